@@ -1,1 +1,39 @@
-//! See docs/architecture.md.
+//! BMv2 JSON loader and v1model execution, as `simple_switch` does it.
+//!
+//! The crate is pure: bytes and metadata in, bytes and metadata out. Time is an argument
+//! ([`Nanos`]), randomness comes from a generator seeded by [`SwitchConfig::seed`].
+//!
+//! ```text
+//! Program::from_json(text)                       load and check a compiler's output
+//! Switch::new(Arc<Program>, SwitchConfig)        tables, counters, registers ... of one switch
+//! Switch::ingress(now, port, frame, &mut out)    parser, ingress, clone/multicast/drop -> Queued
+//! Switch::egress(now, queued, info, &mut out)    egress, deparser -> Emitted, clones -> Queued
+//! ```
+//!
+//! Between the two calls a [`Queued`] item belongs to a traffic manager, which knows its egress
+//! port, priority and length. Everything else on [`Switch`] is the control interface: tables,
+//! action profiles, counters, meters, registers, value sets, multicast groups, clone sessions,
+//! digests. Ids ([`TableId`] and so on) index the lists in [`Program`]; find them by name once.
+
+mod control;
+mod error;
+mod info;
+mod program;
+mod switch;
+mod value;
+
+pub use control::*;
+pub use error::{ControlError, LoadError};
+pub use info::*;
+pub use program::Program;
+pub use switch::{
+    DropCause, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch,
+    SwitchConfig, SwitchStats,
+};
+pub use value::Value;
+
+/// Time in nanoseconds since the switch's epoch.
+pub type Nanos = u64;
+
+/// A port number (`bit<9>` in v1model).
+pub type Port = u32;
