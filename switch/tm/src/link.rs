@@ -1,0 +1,133 @@
+//! A link's time line in exact rational arithmetic.
+
+use crate::Nanos;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// An instant `ns + frac / rate` nanoseconds, where `frac < rate`; the rate is the owner's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Exact {
+    ns: Nanos,
+    frac: u64,
+}
+
+/// The transmitter of one port: when it gets free, and for how long it has been busy in all.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// Bits per second; `None` transmits in no time.
+    rate_bps: Option<u64>,
+    free: Exact,
+    /// Where the transmission last dequeued begins, if it is a transmission at all.
+    start: Exact,
+    busy: Exact,
+}
+
+impl Link {
+    pub(crate) fn new(rate_bps: Option<u64>) -> Self {
+        Link { rate_bps, free: Exact::default(), start: Exact::default(), busy: Exact::default() }
+    }
+
+    /// The first whole nanosecond at which the link is free.
+    pub(crate) fn free_at(&self) -> Nanos {
+        self.free.ns.saturating_add((self.free.frac > 0) as u64)
+    }
+
+    /// Marks that the next transmission begins when a packet that arrived at `arrival` meets a free link.
+    pub(crate) fn begin(&mut self, arrival: Nanos) {
+        self.start = if arrival > self.free.ns { Exact { ns: arrival, frac: 0 } } else { self.free };
+    }
+
+    /// Occupies the link for `bits` from the instant last given to [`Link::begin`], and returns the first whole nanosecond
+    /// at which the last bit has left.
+    pub(crate) fn transmit(&mut self, bits: u64) -> Nanos {
+        let Some(rate) = self.rate_bps else {
+            self.free = self.start;
+            return self.free_at();
+        };
+        // duration [ns] = bits * 1e9 / rate, as quotient and remainder
+        let (quotient, remainder) = match bits.checked_mul(NANOS_PER_SECOND) {
+            Some(scaled) => (scaled / rate, scaled % rate),
+            None => {
+                let scaled = u128::from(bits) * u128::from(NANOS_PER_SECOND);
+                let rate = u128::from(rate);
+                (u64::try_from(scaled / rate).unwrap_or(u64::MAX), (scaled % rate) as u64)
+            }
+        };
+        self.free = advance(self.start, quotient, remainder, rate);
+        self.busy = advance(self.busy, quotient, remainder, rate);
+        self.start = self.free;
+        self.free_at()
+    }
+
+    /// Changes the rate. What is in service ends when it would have; the fraction of a nanosecond carried is rounded down
+    /// once to the new denominator.
+    pub(crate) fn set_rate(&mut self, rate_bps: Option<u64>) {
+        let (from, to) = (self.rate_bps, rate_bps);
+        self.rate_bps = rate_bps;
+        for exact in [&mut self.free, &mut self.start, &mut self.busy] {
+            exact.frac = match (from, to) {
+                (Some(from), Some(to)) => (u128::from(exact.frac) * u128::from(to) / u128::from(from)) as u64,
+                _ => 0,
+            };
+        }
+    }
+
+    /// Nanoseconds the link has been busy up to `now`: a transmission that goes on after `now` counts with its past part.
+    pub(crate) fn busy_until(&self, now: Nanos) -> Nanos {
+        self.busy.ns.saturating_sub(self.free.ns.saturating_sub(now))
+    }
+}
+
+fn advance(from: Exact, quotient: u64, remainder: u64, rate: u64) -> Exact {
+    let frac = u128::from(from.frac) + u128::from(remainder);
+    let carry = frac >= u128::from(rate);
+    let frac = if carry { frac - u128::from(rate) } else { frac } as u64;
+    Exact { ns: from.ns.saturating_add(quotient).saturating_add(carry as u64), frac }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thirds_of_a_nanosecond_add_up() {
+        let mut link = Link::new(Some(3_000_000_000));
+        link.begin(10);
+        assert_eq!(link.transmit(1), 11); // 10 1/3, rounded up
+        link.begin(0);
+        assert_eq!(link.transmit(1), 11); // 10 2/3
+        link.begin(0);
+        assert_eq!(link.transmit(1), 11); // 11 exactly
+        assert_eq!(link.busy_until(100), 1);
+    }
+
+    #[test]
+    fn an_idle_gap_is_not_credited() {
+        let mut link = Link::new(Some(1_000_000_000));
+        link.begin(100);
+        assert_eq!(link.transmit(50), 150);
+        link.begin(1_000);
+        assert_eq!(link.transmit(50), 1_050);
+        assert_eq!(link.busy_until(1_020), 70);
+        assert_eq!(link.busy_until(2_000), 100);
+    }
+
+    #[test]
+    fn a_new_rate_holds_from_the_next_packet() {
+        let mut link = Link::new(Some(1_000_000));
+        link.begin(0);
+        assert_eq!(link.transmit(1_000), 1_000_000);
+        link.set_rate(Some(2_000_000));
+        assert_eq!(link.free_at(), 1_000_000);
+        link.begin(0);
+        assert_eq!(link.transmit(1_000), 1_500_000);
+    }
+
+    #[test]
+    fn absurd_sizes_saturate() {
+        let mut link = Link::new(Some(1));
+        link.begin(0);
+        assert_eq!(link.transmit(u64::MAX), u64::MAX);
+        assert_eq!(link.transmit(u64::MAX), u64::MAX);
+    }
+}

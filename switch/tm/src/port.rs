@@ -1,0 +1,288 @@
+//! One port: its priority queues, its link and what it counts.
+
+use std::collections::VecDeque;
+
+use crate::link::Link;
+use crate::{ConfigError, Nanos, PortId, MAX_PRIORITIES};
+
+/// How much one priority queue may hold. What is in service on the link is not in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capacity {
+    /// At most so many packets wait (BMv2's default: 64).
+    Packets(u32),
+    /// A packet is admitted when it fits: bytes waiting plus its own do not exceed this.
+    Bytes(u64),
+    /// Every packet is admitted.
+    Unlimited,
+}
+
+/// What a port is. Capacity holds for **each** priority queue, as in BMv2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Link rate in bits per second, positive; `None` transmits in no time.
+    pub rate_bps: Option<u64>,
+    /// Capacity of each priority queue.
+    pub capacity: Capacity,
+    /// Number of priority queues, 1..=[`MAX_PRIORITIES`]; the highest index is served first.
+    pub priorities: usize,
+    /// Bytes added to each frame on the link (for example 24: Ethernet's preamble, FCS and inter-frame gap).
+    pub overhead_bytes: u32,
+}
+
+impl Default for PortConfig {
+    /// `simple_switch`'s defaults: no rate limit, 64 packets, one priority queue.
+    fn default() -> Self {
+        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), priorities: 1, overhead_bytes: 0 }
+    }
+}
+
+impl PortConfig {
+    pub(crate) fn check(&self, port: PortId) -> Result<(), ConfigError> {
+        if self.rate_bps == Some(0) {
+            return Err(ConfigError::ZeroRate(port));
+        }
+        if self.priorities == 0 || self.priorities > MAX_PRIORITIES {
+            return Err(ConfigError::Priorities { port, priorities: self.priorities });
+        }
+        Ok(())
+    }
+}
+
+/// Why a packet was not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropCause {
+    /// The priority queue was full.
+    TailDrop,
+    /// The port has no queue of that priority (BMv2: "Priority out of range, dropping packet").
+    PriorityOutOfRange,
+    /// The port does not exist.
+    UnknownPort,
+}
+
+/// A packet was admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enqueued {
+    /// Packets that were waiting in the same priority queue when it came, itself not counted (v1model `enq_qdepth`).
+    pub qdepth: u32,
+}
+
+/// A packet was not admitted; it is handed back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected<T> {
+    pub item: T,
+    pub cause: DropCause,
+}
+
+/// A packet on its way to egress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dequeued<T> {
+    pub item: T,
+    /// The priority queue it waited in.
+    pub priority: usize,
+    /// Instant of arrival in the queue.
+    pub enq_time: Nanos,
+    /// Packets ahead of it in its priority queue on arrival.
+    pub enq_qdepth: u32,
+    /// Instant at which it left the queue: when the link was free for it, even if the caller came later.
+    pub deq_time: Nanos,
+    /// Packets left in its priority queue after it (v1model `deq_qdepth`).
+    pub deq_qdepth: u32,
+}
+
+/// What a port has counted, at one instant. All sums run from the creation of the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortStats {
+    pub enqueued_packets: u64,
+    pub enqueued_bytes: u64,
+    pub dequeued_packets: u64,
+    pub dequeued_bytes: u64,
+    /// Packets and bytes put on the link; bytes as sent (egress may change a packet's size), overhead not counted.
+    pub transmitted_packets: u64,
+    pub transmitted_bytes: u64,
+    /// Drops because a priority queue was full.
+    pub tail_drops: u64,
+    /// Drops because the port has no queue of the packet's priority.
+    pub priority_drops: u64,
+    /// Packets thrown away by [`crate::TrafficManager::clear`].
+    pub cleared: u64,
+    /// Time the link has been busy, in nanoseconds: utilisation of a window is the difference over its length.
+    pub busy_ns: Nanos,
+    /// Time-integral of the number of packets waiting, in packet-nanoseconds: the mean queue of a window is the
+    /// difference over its length.
+    pub queue_integral_packet_ns: u128,
+    /// Packets and bytes waiting now, over all priorities.
+    pub depth_packets: u32,
+    pub depth_bytes: u64,
+    /// The most packets that ever waited, over all priorities.
+    pub max_depth_packets: u32,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    item: T,
+    enq_time: Nanos,
+    enq_qdepth: u32,
+    bytes: u32,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    entries: VecDeque<Entry<T>>,
+    bytes: u64,
+}
+
+impl<T> Queue<T> {
+    fn new() -> Self {
+        Queue { entries: VecDeque::new(), bytes: 0 }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Port<T> {
+    config: PortConfig,
+    queues: Vec<Queue<T>>,
+    link: Link,
+    stats: PortStats,
+    /// Sum of the waiting times of packets that have left, in nanoseconds.
+    waited_ns: u128,
+    /// Sum of the arrival instants of packets that wait now; with `waited_ns` it gives the queue's time-integral in
+    /// any order of calls: sum of waits = integral of depth.
+    arrivals_ns: u128,
+}
+
+impl<T> Port<T> {
+    pub(crate) fn new(config: PortConfig) -> Self {
+        Port {
+            queues: (0..config.priorities).map(|_| Queue::new()).collect(),
+            link: Link::new(config.rate_bps),
+            config,
+            stats: PortStats::default(),
+            waited_ns: 0,
+            arrivals_ns: 0,
+        }
+    }
+
+    pub(crate) fn config(&self) -> &PortConfig {
+        &self.config
+    }
+
+    pub(crate) fn configure(&mut self, config: PortConfig) {
+        if config.rate_bps != self.config.rate_bps {
+            self.link.set_rate(config.rate_bps);
+        }
+        while self.queues.len() < config.priorities {
+            self.queues.push(Queue::new());
+        }
+        if self.queues.len() > config.priorities {
+            self.fold_queues(config.priorities);
+        }
+        self.config = config;
+    }
+
+    /// Moves what waits in queues that cease to exist into the highest one left, in order of arrival.
+    fn fold_queues(&mut self, left: usize) {
+        let removed: Vec<Queue<T>> = self.queues.drain(left..).collect();
+        let Some(target) = self.queues.last_mut() else { return };
+        for queue in removed {
+            target.bytes += queue.bytes;
+            target.entries.extend(queue.entries);
+        }
+        target.entries.make_contiguous().sort_by_key(|entry| entry.enq_time);
+    }
+
+    pub(crate) fn enqueue(&mut self, now: Nanos, priority: usize, bytes: u32, item: T) -> Result<Enqueued, Rejected<T>> {
+        let Some(queue) = self.queues.get_mut(priority) else {
+            self.stats.priority_drops += 1;
+            return Err(Rejected { item, cause: DropCause::PriorityOutOfRange });
+        };
+        let qdepth = queue.entries.len() as u32;
+        let fits = match self.config.capacity {
+            Capacity::Packets(limit) => qdepth < limit,
+            Capacity::Bytes(limit) => queue.bytes.saturating_add(u64::from(bytes)) <= limit,
+            Capacity::Unlimited => qdepth < u32::MAX,
+        };
+        if !fits {
+            self.stats.tail_drops += 1;
+            return Err(Rejected { item, cause: DropCause::TailDrop });
+        }
+        // A clock that steps back must not reorder a FIFO.
+        let enq_time = queue.entries.back().map_or(now, |last| last.enq_time.max(now));
+        queue.entries.push_back(Entry { item, enq_time, enq_qdepth: qdepth, bytes });
+        queue.bytes += u64::from(bytes);
+        self.arrivals_ns += u128::from(enq_time);
+        let stats = &mut self.stats;
+        stats.enqueued_packets += 1;
+        stats.enqueued_bytes += u64::from(bytes);
+        stats.depth_packets += 1;
+        stats.depth_bytes += u64::from(bytes);
+        stats.max_depth_packets = stats.max_depth_packets.max(stats.depth_packets);
+        Ok(Enqueued { qdepth })
+    }
+
+    /// The earliest instant at which a waiting packet meets a free link.
+    pub(crate) fn next_departure(&self) -> Option<Nanos> {
+        let earliest = match self.queues.as_slice() {
+            [only] => only.entries.front()?.enq_time,
+            queues => queues.iter().filter_map(|queue| queue.entries.front()).map(|entry| entry.enq_time).min()?,
+        };
+        Some(earliest.max(self.link.free_at()))
+    }
+
+    pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Dequeued<T>> {
+        let deq_time = self.next_departure().filter(|&instant| instant <= now)?;
+        // Of the packets present at that instant (not at `now`: the caller may be late) the highest priority goes.
+        let priority = self
+            .queues
+            .iter()
+            .rposition(|queue| queue.entries.front().is_some_and(|entry| entry.enq_time <= deq_time))?;
+        let queue = &mut self.queues[priority];
+        let entry = queue.entries.pop_front()?;
+        queue.bytes -= u64::from(entry.bytes);
+        let deq_qdepth = queue.entries.len() as u32;
+        self.link.begin(entry.enq_time);
+        self.leave(&entry, deq_time);
+        self.stats.dequeued_packets += 1;
+        self.stats.dequeued_bytes += u64::from(entry.bytes);
+        let Entry { item, enq_time, enq_qdepth, .. } = entry;
+        Some(Dequeued { item, priority, enq_time, enq_qdepth, deq_time, deq_qdepth })
+    }
+
+    fn leave(&mut self, entry: &Entry<T>, instant: Nanos) {
+        self.arrivals_ns -= u128::from(entry.enq_time);
+        self.waited_ns += u128::from(instant.saturating_sub(entry.enq_time));
+        self.stats.depth_packets -= 1;
+        self.stats.depth_bytes -= u64::from(entry.bytes);
+    }
+
+    pub(crate) fn transmitted(&mut self, bytes: u32) -> Nanos {
+        self.stats.transmitted_packets += 1;
+        self.stats.transmitted_bytes += u64::from(bytes);
+        self.link.transmit((u64::from(bytes) + u64::from(self.config.overhead_bytes)) * 8)
+    }
+
+    pub(crate) fn clear(&mut self, now: Nanos) -> Vec<T> {
+        let mut items = Vec::with_capacity(self.stats.depth_packets as usize);
+        for priority in (0..self.queues.len()).rev() {
+            while let Some(entry) = self.queues[priority].entries.pop_front() {
+                self.leave(&entry, now);
+                self.stats.cleared += 1;
+                items.push(entry.item);
+            }
+            self.queues[priority].bytes = 0;
+        }
+        items
+    }
+
+    pub(crate) fn depth(&self, priority: usize) -> u32 {
+        self.queues.get(priority).map_or(0, |queue| queue.entries.len() as u32)
+    }
+
+    pub(crate) fn stats(&self, now: Nanos) -> PortStats {
+        let waiting = (u128::from(self.stats.depth_packets) * u128::from(now)).saturating_sub(self.arrivals_ns);
+        PortStats {
+            busy_ns: self.link.busy_until(now),
+            queue_integral_packet_ns: self.waited_ns + waiting,
+            ..self.stats
+        }
+    }
+}

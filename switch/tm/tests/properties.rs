@@ -1,0 +1,240 @@
+//! Properties of the traffic manager: exact rates, order, conservation, and an independent model of the queue.
+
+use fairlane_tm::{Capacity, DropCause, Nanos, PortConfig, TrafficManager};
+use proptest::prelude::*;
+
+const PORT: u32 = 1;
+
+fn manager(config: PortConfig) -> TrafficManager<usize> {
+    let mut tm = TrafficManager::new();
+    tm.configure(PORT, config).expect("a good port");
+    tm
+}
+
+fn config(rate_bps: Option<u64>, capacity: Capacity, priorities: usize) -> PortConfig {
+    PortConfig { rate_bps, capacity, priorities, overhead_bytes: 0 }
+}
+
+proptest! {
+    /// `n` packets back to back take exactly `n * bits / rate`, whatever the lateness of each wake-up.
+    #[test]
+    fn the_rate_is_exact_on_late_wake_ups(
+        rate in 1_000u64..40_000_000_000,
+        bytes in 1u32..9000,
+        count in 1usize..200,
+        lateness in prop::collection::vec(0u64..5_000_000, 200),
+        start in 0u64..1_000_000_000_000,
+    ) {
+        let mut tm = manager(config(Some(rate), Capacity::Unlimited, 1));
+        for packet in 0..count {
+            tm.enqueue(start, PORT, 0, bytes, packet).expect("unlimited");
+        }
+        let mut finish = start;
+        let mut now = start;
+        for (packet, late) in (0..count).zip(lateness) {
+            let (due, port) = tm.next_departure().expect("a backlog");
+            prop_assert_eq!(due, finish);
+            now = now.max(due + late);
+            let dequeued = tm.dequeue(now, port).expect("due");
+            prop_assert_eq!(dequeued.item, packet);
+            prop_assert_eq!(dequeued.deq_time, finish);
+            finish = tm.transmitted(port, bytes).expect("the port exists");
+        }
+        let bits = count as u128 * u128::from(bytes) * 8;
+        let exact = (bits * 1_000_000_000).div_ceil(u128::from(rate)) as u64;
+        prop_assert_eq!(finish - start, exact);
+        let busy = tm.stats(finish, PORT).expect("the port exists").busy_ns;
+        prop_assert!(busy == exact || busy + 1 == exact, "busy {} of {}", busy, exact);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Arrive { gap: Nanos, priority: usize, bytes: u32 },
+    /// Serve all that is due after `gap`; egress drops the packets whose number is a multiple of the last field.
+    Serve { gap: Nanos, drop_every: usize },
+    Rate(Option<u64>),
+    Capacity(Capacity),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let capacity = prop_oneof![
+        (0u32..20).prop_map(Capacity::Packets),
+        (0u64..20_000).prop_map(Capacity::Bytes),
+        Just(Capacity::Unlimited),
+    ];
+    let step = prop_oneof![
+        6 => (0u64..200_000, 0usize..5, 0u32..1600).prop_map(|(gap, priority, bytes)| Step::Arrive { gap, priority, bytes }),
+        4 => (0u64..2_000_000, 1usize..7).prop_map(|(gap, drop_every)| Step::Serve { gap, drop_every }),
+        1 => prop::option::of(1u64..100_000_000).prop_map(Step::Rate),
+        1 => capacity.prop_map(Step::Capacity),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+proptest! {
+    /// Nothing is lost or made up; FIFO holds within a priority; depths and the queue's time-integral agree with a model
+    /// that only adds up waiting times.
+    #[test]
+    fn conservation_order_and_integral(steps in steps()) {
+        let mut current = config(Some(10_000_000), Capacity::Packets(8), 4);
+        let mut tm = manager(current.clone());
+        let (mut now, mut packet) = (0, 0usize);
+        let (mut admitted, mut left, mut tail, mut range, mut waited) = (0u64, 0u64, 0u64, 0u64, 0u128);
+        let mut waiting: [std::collections::VecDeque<(usize, Nanos)>; 4] = Default::default();
+        let mut last_departure = 0;
+        for step in steps {
+            match step {
+                Step::Arrive { gap, priority, bytes } => {
+                    now += gap;
+                    // as a caller that is on time: what is due leaves first
+                    while let Some((due, port)) = tm.next_departure().filter(|(due, _)| *due <= now) {
+                        let dequeued = tm.dequeue(now, port).expect("due");
+                        prop_assert_eq!(dequeued.deq_time, due);
+                        let (expected, came) = waiting[dequeued.priority].pop_front().expect("modelled");
+                        prop_assert_eq!((dequeued.item, dequeued.enq_time), (expected, came));
+                        waited += u128::from(due - came);
+                        left += 1;
+                        tm.transmitted(port, bytes);
+                    }
+                    match tm.enqueue(now, PORT, priority, bytes, packet) {
+                        Ok(enqueued) => {
+                            prop_assert_eq!(enqueued.qdepth as usize, waiting[priority].len());
+                            waiting[priority].push_back((packet, now));
+                            admitted += 1;
+                        }
+                        Err(rejected) => {
+                            prop_assert_eq!(rejected.item, packet);
+                            match rejected.cause {
+                                DropCause::TailDrop => tail += 1,
+                                DropCause::PriorityOutOfRange => { prop_assert_eq!(priority, 4); range += 1 }
+                                DropCause::UnknownPort => prop_assert!(false, "the port exists"),
+                            }
+                        }
+                    }
+                    packet += 1;
+                }
+                Step::Serve { gap, drop_every } => {
+                    now += gap;
+                    while let Some(dequeued) = tm.dequeue(now, PORT) {
+                        prop_assert!(dequeued.deq_time <= now && dequeued.deq_time >= last_departure);
+                        last_departure = dequeued.deq_time;
+                        let (expected, came) = waiting[dequeued.priority].pop_front().expect("modelled");
+                        prop_assert_eq!((dequeued.item, dequeued.enq_time), (expected, came));
+                        prop_assert_eq!(dequeued.deq_qdepth as usize, waiting[dequeued.priority].len());
+                        // strict priority among those present when the link got free
+                        for higher in &waiting[dequeued.priority + 1..] {
+                            prop_assert!(higher.front().is_none_or(|(_, came)| *came > dequeued.deq_time));
+                        }
+                        waited += u128::from(dequeued.deq_time - came);
+                        left += 1;
+                        if dequeued.item % drop_every != 0 {
+                            let finish = tm.transmitted(PORT, 700).expect("the port exists");
+                            prop_assert!(finish >= dequeued.deq_time);
+                        }
+                    }
+                    prop_assert!(tm.next_departure().is_none_or(|(due, _)| due > now));
+                }
+                Step::Rate(rate_bps) => {
+                    current.rate_bps = rate_bps;
+                    tm.configure(PORT, current.clone()).expect("a good port");
+                }
+                Step::Capacity(capacity) => {
+                    current.capacity = capacity;
+                    tm.configure(PORT, current.clone()).expect("a good port");
+                }
+            }
+            let stats = tm.stats(now, PORT).expect("the port exists");
+            let queued: u64 = waiting.iter().map(|queue| queue.len() as u64).sum();
+            prop_assert_eq!(stats.enqueued_packets, admitted);
+            prop_assert_eq!(stats.dequeued_packets, left);
+            prop_assert_eq!(u64::from(stats.depth_packets), queued);
+            prop_assert_eq!(stats.enqueued_packets, stats.dequeued_packets + u64::from(stats.depth_packets));
+            prop_assert_eq!(stats.enqueued_bytes, stats.dequeued_bytes + stats.depth_bytes);
+            prop_assert_eq!((stats.tail_drops, stats.priority_drops), (tail, range));
+            let pending: u128 = waiting.iter().flatten().map(|(_, came)| u128::from(now - came)).sum();
+            prop_assert_eq!(stats.queue_integral_packet_ns, waited + pending);
+        }
+    }
+}
+
+#[test]
+fn the_highest_priority_present_at_the_free_instant_goes_first() {
+    let mut tm = manager(config(Some(8_000_000), Capacity::Packets(64), 3));
+    // 1000 bytes last 1 ms. 0 is in service until 1 ms; 2 comes after the link got free, so 1 has gone by then.
+    tm.enqueue(0, PORT, 0, 1000, 0).expect("room");
+    assert_eq!(tm.dequeue(0, PORT).map(|dequeued| dequeued.item), Some(0));
+    assert_eq!(tm.transmitted(PORT, 1000), Some(1_000_000));
+    tm.enqueue(10, PORT, 0, 1000, 1).expect("room");
+    tm.enqueue(20, PORT, 1, 1000, 2).expect("room");
+    tm.enqueue(1_500_000, PORT, 2, 1000, 3).expect("room");
+    let mut order = Vec::new();
+    while let Some(dequeued) = tm.dequeue(1_999_999, PORT) {
+        order.push(dequeued.item);
+        tm.transmitted(PORT, 1000);
+    }
+    assert_eq!(order, [2]);
+    while let Some(dequeued) = tm.dequeue(9_000_000, PORT) {
+        order.push(dequeued.item);
+        tm.transmitted(PORT, 1000);
+    }
+    assert_eq!(order, [2, 3, 1]);
+}
+
+#[test]
+fn a_drop_in_egress_uses_no_link_time() {
+    let mut tm = manager(config(Some(8_000), Capacity::Packets(64), 1));
+    for packet in 0..3 {
+        tm.enqueue(5, PORT, 0, 1000, packet).expect("room");
+    }
+    assert_eq!(tm.dequeue(5, PORT).map(|dequeued| dequeued.item), Some(0));
+    // dropped: `transmitted` is not called
+    assert_eq!(tm.dequeue(5, PORT).map(|dequeued| dequeued.item), Some(1));
+    assert_eq!(tm.transmitted(PORT, 1000), Some(1_000_000_005));
+    assert_eq!(tm.dequeue(1_000_000_004, PORT), None);
+    assert_eq!(tm.dequeue(1_000_000_005, PORT).map(|dequeued| dequeued.deq_time), Some(1_000_000_005));
+}
+
+#[test]
+fn fewer_priorities_keep_what_waits() {
+    let mut tm = manager(config(Some(8_000), Capacity::Packets(64), 3));
+    for (instant, priority) in [(1, 2), (2, 0), (3, 1), (4, 2)] {
+        tm.enqueue(instant, PORT, priority, 100, instant as usize).expect("room");
+    }
+    tm.configure(PORT, config(Some(8_000), Capacity::Packets(64), 2)).expect("a good port");
+    let mut order = Vec::new();
+    while let Some((due, port)) = tm.next_departure() {
+        order.push(tm.dequeue(due, port).expect("due").item);
+        tm.transmitted(port, 100);
+    }
+    assert_eq!(order, [1, 3, 4, 2]);
+}
+
+#[test]
+fn removal_and_clearing_hand_back_what_waited() {
+    let mut tm = manager(config(Some(8_000), Capacity::Packets(64), 2));
+    for (packet, priority) in [(0, 0), (1, 1), (2, 0)] {
+        tm.enqueue(0, PORT, priority, 100, packet).expect("room");
+    }
+    assert_eq!(tm.clear(7, PORT), [1, 0, 2]);
+    assert_eq!(tm.next_departure(), None);
+    let stats = tm.stats(7, PORT).expect("the port exists");
+    assert_eq!((stats.cleared, stats.depth_packets, stats.queue_integral_packet_ns), (3, 0, 21));
+    tm.enqueue(9, PORT, 0, 100, 3).expect("room");
+    assert_eq!(tm.remove(9, PORT), [3]);
+    assert_eq!((tm.next_departure(), tm.stats(9, PORT)), (None, None));
+    assert!(tm.enqueue(9, PORT, 0, 100, 4).is_err());
+}
+
+#[test]
+fn bad_ports_are_refused_with_the_way_out() {
+    let mut tm: TrafficManager<()> = TrafficManager::new();
+    let refuse = |tm: &mut TrafficManager<()>, port, config| tm.configure(port, config).expect_err("refused").to_string();
+    assert_eq!(refuse(&mut tm, 70_000, PortConfig::default()), "port 70000 is out of range: use 0 to 65535");
+    assert_eq!(
+        refuse(&mut tm, 3, config(Some(0), Capacity::Unlimited, 1)),
+        "port 3: a rate of 0 bit/s never sends: give a positive rate, or none for an unlimited link"
+    );
+    assert_eq!(refuse(&mut tm, 3, config(None, Capacity::Unlimited, 0)), "port 3: 0 priority queues: use 1 to 32");
+    assert_eq!(tm.ports().count(), 0);
+}
