@@ -1,0 +1,42 @@
+# make          set up, build, and run the experiment als-3 in Mininet (as root)
+# make test     all tests
+# make bench    forwarding rate of one switch
+# make shell    a Mininet prompt on the experiment's network
+# make stop     end runs that are under way and remove what dead ones left behind
+# make clean    stop, and remove what was built (results stay)
+#
+# EXPERIMENT=als-3-slow picks another experiment; ARGS="--duration 20" is passed to fairlane.
+
+SHELL := /bin/bash
+EXPERIMENT ?= als-3
+ARGS ?=
+
+.PHONY: run setup build test bench shell stop clean
+
+run: build
+	@scripts/run $(EXPERIMENT) $(ARGS)
+
+setup:
+	@scripts/debian-packages run
+	@scripts/venv .venv requirements.lock
+	@scripts/link-mininet
+
+build: setup
+	@scripts/build
+
+test: build
+	@scripts/debian-packages test
+	@scripts/venv .venv-shell requirements-shell.lock
+	scripts/test
+
+bench: build
+	.venv/bin/python -m fairlane.bench $(ARGS)
+
+shell: build
+	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)
+
+stop:
+	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
+
+clean: stop
+	rm -rf switch/target build logs pcaps .venv .venv-shell .pytest_cache .hypothesis *.egg-info

@@ -1,0 +1,1 @@
+"""Experiments: one TOML file per figure or table, and their loader."""

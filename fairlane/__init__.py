@@ -1,0 +1,1 @@
+"""Fairlane's command line, run loop, records, metrics, plots and report."""

@@ -1,0 +1,1 @@
+"""Networks as plain data, and one builder per fabric."""
