@@ -1,0 +1,49 @@
+"""`python -m controller --config FILE.json --out DIR`: run the control plane until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from .config import ConfigError, read
+from .runner import Controller
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m controller", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="JSON, see controller/README.md")
+    parser.add_argument("--out", type=Path, required=True, help="folder for controller.csv and controller.jsonl")
+    parser.add_argument("--ready-timeout", type=float, default=20.0, metavar="S",
+                        help="give up when a switch has not answered by then (default 20)")
+    given = parser.parse_args(arguments)
+    try:
+        controller = Controller(read(given.config), given.out)
+    except (ConfigError, ValueError, OSError) as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return 2
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: controller.stop())
+    late: list[str] = []
+
+    def watch() -> None:
+        late.extend(controller.wait_ready(given.ready_timeout))
+        if late:
+            controller.stop()
+        else:
+            controller.log.event("ready", switches=len(controller.sessions))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    controller.run()
+    if late:
+        print(f"controller: no answer from {', '.join(late)} within {given.ready_timeout:g} s;"
+              " are the switches running, and at these addresses?", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""What one controller is told: the program, its switches, their ports and routes. A JSON file, checked before use."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from .red import Red
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message names file and key."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An output port. rate_bps: b of the fair rate and of utilisation. red: None leaves drops to the full queue.
+    als: whether the port writes its fair rate into senders' control packets."""
+
+    number: int
+    rate_bps: int
+    red: Red | None = None
+    als: bool = True
+
+
+@dataclass(frozen=True)
+class Route:
+    """IPv4 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01")."""
+
+    prefix: str
+    port: int
+    src_mac: str
+    dst_mac: str
+
+
+@dataclass(frozen=True)
+class MulticastRoute:
+    """IPv4 group address -> multicast group of the switch, and the ports that get a copy."""
+
+    address: str
+    group: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Switch:
+    name: str
+    device_id: int
+    address: str
+    ports: tuple[Port, ...]
+    routes: tuple[Route, ...] = ()
+    multicast: tuple[MulticastRoute, ...] = ()
+
+
+@dataclass(frozen=True)
+class Config:
+    """utilisation_target: U_l, 0.9 in the ALS paper. interval_s: observation interval, 1 s there.
+    grace_s: how long after an interval's end its digests may arrive. election_id: of this controller."""
+
+    p4info: str
+    bmv2_json: str
+    switches: tuple[Switch, ...]
+    utilisation_target: float = 0.9
+    interval_s: float = 1.0
+    grace_s: float = 0.05
+    election_id: int = 1
+
+
+def read(path: Path) -> Config:
+    """Read and check a configuration file; ConfigError names the file and the key at fault."""
+    try:
+        raw = json.loads(Path(path).read_text())
+    except (OSError, json.JSONDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    try:
+        return parse(raw)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def parse(raw: Any) -> Config:
+    config: Config = _build(Config, raw, "")
+    if not config.switches:
+        raise ConfigError("switches: at least one is needed")
+    if not 0 < config.utilisation_target <= 1:
+        raise ConfigError(f"utilisation_target: must be in (0, 1], got {config.utilisation_target}")
+    if not 0 < config.grace_s < config.interval_s:
+        raise ConfigError(f"grace_s: must be above 0 and below interval_s, got {config.grace_s}")
+    _unique([s.name for s in config.switches], "switches", "name")
+    _unique([s.address for s in config.switches], "switches", "address")
+    for i, switch in enumerate(config.switches):
+        where = f"switches[{i}]"
+        _unique([p.number for p in switch.ports], f"{where}.ports", "number")
+        known = {p.number for p in switch.ports}
+        for j, port in enumerate(switch.ports):
+            if port.rate_bps <= 0:
+                raise ConfigError(f"{where}.ports[{j}].rate_bps: must be positive, got {port.rate_bps}")
+            if not 0 <= port.number <= 509:
+                raise ConfigError(f"{where}.ports[{j}].number: must be in 0..509, got {port.number}")
+        for j, route in enumerate(switch.routes):
+            if route.port not in known:
+                raise ConfigError(f"{where}.routes[{j}].port: switch {switch.name} has no port {route.port}")
+            try:
+                IPv4Network(route.prefix)
+            except ValueError as error:
+                raise ConfigError(f"{where}.routes[{j}].prefix: {error}") from error
+            for key in ("src_mac", "dst_mac"):
+                try:
+                    mac(getattr(route, key))
+                except ValueError as error:
+                    raise ConfigError(f"{where}.routes[{j}].{key}: {error}") from error
+    return config
+
+
+def mac(text: str) -> int:
+    """The 48-bit value of an Ethernet address; ValueError when it is none."""
+    parts = text.split(":")
+    if len(parts) != 6 or not all(len(p) == 2 for p in parts):
+        raise ValueError(f"{text!r} is not an Ethernet address such as 02:00:00:00:00:01")
+    return int("".join(parts), 16)
+
+
+def _unique(values: list, where: str, key: str) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise ConfigError(f"{where}: two entries have {key} {value!r}")
+
+
+_NESTED = {
+    "switches": (Switch, True),
+    "ports": (Port, True),
+    "routes": (Route, True),
+    "multicast": (MulticastRoute, True),
+    "red": (Red, False),
+}
+
+
+def _build(kind: type, raw: Any, where: str):
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where or 'top'}: expected an object, got {type(raw).__name__}")
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    prefix = f"{where}." if where else ""
+    values = {}
+    for key, value in raw.items():
+        if key not in fields:
+            raise ConfigError(f"{prefix}{key}: unknown key; {kind.__name__} has {', '.join(fields)}")
+        if key in _NESTED and not (kind is MulticastRoute) and value is not None:
+            nested, many = _NESTED[key]
+            if not many:
+                value = _build(nested, value, f"{prefix}{key}")
+            elif isinstance(value, list):
+                value = tuple(_build(nested, item, f"{prefix}{key}[{i}]") for i, item in enumerate(value))
+            else:
+                raise ConfigError(f"{prefix}{key}: expected a list")
+        elif isinstance(value, list):
+            value = tuple(value)
+        expected = {"int": int, "float": (int, float), "str": str, "bool": bool}.get(str(fields[key].type))
+        if expected and (not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool)):
+            raise ConfigError(f"{prefix}{key}: expected {fields[key].type}, got {value!r}")
+        values[key] = value
+    for name, f in fields.items():
+        if name not in values and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+            raise ConfigError(f"{prefix}{name}: missing")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def to_json(config: Config) -> str:
+    """The text that `read` reads back: `parse(json.loads(to_json(c))) == c`."""
+    return json.dumps(dataclasses.asdict(config), indent=1)

@@ -1,0 +1,206 @@
+"""The control loop without clock or socket: it says what to write and read, and learns from what comes back.
+
+One `SwitchControl` for each switch; `ControlLoop` holds them all. Time is an argument, messages are P4Runtime's, and who
+carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
+
+Each observation interval (1 s in the ALS paper):
+  begin    give every switch the next epoch, read its port counters
+  (grace)  digests about the ended interval arrive
+  finish   n_conn of each port -> R_f, utilisation of each port -> U; write both
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from p4.v1 import p4runtime_pb2
+
+from .config import Config, Switch, mac
+from .connections import Connection, ConnectionCounter
+from .fair_rate import fair_rate_bps, utilisation_ppm
+from .p4info import P4Info
+from .red import link_parameters
+
+_Update = p4runtime_pb2.Update
+
+TRANSMITTED = "AlsEgress.ports.transmitted"
+RED_EARLY = "AlsIngress.red.decision.early_drops"
+RED_FORCED = "AlsIngress.red.decision.forced_drops"
+DIGEST = "connection_t"
+
+
+@dataclass(frozen=True)
+class PortRecord:
+    """What one port saw in one interval, and what it was told. Counters are totals since the switch started."""
+
+    time_s: float
+    switch: str
+    port: int
+    epoch: int
+    connections: int
+    utilisation_ppm: int
+    fair_rate_bps: int
+    transmitted_packets: int
+    transmitted_bytes: int
+    red_early_drops: int
+    red_forced_drops: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Counters of all ports of a switch at an instant."""
+
+    time_s: float
+    transmitted: dict[int, tuple[int, int]]
+    early_drops: dict[int, int]
+    forced_drops: dict[int, int]
+
+
+def epoch_at(now_s: float, interval_s: float) -> int:
+    """Number of the observation interval that `now_s` falls in: never 0, which tells a switch that nobody counts."""
+    return int(now_s / interval_s) % 0xFFFFFFFE + 1
+
+
+class SwitchControl:
+    """What is said to one switch, as P4Runtime entities."""
+
+    def __init__(self, switch: Switch, p4info: P4Info, config: Config) -> None:
+        self.switch = switch
+        self._p4info = p4info
+        self._config = config
+        self._counter = ConnectionCounter()
+        self._previous: Reading | None = None
+        self._latest: Reading | None = None
+        self._digest_fields = p4info.digest_fields(DIGEST)
+        self._group_ports = {m.group: m.ports for m in switch.multicast}
+
+    def initial_entities(self) -> list[p4runtime_pb2.Entity]:
+        """All that a switch needs after its pipeline was pushed: digests on, groups, routes, links, RED, fair rates."""
+        return [
+            self._digest_config(),
+            *(self._multicast_group(m) for m in self.switch.multicast),
+            *(self._table(*entry) for entry in self._static_entries()),
+            *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
+              for p in self.switch.ports if p.als),
+        ]
+
+    def _static_entries(self) -> Iterable[tuple]:
+        for route in self.switch.routes:
+            network = IPv4Network(route.prefix)
+            yield "AlsIngress.forward.ipv4_lpm", \
+                {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)}, "AlsIngress.forward.send", \
+                {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)}
+        for route in self.switch.multicast:
+            yield "AlsIngress.forward.ipv4_lpm", {"hdr.ipv4.dst_address": (int(IPv4Address(route.address)), 32)}, \
+                "AlsIngress.forward.multicast", {"group": route.group}
+        for port in self.switch.ports:
+            key = {"standard_metadata.egress_port": port.number}
+            yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
+            if port.red is not None:
+                red = port.red.action_parameters(port.rate_bps)
+                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, \
+                    "AlsIngress.red.set_red", red
+                yield "AlsEgress.replica.red_parameters", key, "AlsEgress.replica.set_red", red
+
+    def epoch_entity(self, epoch: int) -> p4runtime_pb2.Entity:
+        """Begin an observation interval in the data plane."""
+        return self._table("AlsIngress.connections.observation", {}, "AlsIngress.connections.set_epoch",
+                           {"number": epoch}, True)
+
+    def counter_entities(self) -> list[p4runtime_pb2.Entity]:
+        """What to read at each interval's end; the answer goes to `on_counters`."""
+        return [
+            p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
+                counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
+            for name in (TRANSMITTED, RED_EARLY, RED_FORCED) for port in self.switch.ports
+        ]
+
+    def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
+        values: dict[str, dict[int, tuple[int, int]]] = {}
+        names = {self._p4info.counter_id(n): n for n in (TRANSMITTED, RED_EARLY, RED_FORCED)}
+        for entity in entities:
+            entry = entity.counter_entry
+            name = names.get(entry.counter_id)
+            if name is not None:
+                values.setdefault(name, {})[entry.index.index] = (entry.data.packet_count, entry.data.byte_count)
+        self._previous, self._latest = self._latest, Reading(
+            now_s, values.get(TRANSMITTED, {}),
+            {p: v[0] for p, v in values.get(RED_EARLY, {}).items()},
+            {p: v[0] for p, v in values.get(RED_FORCED, {}).items()},
+        )
+
+    def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
+        """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
+        if digests.digest_id != self._p4info.digest_id(DIGEST):
+            return None
+        for data in digests.data:
+            members = {name: int.from_bytes(member.bitstring, "big")
+                       for name, member in zip(self._digest_fields, data.struct.members)}
+            self._counter.add(Connection(**members))
+        ack = p4runtime_pb2.DigestListAck(digest_id=digests.digest_id, list_id=digests.list_id)
+        return p4runtime_pb2.StreamMessageRequest(digest_ack=ack)
+
+    def forget(self) -> None:
+        """The switch started anew: its counters begin at 0 again."""
+        self._previous = self._latest = None
+
+    def finish(self, now_s: float, epoch: int) -> tuple[list[p4runtime_pb2.Entity], list[PortRecord]]:
+        """Close an interval: the entities to write, and the record of each port."""
+        connections = self._counter.close(epoch, self._group_ports)
+        entities, records = [], []
+        for port in self.switch.ports:
+            count = connections.get(port.number, 0)
+            packets, sent = self._latest.transmitted.get(port.number, (0, 0)) if self._latest else (0, 0)
+            utilisation = self._utilisation(port.number, port.rate_bps)
+            rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
+            if port.als:
+                entities.append(self._fair_rate(port.number, rate, utilisation))
+            early = self._latest.early_drops.get(port.number, 0) if self._latest else 0
+            forced = self._latest.forced_drops.get(port.number, 0) if self._latest else 0
+            records.append(PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate,
+                                      packets, sent, early, forced))
+        return entities, records
+
+    def _utilisation(self, port: int, rate_bps: float) -> int:
+        if self._previous is None or self._latest is None:
+            return 0
+        before = self._previous.transmitted.get(port, (0, 0))[1]
+        after = self._latest.transmitted.get(port, (0, 0))[1]
+        # A counter that went back belongs to a switch that was restarted in between: all it shows is new.
+        sent = after - before if after >= before else after
+        return utilisation_ppm(sent, self._latest.time_s - self._previous.time_s, rate_bps)
+
+    def _fair_rate(self, port: int, rate_bps: int, utilisation: int) -> p4runtime_pb2.Entity:
+        return self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": port},
+                           "AlsEgress.fair_rate.set_fair_rate",
+                           {"rate_bps": rate_bps, "utilisation_ppm": utilisation})
+
+    def _table(self, table, match, action, parameters, default=False) -> p4runtime_pb2.Entity:
+        return p4runtime_pb2.Entity(
+            table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
+
+    def _multicast_group(self, route) -> p4runtime_pb2.Entity:
+        group = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=route.group)
+        for port in route.ports:
+            group.replicas.add(egress_port=port, instance=1)
+        return p4runtime_pb2.Entity(
+            packet_replication_engine_entry=p4runtime_pb2.PacketReplicationEngineEntry(multicast_group_entry=group))
+
+    def _digest_config(self) -> p4runtime_pb2.Entity:
+        entry = p4runtime_pb2.DigestEntry(digest_id=self._p4info.digest_id(DIGEST))
+        # A list leaves when it is full or 10 ms old, well within the grace that follows an interval.
+        entry.config.max_timeout_ns = 10_000_000
+        entry.config.max_list_size = 256
+        entry.config.ack_timeout_ns = 100_000_000
+        return p4runtime_pb2.Entity(digest_entry=entry)
+
+
+def updates(entities: Iterable[p4runtime_pb2.Entity], kind: int) -> list[p4runtime_pb2.Update]:
+    """Wrap entities for a Write; what has no INSERT (default actions, digest configuration is INSERT only once) is mended."""
+    wrapped = []
+    for entity in entities:
+        only_modify = entity.HasField("table_entry") and entity.table_entry.is_default_action
+        wrapped.append(_Update(type=_Update.MODIFY if only_modify else kind, entity=entity))
+    return wrapped

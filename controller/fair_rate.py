@@ -1,0 +1,33 @@
+"""The fair share of a port, R_f = b U_l / n_conn (ALS paper, section 3.1)."""
+
+from __future__ import annotations
+
+PPM = 1_000_000
+
+
+def fair_rate_bps(bandwidth_bps: float, utilisation_target: float, connections: int) -> int:
+    """R_f in bit/s.
+
+    bandwidth_bps: b, the bandwidth of the port, > 0. utilisation_target: U_l in (0, 1], 0.9 in the paper.
+    connections: n_conn >= 0, seen in the last observation interval; a port that saw none offers what a single
+    connection would get, since the next sender will be alone.
+
+    Raises ValueError for values outside these ranges.
+    """
+    if not bandwidth_bps > 0:
+        raise ValueError(f"bandwidth must be positive, got {bandwidth_bps} bit/s")
+    if not 0 < utilisation_target <= 1:
+        raise ValueError(f"utilisation target must be in (0, 1], got {utilisation_target}")
+    if connections < 0:
+        raise ValueError(f"connections must not be negative, got {connections}")
+    return int(bandwidth_bps * utilisation_target / max(connections, 1))  # [ALS sec 3.1]
+
+
+def utilisation_ppm(transmitted_bytes: int, elapsed_s: float, bandwidth_bps: float) -> int:
+    """U of a port in parts per million: bits sent in the interval over bits the link could have sent, at most 1.
+
+    A reading that spans no time gives 0.
+    """
+    if elapsed_s <= 0:
+        return 0
+    return min(PPM, max(0, round(PPM * transmitted_bytes * 8 / (elapsed_s * bandwidth_bps))))

@@ -1,0 +1,173 @@
+"""One P4Runtime connection over gRPC: arbitration, pipeline, writes, reads, the message stream."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import grpc
+from google.rpc import code_pb2, status_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+
+from .core import updates
+
+# Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
+_OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", 64 << 20),
+            ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
+
+
+class SwitchError(RuntimeError):
+    """The switch refused or is not there; the message says which."""
+
+
+class GrpcSwitch:
+    """A session as primary controller of one device.
+
+    on_message is called, on a thread of its own, with each StreamMessageResponse that is not about arbitration;
+    on_closed, once, when the stream ends. Every call has a deadline of `timeout_s` and raises SwitchError.
+    """
+
+    def __init__(self, name: str, address: str, device_id: int, election_id: int, *,
+                 on_message: Callable[[p4runtime_pb2.StreamMessageResponse], None],
+                 on_closed: Callable[[str], None], timeout_s: float = 2.0) -> None:
+        self.name = name
+        self.device_id = device_id
+        self._election = p4runtime_pb2.Uint128(low=election_id)
+        self._timeout_s = timeout_s
+        self._on_message = on_message
+        self._on_closed = on_closed
+        self._outgoing: queue.SimpleQueue[p4runtime_pb2.StreamMessageRequest | None] = queue.SimpleQueue()
+        self._primary = threading.Event()
+        self._refused = ""
+        self._closing = False
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._address = address
+
+    def connect(self) -> None:
+        """Open the stream and become primary; SwitchError when that does not happen in time."""
+        try:
+            grpc.channel_ready_future(self._channel).result(self._timeout_s)
+        except grpc.FutureTimeoutError:
+            raise SwitchError(f"{self.name}: no P4Runtime server answers at {self._address}") from None
+        threading.Thread(target=self._receive, name=f"stream-{self.name}", daemon=True).start()
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.CopyFrom(self._election)
+        self._outgoing.put(request)
+        if not self._primary.wait(self._timeout_s):
+            raise SwitchError(f"{self.name}: {self._refused or 'no answer to arbitration'}")
+
+    def close(self) -> None:
+        self._closing = True
+        self._outgoing.put(None)
+        self._channel.close()
+
+    def send(self, message: p4runtime_pb2.StreamMessageRequest) -> None:
+        self._outgoing.put(message)
+
+    def cookie(self) -> int | None:
+        """The cookie of the pipeline that the switch runs; None when it has none."""
+        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
+        try:
+            config = self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout_s).config
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
+                return None
+            raise self._error("cannot read its pipeline", error) from error
+        return config.cookie.cookie if config.HasField("cookie") else None
+
+    def push_pipeline(self, p4info, bmv2_json: Path, cookie: int) -> None:
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id, election_id=self._election,
+            action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+        request.config.p4info.CopyFrom(p4info)
+        request.config.p4_device_config = Path(bmv2_json).read_bytes()
+        request.config.cookie.cookie = cookie
+        try:
+            self._stub.SetForwardingPipelineConfig(request, timeout=15.0)
+        except grpc.RpcError as error:
+            raise self._error(f"refuses the pipeline {bmv2_json}", error) from error
+
+    def insert(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
+        """Insert; what is there already is modified instead, so that a controller can take over a running switch."""
+        wanted = list(entities)
+        existing = [e for e, code in self._write(wanted, p4runtime_pb2.Update.INSERT).items()
+                    if code == code_pb2.ALREADY_EXISTS]
+        if existing:
+            self.modify(wanted[i] for i in existing)
+
+    def modify(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
+        self._write(list(entities), p4runtime_pb2.Update.MODIFY)
+
+    def _write(self, entities: list[p4runtime_pb2.Entity], kind: int) -> dict[int, int]:
+        """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
+        if not entities:
+            return {}
+        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self._election,
+                                             updates=updates(entities, kind))
+        try:
+            self._stub.Write(request, timeout=self._timeout_s)
+        except grpc.RpcError as error:
+            failures = _update_errors(error)
+            if failures and set(failures.values()) <= {code_pb2.ALREADY_EXISTS}:
+                return failures
+            raise self._error("refuses a write", error) from error
+        return {}
+
+    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> list[p4runtime_pb2.Entity]:
+        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, entities=entities)
+        try:
+            return [e for response in self._stub.Read(request, timeout=self._timeout_s) for e in response.entities]
+        except grpc.RpcError as error:
+            raise self._error("refuses a read", error) from error
+
+    def _receive(self) -> None:
+        reason = "stream ended"
+        try:
+            for response in self._stub.StreamChannel(iter(self._outgoing.get, None)):
+                if response.HasField("arbitration"):
+                    status = response.arbitration.status
+                    if status.code == code_pb2.OK:
+                        self._primary.set()
+                    else:
+                        self._refused = f"another controller is primary: {status.message}"
+                else:
+                    self._on_message(response)
+        except grpc.RpcError as error:
+            reason = f"{error.code().name}: {error.details()}"
+            self._refused = self._refused or reason
+        except ValueError:
+            reason = "channel closed"
+        if not self._closing:
+            self._on_closed(reason)
+
+    def _error(self, what: str, error: grpc.RpcError) -> SwitchError:
+        details = _update_messages(error) or error.details()
+        return SwitchError(f"{self.name} {what}: {error.code().name}: {details}")
+
+
+def _status(error: grpc.RpcError) -> list[p4runtime_pb2.Error]:
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            status = status_pb2.Status.FromString(value)
+            errors = []
+            for detail in status.details:
+                unpacked = p4runtime_pb2.Error()
+                detail.Unpack(unpacked)
+                errors.append(unpacked)
+            return errors
+    return []
+
+
+def _update_errors(error: grpc.RpcError) -> dict[int, int]:
+    return {i: e.canonical_code for i, e in enumerate(_status(error)) if e.canonical_code != code_pb2.OK}
+
+
+def _update_messages(error: grpc.RpcError) -> str:
+    return "; ".join(f"update {i}: {code_pb2.Code.Name(e.canonical_code)} {e.message}"
+                     for i, e in enumerate(_status(error)) if e.canonical_code != code_pb2.OK)

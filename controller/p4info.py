@@ -1,0 +1,105 @@
+"""Names to ids, and values to P4Runtime's byte strings (P4Runtime specification, sections 6 and 8.4). Pure: no gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2
+
+
+def canonical(value: int, width_bits: int) -> bytes:
+    """The shortest byte string of an unsigned value (section 8.4); ValueError when it needs more than width_bits."""
+    if value < 0 or value.bit_length() > width_bits:
+        raise ValueError(f"{value} does not fit {width_bits} bits")
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+class P4Info:
+    """A P4Info message with look-ups by full name or by alias."""
+
+    def __init__(self, message: p4info_pb2.P4Info) -> None:
+        self.message = message
+        self.tables = _by_name(message.tables)
+        self.actions = _by_name(message.actions)
+        self.counters = _by_name(message.counters)
+        self.digests = _by_name(message.digests)
+
+    @classmethod
+    def read(cls, path: Path) -> P4Info:
+        """Parse the text format; ValueError names the file and the line at fault."""
+        message = p4info_pb2.P4Info()
+        try:
+            text_format.Parse(Path(path).read_text(), message)
+        except text_format.ParseError as error:
+            raise ValueError(f"{path}: not a P4Info text: {error}") from error
+        return cls(message)
+
+    def table_entry(
+        self,
+        table: str,
+        match: Mapping[str, int | tuple[int, int]],
+        action: str,
+        parameters: Mapping[str, int],
+        *,
+        default: bool = False,
+    ) -> p4runtime_pb2.TableEntry:
+        """An entry of a table with exact and LPM keys; an LPM key is (value, prefix length)."""
+        definition = _find(self.tables, table, "table")
+        entry = p4runtime_pb2.TableEntry(table_id=definition.preamble.id, is_default_action=default)
+        for field in definition.match_fields:
+            if field.name not in match:
+                continue
+            given = match[field.name]
+            key = p4runtime_pb2.FieldMatch(field_id=field.id)
+            if isinstance(given, tuple):
+                value, length = given
+                if length == 0:
+                    continue
+                key.lpm.value = canonical(value, field.bitwidth)
+                key.lpm.prefix_len = length
+            else:
+                key.exact.value = canonical(given, field.bitwidth)
+            entry.match.append(key)
+        unknown = set(match) - {field.name for field in definition.match_fields}
+        if unknown:
+            raise KeyError(f"table {table} has no key {', '.join(sorted(unknown))}")
+        self.set_action(entry.action.action, action, parameters)
+        return entry
+
+    def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
+        definition = _find(self.actions, action, "action")
+        message.action_id = definition.preamble.id
+        if set(parameters) != {p.name for p in definition.params}:
+            raise KeyError(f"action {action} takes {[p.name for p in definition.params]}, got {sorted(parameters)}")
+        for parameter in definition.params:
+            message.params.add(
+                param_id=parameter.id, value=canonical(parameters[parameter.name], parameter.bitwidth)
+            )
+
+    def counter_id(self, name: str) -> int:
+        return _find(self.counters, name, "counter").preamble.id
+
+    def digest_id(self, name: str) -> int:
+        return _find(self.digests, name, "digest").preamble.id
+
+    def digest_fields(self, name: str) -> list[str]:
+        """Names of the members of a digest's struct, in order."""
+        spec = _find(self.digests, name, "digest").type_spec
+        return [member.name for member in self.message.type_info.structs[spec.struct.name].members]
+
+
+def _by_name(items) -> dict:
+    names = {}
+    for item in items:
+        names[item.preamble.name] = item
+        names.setdefault(item.preamble.alias, item)
+    return names
+
+
+def _find(items: dict, name: str, kind: str):
+    if name not in items:
+        raise KeyError(f"P4Info has no {kind} {name!r}; it has {', '.join(sorted(items)) or 'none'}")
+    return items[name]

@@ -1,0 +1,65 @@
+"""RED parameters: real values in, the fixed-point numbers of `p4src/red.p4` out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+PACKET_SCALE = 1 << 20
+UNIT_SCALE = 1 << 32
+DECAY_SCALE = 1 << 40
+LINK_SCALE = 1 << 20
+QUEUE_LIMIT_PACKETS = 4095
+_FIELD_MAXIMUM = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Red:
+    """Random early detection of one port (Floyd and Jacobson 1993).
+
+    minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095.
+    max_p: drop probability just below the maximum, in (0, 1]. weight: w_q of the average, in (0, 1).
+    mean_packet_bytes: what a "typical small packet" has, for the decay of the average in idle time.
+    """
+
+    minimum_packets: float
+    maximum_packets: float
+    max_p: float = 0.1
+    weight: float = 0.002
+    mean_packet_bytes: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.minimum_packets < self.maximum_packets <= QUEUE_LIMIT_PACKETS:
+            raise ValueError(
+                f"RED thresholds need 0 <= minimum < maximum <= {QUEUE_LIMIT_PACKETS} packets,"
+                f" got {self.minimum_packets} and {self.maximum_packets}"
+            )
+        if not 0 < self.max_p <= 1:
+            raise ValueError(f"RED max_p must be in (0, 1], got {self.max_p}")
+        if not 0 < self.weight < 1:
+            raise ValueError(f"RED weight must be in (0, 1), got {self.weight}")
+        if not self.mean_packet_bytes > 0:
+            raise ValueError(f"RED mean packet size must be positive, got {self.mean_packet_bytes} bytes")
+
+    def action_parameters(self, rate_bps: float) -> dict[str, int]:
+        """Arguments of the P4 action `set_red` for a port of this rate; ValueError when one does not fit 32 bits."""
+        typical_s = self.mean_packet_bytes * 8 / rate_bps
+        values = {
+            "minimum": round(self.minimum_packets * PACKET_SCALE),
+            "maximum": round(self.maximum_packets * PACKET_SCALE),
+            "slope": round(self.max_p / (self.maximum_packets - self.minimum_packets) * UNIT_SCALE),
+            "weight": round(self.weight * UNIT_SCALE),
+            "idle_decay": round(-math.log1p(-self.weight) / (typical_s * 1e6) * DECAY_SCALE),
+        }
+        for name, value in values.items():
+            if not 0 < value <= _FIELD_MAXIMUM and not (name == "minimum" and value == 0):
+                raise ValueError(
+                    f"RED parameter {name} is {value} in fixed point, outside 1..{_FIELD_MAXIMUM}:"
+                    f" {self} at {rate_bps} bit/s cannot be represented"
+                )
+        return values
+
+
+def link_parameters(rate_bps: float) -> dict[str, int]:
+    """Argument of the P4 action `set_link`: microseconds a byte takes, times 2^20."""
+    return {"microseconds_per_byte": max(1, min(_FIELD_MAXIMUM, round(8e6 / rate_bps * LINK_SCALE)))}

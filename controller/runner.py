@@ -1,0 +1,200 @@
+"""The control loop on the wall clock, over gRPC: one controller for many switches.
+
+A switch that goes away is looked for again, and gets its pipeline and entries anew when it comes back empty; one that
+never stopped (only the controller did) keeps its pipeline and its counters. The other switches are served meanwhile.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import threading
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from p4.v1 import p4runtime_pb2
+
+from .config import Config, Switch
+from .core import PortRecord, SwitchControl, epoch_at
+from .grpc_client import GrpcSwitch, SwitchError
+from .p4info import P4Info
+
+_RETRY_S = 0.25
+
+
+class Log:
+    """Records on disk as they happen: `controller.csv` (a line per port and interval) and `controller.jsonl` (events)."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "controller.csv"
+        # A controller started again goes on in its predecessor's file.
+        fresh = not path.exists() or path.stat().st_size == 0
+        self._table = path.open("a", newline="")
+        self._writer = csv.writer(self._table)
+        if fresh:
+            self._writer.writerow(f.name for f in dataclasses.fields(PortRecord))
+        self._events = (folder / "controller.jsonl").open("a")
+        self._lock = threading.Lock()
+
+    def records(self, records: list[PortRecord]) -> None:
+        with self._lock:
+            self._writer.writerows(dataclasses.astuple(r) for r in records)
+            self._table.flush()
+
+    def event(self, kind: str, **what) -> None:
+        line = json.dumps({"time_s": time.time(), "event": kind, **what})
+        with self._lock:
+            self._events.write(line + "\n")
+            self._events.flush()
+        print(line, flush=True)
+
+
+class SwitchSession:
+    """Keeps one switch connected, and does its share of each interval."""
+
+    def __init__(self, switch: Switch, p4info: P4Info, config: Config, log: Log) -> None:
+        self.switch = switch
+        self.ready = threading.Event()
+        self._p4info = p4info
+        self._config = config
+        self._log = log
+        self._json = Path(config.bmv2_json)
+        self._cookie = zlib.crc32(self._json.read_bytes() + p4info.message.SerializeToString(deterministic=True)) or 1
+        self._control = SwitchControl(switch, p4info, config)
+        self._control_lock = threading.Lock()
+        self._client: GrpcSwitch | None = None
+        self._stop = threading.Event()
+        self._lost = threading.Event()
+        self._thread = threading.Thread(target=self._keep_connected, name=f"keep-{switch.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._lost.set()
+        if self._client:
+            self._client.close()
+
+    def begin(self, epoch: int) -> None:
+        """Next epoch into the data plane, counters out of it."""
+        client = self._client
+        if client is None or not self.ready.is_set():
+            return
+        try:
+            client.modify([self._control.epoch_entity(epoch)])
+            entities = client.read(self._control.counter_entities())
+            with self._control_lock:
+                self._control.on_counters(time.monotonic(), entities)
+        except SwitchError as error:
+            self._give_up(str(error))
+
+    def finish(self, epoch: int) -> list[PortRecord]:
+        client = self._client
+        if client is None or not self.ready.is_set():
+            return []
+        with self._control_lock:
+            entities, records = self._control.finish(time.time(), epoch)
+        try:
+            client.modify(entities)
+        except SwitchError as error:
+            self._give_up(str(error))
+            return []
+        # The record's time is when the values were in force.
+        now = time.time()
+        return [dataclasses.replace(r, time_s=now) for r in records]
+
+    def _give_up(self, reason: str) -> None:
+        if self.ready.is_set():
+            self.ready.clear()
+            self._log.event("switch lost", switch=self.switch.name, reason=reason)
+        self._lost.set()
+
+    def _keep_connected(self) -> None:
+        said = ""
+        while not self._stop.is_set():
+            self._lost.clear()
+            try:
+                self._connect()
+                said = ""
+            except SwitchError as error:
+                if str(error) != said:
+                    said = str(error)
+                    self._log.event("switch not ready", switch=self.switch.name, reason=said)
+                self._lost.set()
+            self._lost.wait()
+            self.ready.clear()
+            if self._client:
+                self._client.close()
+                self._client = None
+            self._stop.wait(_RETRY_S)
+
+    def _connect(self) -> None:
+        switch = self.switch
+        client = GrpcSwitch(switch.name, switch.address, switch.device_id, self._config.election_id,
+                            on_message=self._on_message, on_closed=self._give_up)
+        self._client = client
+        client.connect()
+        fresh = client.cookie() != self._cookie
+        if fresh:
+            client.push_pipeline(self._p4info.message, self._json, self._cookie)
+            with self._control_lock:
+                self._control.forget()
+        client.insert(self._control.initial_entities())
+        self.ready.set()
+        self._log.event("switch ready", switch=switch.name, pipeline="pushed" if fresh else "kept")
+
+    def _on_message(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
+        if message.HasField("digest"):
+            with self._control_lock:
+                answer = self._control.on_digest(message.digest)
+            client = self._client
+            if answer is not None and client is not None:
+                client.send(answer)
+        elif message.HasField("error"):
+            self._log.event("switch error", switch=self.switch.name, reason=message.error.message)
+
+
+class Controller:
+    """All switches of a configuration, on the wall clock. `run` returns when `stop` was called."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        self._config = config
+        self.log = Log(folder)
+        p4info = P4Info.read(Path(config.p4info))
+        self.sessions = [SwitchSession(s, p4info, config, self.log) for s in config.switches]
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def wait_ready(self, timeout_s: float) -> list[str]:
+        """Wait for all switches; the names of those that are not ready in time."""
+        deadline = time.monotonic() + timeout_s
+        return [s.switch.name for s in self.sessions
+                if not s.ready.wait(max(0.0, deadline - time.monotonic()))]
+
+    def run(self) -> None:
+        for session in self.sessions:
+            session.start()
+        interval = self._config.interval_s
+        with ThreadPoolExecutor(max_workers=max(4, len(self.sessions))) as pool:
+            try:
+                while not self._stop.is_set():
+                    ended = epoch_at(time.time(), interval)
+                    boundary = (time.time() // interval + 1) * interval
+                    if self._stop.wait(max(0.0, boundary - time.time())):
+                        break
+                    begun = epoch_at(time.time(), interval)
+                    list(pool.map(lambda s: s.begin(begun), self.sessions))
+                    if self._stop.wait(max(0.0, boundary + self._config.grace_s - time.time())):
+                        break
+                    records = [r for rs in pool.map(lambda s: s.finish(ended), self.sessions) for r in rs]
+                    self.log.records(records)
+            finally:
+                for session in self.sessions:
+                    session.stop()

@@ -1,0 +1,37 @@
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, link_parameters
+
+
+@given(minimum=st.floats(1, 500), spread=st.floats(1, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.5),
+       rate=st.floats(1e5, 1e9))
+def test_fixed_point_is_the_real_value_within_half_a_unit(minimum, spread, max_p, weight, rate):
+    red = Red(minimum, minimum + spread, max_p, weight, 1000)
+    got = red.action_parameters(rate)
+    half = 0.5001
+    assert abs(got["minimum"] - red.minimum_packets * PACKET_SCALE) <= half
+    assert abs(got["slope"] - max_p / (red.maximum_packets - red.minimum_packets) * UNIT_SCALE) <= half
+    assert abs(got["weight"] - weight * UNIT_SCALE) <= half
+    assert abs(got["idle_decay"] - -math.log1p(-weight) / (8e9 / rate) * DECAY_SCALE) <= half
+
+
+@pytest.mark.parametrize("bad", [
+    dict(minimum_packets=5, maximum_packets=5), dict(minimum_packets=-1, maximum_packets=5),
+    dict(minimum_packets=1, maximum_packets=4096), dict(minimum_packets=1, maximum_packets=2, max_p=0),
+    dict(minimum_packets=1, maximum_packets=2, weight=1), dict(minimum_packets=1, maximum_packets=2, mean_packet_bytes=0),
+])
+def test_refuses_impossible_parameters(bad):
+    with pytest.raises(ValueError, match="RED"):
+        Red(**bad)
+
+
+def test_a_slope_too_small_for_32_bits_is_refused_and_named():
+    with pytest.raises(ValueError, match="slope"):
+        Red(1, 4000, max_p=1e-7).action_parameters(1e7)
+
+
+def test_link_speed():
+    assert link_parameters(10e6) == {"microseconds_per_byte": round(0.8 * 2**20)}
