@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, link_parameters
 
 
-@given(minimum=st.floats(1, 500), spread=st.floats(1, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.5),
+@given(minimum=st.floats(1, 500), spread=st.floats(1.01, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.02),
        rate=st.floats(1e5, 1e9))
 def test_fixed_point_is_the_real_value_within_half_a_unit(minimum, spread, max_p, weight, rate):
     red = Red(minimum, minimum + spread, max_p, weight, 1000)
@@ -31,6 +31,11 @@ def test_refuses_impossible_parameters(bad):
 def test_a_slope_too_small_for_32_bits_is_refused_and_named():
     with pytest.raises(ValueError, match="slope"):
         Red(1, 4000, max_p=1e-7).action_parameters(1e7)
+
+
+def test_a_decay_too_fast_for_32_bits_is_refused_and_named():
+    with pytest.raises(ValueError, match="idle_decay"):
+        Red(1, 2, weight=0.5).action_parameters(1e9)
 
 
 def test_link_speed():
