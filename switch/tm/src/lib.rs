@@ -24,6 +24,7 @@ pub mod units;
 
 pub use manager::TrafficManager;
 pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, Rejected};
+pub use schedule::Schedule;
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
 pub type Nanos = u64;

@@ -6,20 +6,21 @@ const ABSENT: u32 = u32::MAX;
 
 /// The instants at which ports have something to do. Ties go to the lowest port number, so that runs repeat.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     heap: Vec<(Nanos, PortId)>,
     /// Position in `heap` of each port, or [`ABSENT`].
     position: Vec<u32>,
 }
 
 impl Schedule {
-    /// The earliest instant and its port. O(1).
-    pub(crate) fn peek(&self) -> Option<(Nanos, PortId)> {
+    /// The earliest instant and its port, of several at that instant the lowest port. O(1).
+    pub fn peek(&self) -> Option<(Nanos, PortId)> {
         self.heap.first().copied()
     }
 
-    /// Sets, moves or (with `None`) removes the instant of a port. O(log ports).
-    pub(crate) fn set(&mut self, port: PortId, instant: Option<Nanos>) {
+    /// Sets, moves or (with `None`) removes the instant of a port. O(log ports); memory grows to the highest port number,
+    /// which should be at most [`crate::MAX_PORT`].
+    pub fn set(&mut self, port: PortId, instant: Option<Nanos>) {
         let slot = port as usize;
         if slot >= self.position.len() {
             if instant.is_none() {

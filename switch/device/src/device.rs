@@ -1,0 +1,458 @@
+//! The device itself.
+
+use std::sync::Arc;
+
+use fairlane_pipeline::{
+    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, Queued, QueueInfo, Switch, SwitchConfig, TableEntry,
+    TableId,
+};
+use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, TrafficManager};
+
+use crate::counters::PortCounters;
+use crate::delay::DelayLines;
+use crate::{DropCause, Drops, PortSnapshot};
+
+/// What a port of a device is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Link rate in bits per second, positive; `None` transmits in no time.
+    pub rate_bps: Option<u64>,
+    /// Capacity of each priority queue.
+    pub capacity: Capacity,
+    /// Propagation delay of the link in nanoseconds, added after the last bit has left.
+    pub delay_ns: Nanos,
+    /// Priority queues, 1 to [`crate::MAX_PRIORITIES`]; the highest is served first.
+    pub priorities: usize,
+    /// Bytes added to each frame on the link.
+    pub overhead_bytes: u32,
+}
+
+impl Default for PortConfig {
+    /// `simple_switch`'s: no rate limit, 64 packets, one priority queue; and no delay.
+    fn default() -> Self {
+        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), delay_ns: 0, priorities: 1, overhead_bytes: 0 }
+    }
+}
+
+impl PortConfig {
+    fn queue(&self) -> fairlane_tm::PortConfig {
+        fairlane_tm::PortConfig {
+            rate_bps: self.rate_bps,
+            capacity: self.capacity,
+            priorities: self.priorities,
+            overhead_bytes: self.overhead_bytes,
+        }
+    }
+}
+
+/// How a device is set up.
+#[derive(Debug, Clone)]
+pub struct DeviceConfig {
+    /// The port of packet-in and packet-out; it exists without being added.
+    pub cpu_port: Option<PortId>,
+    /// The `egress_spec` that means drop; 511 in v1model.
+    pub drop_port: PortId,
+    /// Priority queues of the pipeline: a packet of this priority or above is dropped (BMv2's default: 1).
+    pub priorities: usize,
+    /// Seed of the program's `random()`.
+    pub seed: u64,
+    /// How often one packet may be resubmitted, recirculated, or cloned from egress.
+    pub max_passes: u32,
+    /// Events kept until taken; more are lost and counted.
+    pub max_events: usize,
+    /// Keep the program's `log_msg` lines for [`Device::take_log`].
+    pub log: bool,
+}
+
+impl Default for DeviceConfig {
+    fn default() -> Self {
+        DeviceConfig { cpu_port: None, drop_port: 511, priorities: 1, seed: 0, max_passes: 64, max_events: 65_536, log: false }
+    }
+}
+
+/// What the data plane has to say to the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A digest of one packet.
+    Digest(Digest),
+    /// A frame that left by the CPU port.
+    PacketIn { timestamp: Nanos, frame: Vec<u8> },
+    /// A table entry was not hit for its idle timeout.
+    IdleTimeout { timestamp: Nanos, table: TableId, entry: TableEntry },
+}
+
+/// Where frames go that leave a device.
+pub trait Output {
+    /// A frame leaves `port` at the instant `departure` (now or a little ago), after serialisation and propagation.
+    /// May return a buffer it no longer needs, this one or another, which the device uses again.
+    fn transmit(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>>;
+}
+
+/// Collects `(port, departure, frame)`.
+impl Output for Vec<(PortId, Nanos, Vec<u8>)> {
+    fn transmit(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
+        self.push((port, departure, frame));
+        None
+    }
+}
+
+/// Time between two looks for entries whose idle timeout has run out (BMv2: 1 s).
+const SWEEP_INTERVAL: Nanos = 100_000_000;
+
+/// A packet in a queue, with how many egress clones led to it.
+#[derive(Debug)]
+struct Waiting {
+    packet: Queued,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Port {
+    config: PortConfig,
+    counters: PortCounters,
+}
+
+/// A switch; see the crate's description.
+#[derive(Debug)]
+pub struct Device {
+    config: DeviceConfig,
+    switch: Option<Switch>,
+    tm: TrafficManager<Waiting>,
+    lines: DelayLines,
+    ports: Vec<Option<Port>>,
+    /// Drops at no port, or at ports that do not exist (any more).
+    stray: Drops,
+    events: Vec<Event>,
+    events_lost: u64,
+    next_sweep: Option<Nanos>,
+    ingress_out: IngressOut,
+    egress_out: EgressOut,
+    /// Packets for ports that do not exist: egress runs for them as in BMv2, there is no queue.
+    portless: Vec<(PortId, Waiting)>,
+}
+
+impl Device {
+    /// A device without program; its only port is the CPU port, where there is one.
+    pub fn new(config: DeviceConfig) -> Self {
+        let mut device = Device {
+            switch: None,
+            tm: TrafficManager::new(),
+            lines: DelayLines::default(),
+            ports: Vec::new(),
+            stray: Drops::default(),
+            events: Vec::new(),
+            events_lost: 0,
+            next_sweep: None,
+            ingress_out: IngressOut::default(),
+            egress_out: EgressOut::default(),
+            portless: Vec::new(),
+            config,
+        };
+        if let Some(cpu_port) = device.config.cpu_port {
+            let priorities = device.config.priorities;
+            // A CPU port out of range is found by `set_port` of any caller that checks; frames for it are then strays.
+            let _ = device.set_port(cpu_port, PortConfig { priorities, ..PortConfig::default() });
+        }
+        device
+    }
+
+    /// How it was set up.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Loads a program, or replaces the one that runs. Tables and all other state are new; what waits in queues is dropped
+    /// ([`DropCause::Reconfigured`]), what is on a link still arrives.
+    pub fn load(&mut self, now: Nanos, program: Arc<Program>) {
+        for port in self.tm.ports().collect::<Vec<_>>() {
+            for waiting in self.tm.clear(now, port) {
+                if let Some(switch) = &mut self.switch {
+                    switch.discard(waiting.packet);
+                }
+                self.count(port, DropCause::Reconfigured);
+            }
+        }
+        let ages = program.tables().iter().any(|table| table.support_timeout);
+        self.next_sweep = ages.then_some(now.saturating_add(SWEEP_INTERVAL));
+        match &mut self.switch {
+            Some(switch) => switch.swap(program),
+            None => {
+                let config = SwitchConfig {
+                    drop_port: self.config.drop_port,
+                    cpu_port: self.config.cpu_port,
+                    seed: self.config.seed,
+                    priorities: self.config.priorities as u32,
+                    max_passes: self.config.max_passes,
+                    max_digests: self.config.max_events,
+                    log: self.config.log,
+                    ..SwitchConfig::default()
+                };
+                self.switch = Some(Switch::new(program, config));
+            }
+        }
+    }
+
+    /// The pipeline with its control interface; `None` before a program is loaded.
+    pub fn switch(&self) -> Option<&Switch> {
+        self.switch.as_ref()
+    }
+
+    /// The pipeline with its control interface; `None` before a program is loaded.
+    pub fn switch_mut(&mut self) -> Option<&mut Switch> {
+        self.switch.as_mut()
+    }
+
+    /// Adds a port, or changes one while it runs: a packet in service ends at the old rate, packets waiting stay, frames in the
+    /// delay line keep their instants.
+    ///
+    /// # Errors
+    /// A port number above [`crate::MAX_PORT`], a rate of 0, or a number of priority queues out of range.
+    pub fn set_port(&mut self, port: PortId, config: PortConfig) -> Result<(), ConfigError> {
+        self.tm.configure(port, config.queue())?;
+        let slot = port as usize;
+        if slot >= self.ports.len() {
+            self.ports.resize_with(slot + 1, || None);
+        }
+        match &mut self.ports[slot] {
+            Some(existing) => existing.config = config,
+            empty => *empty = Some(Port { config, counters: PortCounters::default() }),
+        }
+        Ok(())
+    }
+
+    /// Removes a port. What waits there is dropped; what is in its delay line still leaves.
+    pub fn remove_port(&mut self, now: Nanos, port: PortId) {
+        for waiting in self.tm.remove(now, port) {
+            if let Some(switch) = &mut self.switch {
+                switch.discard(waiting.packet);
+            }
+            self.count(port, DropCause::Reconfigured);
+        }
+        if let Some(removed) = self.ports.get_mut(port as usize).and_then(Option::take) {
+            self.stray.merge(&removed.counters.drops);
+        }
+    }
+
+    /// All port numbers, ascending; the CPU port is among them.
+    pub fn ports(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.tm.ports()
+    }
+
+    /// The configuration of a port, or `None` if there is no such port.
+    pub fn port_config(&self, port: PortId) -> Option<&PortConfig> {
+        self.port(port).map(|port| &port.config)
+    }
+
+    /// A frame comes in by a port (the CPU port: a packet-out). What was due before it is served first, then the frame goes
+    /// through ingress and, where the link is free, egress. Frames that leave wait for [`Device::poll`].
+    pub fn receive(&mut self, now: Nanos, port: PortId, frame: &[u8]) {
+        self.serve(now);
+        if let Some(entry) = self.port_mut(port) {
+            entry.counters.rx_packets += 1;
+            entry.counters.rx_bytes += frame.len() as u64;
+        }
+        let Some(switch) = &mut self.switch else {
+            self.count(port, DropCause::NoProgram);
+            return;
+        };
+        let mut out = std::mem::take(&mut self.ingress_out);
+        switch.ingress(now, port, frame, &mut out);
+        if let Some(cause) = out.dropped {
+            self.count(port, pipeline_cause(cause));
+        }
+        for packet in out.queued.drain(..) {
+            self.enqueue(now, Waiting { packet, generation: 0 });
+        }
+        self.ingress_out = out;
+        self.serve(now);
+    }
+
+    /// The earliest instant at which [`Device::poll`] has something to do; `None` when only a frame can change that.
+    pub fn next_event(&self) -> Option<Nanos> {
+        let departure = self.tm.next_departure().map(|(instant, _)| instant);
+        [departure, self.lines.next(), self.next_sweep].into_iter().flatten().min()
+    }
+
+    /// Serves all queues up to `now` and hands over every frame whose instant of departure has come, in the order of the
+    /// instants. Frames for the CPU port become [`Event::PacketIn`].
+    pub fn poll(&mut self, now: Nanos, output: &mut impl Output) {
+        self.serve(now);
+        while let Some((port, departure, frame)) = self.lines.pop(now) {
+            if self.config.cpu_port == Some(port) {
+                self.event(Event::PacketIn { timestamp: departure, frame });
+                continue;
+            }
+            if let (Some(spare), Some(switch)) = (output.transmit(port, departure, frame), &mut self.switch) {
+                switch.recycle(spare);
+            }
+        }
+        if self.next_sweep.is_some_and(|sweep| sweep <= now) {
+            self.sweep(now);
+        }
+    }
+
+    /// Takes what the data plane has to say, digests last. Empty (and without cost) most of the time.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.events);
+        if let Some(switch) = &mut self.switch {
+            events.extend(switch.take_digests().into_iter().map(Event::Digest));
+        }
+        events
+    }
+
+    /// Events lost because nobody took them in time.
+    pub fn events_lost(&self) -> u64 {
+        self.events_lost + self.switch.as_ref().map_or(0, |switch| switch.stats().digests_lost)
+    }
+
+    /// Takes the program's `log_msg` lines; empty unless [`DeviceConfig::log`].
+    pub fn take_log(&mut self) -> Vec<String> {
+        self.switch.as_mut().map_or_else(Vec::new, Switch::take_log)
+    }
+
+    /// What a port has counted up to `now`, or `None` if there is no such port.
+    pub fn snapshot(&self, now: Nanos, port: PortId) -> Option<PortSnapshot> {
+        let counters = &self.port(port)?.counters;
+        let queue = self.tm.stats(now, port)?;
+        Some(PortSnapshot {
+            port,
+            rx_packets: counters.rx_packets,
+            rx_bytes: counters.rx_bytes,
+            tx_packets: queue.transmitted_packets,
+            tx_bytes: queue.transmitted_bytes,
+            drops: counters.drops,
+            busy_ns: queue.busy_ns,
+            queue_integral_packet_ns: queue.queue_integral_packet_ns,
+            depth_packets: queue.depth_packets,
+            depth_bytes: queue.depth_bytes,
+            max_depth_packets: queue.max_depth_packets,
+        })
+    }
+
+    /// Packets dropped by the whole device, those at ports that do not exist too.
+    pub fn drops(&self) -> Drops {
+        let mut total = self.stray;
+        for port in self.ports.iter().flatten() {
+            total.merge(&port.counters.drops);
+        }
+        total
+    }
+
+    /// Frames on the link and in the delay line of a port.
+    pub fn in_flight(&self, port: PortId) -> usize {
+        self.lines.len(port)
+    }
+
+    fn port(&self, port: PortId) -> Option<&Port> {
+        self.ports.get(port as usize)?.as_ref()
+    }
+
+    fn port_mut(&mut self, port: PortId) -> Option<&mut Port> {
+        self.ports.get_mut(port as usize)?.as_mut()
+    }
+
+    fn count(&mut self, port: PortId, cause: DropCause) {
+        match self.port_mut(port) {
+            Some(port) => port.counters.drops.add(cause, 1),
+            None => self.stray.add(cause, 1),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        if self.events.len() < self.config.max_events {
+            self.events.push(event);
+        } else {
+            self.events_lost += 1;
+        }
+    }
+
+    fn enqueue(&mut self, now: Nanos, waiting: Waiting) {
+        let (port, priority, bytes) =
+            (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
+        let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else { return };
+        let cause = match rejected.cause {
+            QueueDrop::TailDrop => DropCause::Tail,
+            QueueDrop::PriorityOutOfRange => DropCause::Priority,
+            QueueDrop::UnknownPort => {
+                self.portless.push((port, rejected.item));
+                return;
+            }
+        };
+        self.count(port, cause);
+        if let Some(switch) = &mut self.switch {
+            switch.discard(rejected.item.packet);
+        }
+    }
+
+    /// Runs egress for every packet whose link is free by `now`.
+    fn serve(&mut self, now: Nanos) {
+        loop {
+            while let Some((port, waiting)) = self.portless.pop() {
+                self.egress(now, port, waiting, QueueInfo { enq_timestamp: now, ..QueueInfo::default() });
+            }
+            let Some((_, port)) = self.tm.next_departure().filter(|(instant, _)| *instant <= now) else { return };
+            let Some(dequeued) = self.tm.dequeue(now, port) else { return };
+            let info = QueueInfo {
+                enq_timestamp: dequeued.enq_time,
+                enq_qdepth: dequeued.enq_qdepth,
+                deq_timedelta: dequeued.deq_time - dequeued.enq_time,
+                deq_qdepth: dequeued.deq_qdepth,
+            };
+            self.egress(dequeued.deq_time, port, dequeued.item, info);
+        }
+    }
+
+    fn egress(&mut self, now: Nanos, port: PortId, waiting: Waiting, info: QueueInfo) {
+        let Some(switch) = &mut self.switch else { return };
+        let Waiting { packet, generation } = waiting;
+        let mut out = std::mem::take(&mut self.egress_out);
+        switch.egress(now, packet, info, &mut out);
+        if let Some(emitted) = out.emitted.take() {
+            match self.tm.transmitted(port, emitted.bytes.len() as u32) {
+                Some(finish) => {
+                    let delay = self.port(port).map_or(0, |port| port.config.delay_ns);
+                    self.lines.push(port, finish.saturating_add(delay), emitted.bytes);
+                }
+                None => {
+                    switch.recycle(emitted.bytes);
+                    self.count(port, DropCause::NoPort);
+                }
+            }
+        }
+        if let Some(cause) = out.dropped {
+            self.count(port, pipeline_cause(cause));
+        }
+        for packet in out.queued.drain(..) {
+            if generation >= self.config.max_passes {
+                let to = packet.egress_port();
+                self.count(to, DropCause::Loop);
+                if let Some(switch) = &mut self.switch {
+                    switch.discard(packet);
+                }
+                continue;
+            }
+            self.enqueue(now, Waiting { packet, generation: generation + 1 });
+        }
+        self.egress_out = out;
+    }
+
+    fn sweep(&mut self, now: Nanos) {
+        self.next_sweep = Some(now.saturating_add(SWEEP_INTERVAL));
+        let expired = self.switch.as_mut().map_or_else(Vec::new, |switch| switch.expired(now));
+        for (table, entry) in expired {
+            self.event(Event::IdleTimeout { timestamp: now, table, entry });
+        }
+    }
+}
+
+fn pipeline_cause(cause: PipelineDrop) -> DropCause {
+    match cause {
+        PipelineDrop::Ingress => DropCause::Ingress,
+        PipelineDrop::Egress => DropCause::Egress,
+        PipelineDrop::MulticastEmpty => DropCause::MulticastEmpty,
+        PipelineDrop::Priority => DropCause::Priority,
+        PipelineDrop::Loop => DropCause::Loop,
+        PipelineDrop::Assert => DropCause::Assert,
+        PipelineDrop::Limit => DropCause::Limit,
+    }
+}
