@@ -1,0 +1,1 @@
+"""End hosts of the testbed: rate-adaptation algorithms, the RTP/RTCP codec, socket runners."""

@@ -1,0 +1,361 @@
+"""The seam between a rate-adaptation algorithm and whatever runs it.
+
+An algorithm is a pair of state machines, a `Sender` and a `Receiver`. A runner (real sockets, or the virtual-time network)
+delivers events and carries out the actions that come back. An algorithm never reads a clock, draws a random number, opens a
+socket or sleeps: `now_s` and `rng` are arguments of every handler.
+
+Who does what:
+
+* The runner paces packets, numbers them, samples round-trip times, finds losses, keeps the RTCP timetable (RFC 3550 section
+  6.3) and computes reception statistics. In virtual time all of that runs outside Python.
+* The algorithm decides: at what rate or window to send, what control packets say, what receivers report.
+
+So a handler runs only for feedback, for acknowledgements that change state, and for timers. `Interests` states which
+acknowledgements those are:
+
+========================================  =========================  =============================================
+family                                    feedback                   what the algorithm uses
+========================================  =========================  =============================================
+RTCP-driven (ALS, DAA, AIMD over RTCP)    RTCP timetable             `on_feedback`, one adaptation timer
+periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedback`
+inter-packet gap (RAP)                    an ack for each packet     `on_loss` (gap or timeout), a timer each SRTT
+window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
+equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
+none (constant bit rate)                  none                       `on_start`
+========================================  =========================  =============================================
+
+Units and conventions: seconds (`_s`) on the runner's clock, which never goes backwards and whose zero means nothing; rates in
+bit/s (`_rate_bps`) counting whole IPv4 datagrams, header included; fractions from 0 to 1; sequence numbers extended (they
+never wrap). Values in events come from the network and may be forged: a handler must accept any of them without raising.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class Rng(Protocol):
+    """The seeded source of randomness that a runner passes in (`random.Random` fits)."""
+
+    def random(self) -> float:
+        """A uniform draw from [0, 1)."""
+
+
+class AckDetail(Enum):
+    """Which acknowledgements reach the sender's handlers."""
+
+    NONE = "none"
+    """The receiver sends no per-packet acks."""
+    LOSSES = "losses"
+    """Every packet is acked; `on_loss` runs when a loss is found; acks without news only update `PathState`."""
+    EVERY = "every"
+    """Every packet is acked and `on_ack` runs for each ack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interests:
+    """What an algorithm wants to be told; a constant of the class."""
+
+    acks: AckDetail = AckDetail.NONE
+    """For a sender."""
+    gaps: bool = False
+    """For a receiver: `on_gap` runs when the sequence numbers of arriving packets skip."""
+    rtcp: bool = False
+    """For either half: the runner sends control packets on the RTCP timetable."""
+    loss_distance_packets: int = 3
+    """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]."""
+
+
+# --------------------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """What the runner of an acked flow knows at an event."""
+
+    latest_rtt_s: float
+    srtt_s: float
+    """Smoothed round-trip time (RFC 6298 section 2, gain 1/8)."""
+    rttvar_s: float
+    """Smoothed mean deviation (RFC 6298 section 2, gain 1/4)."""
+    in_flight_packets: int
+    last_sent_sequence: int
+    highest_acked_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """One report of one receiver, as it reached the sender. `None` means: not in this report."""
+
+    reporter: int
+    """SSRC of the receiver that reports."""
+    loss_fraction: float
+    """Lost / expected packets since that receiver's previous report."""
+    rtt_s: float | None = None
+    jitter_s: float | None = None
+    desired_rate_bps: float | None = None
+    """R_d: the smallest fair rate on the path, echoed by the receiver [ALS sec 3.2]."""
+    utilisation: float | None = None
+    """U of the router that set R_d, fraction of its link [ALS sec 3.2]."""
+    receive_rate_bps: float | None = None
+    """Rate at which data arrived since the previous report [RFC 5348 sec 3.2.2]."""
+    loss_event_rate: float | None = None
+    """p [RFC 5348 sec 3.2.2]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """An acknowledgement of one data packet."""
+
+    sequence: int
+    rtt_s: float
+    newly_acked_packets: int
+    """Packets first known delivered by this ack: more than 1 when earlier acks were lost."""
+    path: PathState
+
+
+class LossCause(Enum):
+    """How the runner found a loss."""
+
+    GAP = "gap"
+    """`Interests.loss_distance_packets` later packets were acked."""
+    TIMEOUT = "timeout"
+    """Older than the `SetLossTimeout` in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Packets found lost at one instant."""
+
+    first_sequence: int
+    last_sequence: int
+    lost_packets: int
+    cause: LossCause
+    path: PathState
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer set with `SetTimer` has come due."""
+
+    name: str
+    path: PathState | None = None
+    """For acked flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a layered transmission [ALS sec 3.4]."""
+
+    address: int
+    """IPv4 group address as a 32-bit number."""
+    rate_bps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A sender's control packet, as routers left it, at a receiver."""
+
+    sender: int
+    """SSRC of the sender."""
+    desired_rate_bps: float
+    utilisation: float
+    layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptionState:
+    """What the runner of a receiver has counted since the flow began."""
+
+    received_packets: int
+    received_bytes: int
+    """Bytes of IPv4 datagrams."""
+    lost_packets: int
+    highest_sequence: int
+    last_arrival_s: float
+    sender_rtt_s: float | None = None
+    """The newest `StampData` value seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Sequence numbers skipped: packets `first_lost_sequence` ... `last_lost_sequence` did not come before their successor."""
+
+    first_lost_sequence: int
+    last_lost_sequence: int
+    before_s: float
+    """Arrival of the last packet before the gap."""
+    after_s: float
+    """Arrival of the first packet after it."""
+    reception: ReceptionState
+
+
+# -------------------------------------------------------------------------------------------------------------- actions
+
+
+@dataclass(frozen=True, slots=True)
+class SetRate:
+    """Send data at this rate from now on."""
+
+    rate_bps: float
+    """> 0 and finite."""
+    burst_packets: int = 1
+    """Packets sent back to back, then one gap for all [TRABOL inter-group gap]."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetWindow:
+    """Send only while fewer than this many packets are unacknowledged."""
+
+    window_packets: float
+    """>= 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetLossTimeout:
+    """Packets outstanding longer than this are lost; checked before each sending and when idle [RAP sec III]."""
+
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetControl:
+    """What the sender's control packets say from now on."""
+
+    desired_rate_bps: float
+    utilisation: float
+    layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StampData:
+    """Write the sender's round-trip time into every data packet [RFC 5348 sec 3.2.1]."""
+
+    rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetReport:
+    """What the receiver's RTCP reports add to the usual statistics from now on [ALS sec 3.2]."""
+
+    desired_rate_bps: float
+    utilisation: float
+
+
+@dataclass(frozen=True, slots=True)
+class SendFeedback:
+    """Send a report at once; the runner adds loss fraction, receive rate and time stamps."""
+
+    loss_event_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetLayers:
+    """Layered sender: the rate of each layer, base first [ALS sec 3.4]."""
+
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLayers:
+    """Layered receiver: be a member of exactly these groups."""
+
+    addresses: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Call `on_timer` at `at_s`; replaces a pending timer of the same name. A time that has passed means: at once."""
+
+    name: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Forget a pending timer; no effect when there is none."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A record for the run's log; changes nothing."""
+
+    kind: str
+    values: tuple[tuple[str, float | int | str | None], ...]
+
+
+SenderAction = (
+    SetRate | SetWindow | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
+)
+ReceiverAction = SetReport | SendFeedback | JoinLayers | SetTimer | CancelTimer | Note
+
+
+# ------------------------------------------------------------------------------------------------------- state machines
+
+
+class Sender:
+    """The sending half. Handlers default to: nothing happens."""
+
+    interests = Interests()
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
+        """The flow starts. Must yield `SetRate` or `SetWindow`. Called once, before any other handler."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it starts")
+
+    def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
+        """A receiver's report arrived."""
+        return ()
+
+    def on_leave(self, now_s: float, reporter: int, rng: Rng) -> tuple[SenderAction, ...]:
+        """A receiver said goodbye (RTCP BYE)."""
+        return ()
+
+    def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:
+        """Only with `AckDetail.EVERY`. A loss found by the same ack is delivered first."""
+        return ()
+
+    def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
+        """Only with `AckDetail.LOSSES` or `AckDetail.EVERY`."""
+        return ()
+
+    def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
+        """`now_s` may be later than the time asked for, never earlier."""
+        return ()
+
+
+class Receiver:
+    """The receiving half. Handlers default to: nothing happens."""
+
+    interests = Interests()
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[ReceiverAction, ...]:
+        """The receiver is ready. Called once, before any other handler."""
+        return ()
+
+    def on_control(self, now_s: float, control: Control, rng: Rng) -> tuple[ReceiverAction, ...]:
+        """A sender's control packet arrived."""
+        return ()
+
+    def on_gap(self, now_s: float, gap: Gap, rng: Rng) -> tuple[ReceiverAction, ...]:
+        """Only with `Interests.gaps`."""
+        return ()
+
+    def on_timer(self, now_s: float, timer: Timer, reception: ReceptionState, rng: Rng) -> tuple[ReceiverAction, ...]:
+        """`now_s` may be later than the time asked for, never earlier."""
+        return ()
+
+
+def clamp(value: float, low: float, high: float) -> float:
+    """`value` limited to [low, high]; NaN becomes `low`, the cautious end of a rate's range."""
+    return low if not value >= low else min(value, high)
+
+
+def require_positive(owner: str, **values: float) -> None:
+    """Raise `ValueError` naming the first value that is not positive and finite."""
+    for name, value in values.items():
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{owner}.{name} = {value!r}: must be positive and finite")
