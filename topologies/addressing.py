@@ -1,0 +1,114 @@
+"""Addresses and routes that follow from a topology: nobody types them.
+
+Switch number i (from 1, in the order of the nodes) has the subnet 10.0.i.0/24; its hosts are 10.0.i.1, .2, ... and send
+everything to 10.0.i.254, whose Ethernet address is that of the switch port: static ARP, no broadcast.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from topologies.model import Port, Topology, TopologyError
+
+PREFIX_LENGTH = 24
+
+
+@dataclass(frozen=True)
+class HostAddress:
+    """ip: without prefix length (it is /24). gateway_mac: of the switch port that the host hangs on."""
+
+    ip: str
+    mac: str
+    gateway_ip: str
+    gateway_mac: str
+
+
+@dataclass(frozen=True)
+class Route:
+    """One entry of a switch's longest-prefix table: where to send, and the Ethernet addresses the frame gets."""
+
+    prefix: str
+    port: int
+    src_mac: str
+    dst_mac: str
+
+
+@dataclass(frozen=True)
+class Addressing:
+    """hosts: by name. port_macs: by switch name and port number. routes: by switch name."""
+
+    hosts: dict[str, HostAddress]
+    port_macs: dict[tuple[str, int], str]
+    routes: dict[str, tuple[Route, ...]]
+
+
+def assign(topology: Topology) -> Addressing:
+    """TopologyError when there are more switches than 254, or more hosts on one than 253."""
+    ports = topology.ports()
+    switches = topology.switches
+    if len(switches) > 254:
+        raise TopologyError(f"{len(switches)} switches: automatic addresses serve 254", ("nodes",))
+    number = {name: i + 1 for i, name in enumerate(switches)}
+    host_set = set(topology.hosts)
+    port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}"
+                 for s in switches for p in ports[s]}
+    hosts: dict[str, HostAddress] = {}
+    for s in switches:
+        attached = [p for p in ports[s] if p.peer in host_set]
+        if len(attached) > 253:
+            raise TopologyError(f"{len(attached)} hosts on {s}: automatic addresses serve 253", ("nodes",))
+        for j, port in enumerate(attached):
+            hosts[port.peer] = HostAddress(
+                f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}",
+                f"10.0.{number[s]}.254", port_macs[s, port.number])
+    routes = {}
+    for s in switches:
+        next_ports = _next_ports(s, topology)
+        local = [Route(f"{hosts[p.peer].ip}/32", p.number, port_macs[s, p.number], hosts[p.peer].mac)
+                 for p in ports[s] if p.peer in host_set]
+        remote = [Route(f"10.0.{number[t]}.0/{PREFIX_LENGTH}", p.number, port_macs[s, p.number], port_macs[p.peer, p.peer_port])
+                  for t, p in next_ports.items()]
+        routes[s] = tuple(local + remote)
+    return Addressing(hosts, port_macs, routes)
+
+
+def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
+    """The output ports that a packet takes from host to host, the source's own first."""
+    ports = topology.ports()
+    if source == destination:
+        return ()
+    hop = ports[source][0]
+    taken = [hop]
+    edge = ports[destination][0]
+    while hop.peer != edge.peer:
+        hop = _next_ports(hop.peer, topology)[edge.peer]
+        taken.append(hop)
+    taken.append(next(p for p in ports[edge.peer] if p.number == edge.peer_port))
+    return tuple(taken)
+
+
+def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
+    """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
+    return sum(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
+
+
+def _next_ports(start: str, topology: Topology) -> dict[str, Port]:
+    """For each other switch, the port of `start` on the way there: least delay, then fewest hops, then lowest port."""
+    ports = topology.ports()
+    switches = set(topology.switches)
+    best: dict[str, tuple[float, int, int]] = {}
+    first: dict[str, Port] = {}
+    todo: list[tuple[float, int, int, str, Port | None]] = [(0.0, 0, 0, start, None)]
+    while todo:
+        delay, hops, lowest, name, port = heapq.heappop(todo)
+        if name in best:
+            continue
+        best[name] = (delay, hops, lowest)
+        if port is not None:
+            first[name] = port
+        for p in ports[name]:
+            if p.peer in switches and p.peer not in best:
+                via = port or p
+                heapq.heappush(todo, (delay + p.link.delay_s, hops + 1, via.number, p.peer, via))
+    return first

@@ -1,0 +1,196 @@
+"""A network as plain data: nodes, and links with rate, delay and queue. No fabric, no clock, no process."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Literal
+
+# Port numbers of v1model are 9 bits wide; 510 and 511 are the CPU port and the drop port.
+MAX_PORT = 509
+
+
+class TopologyError(ValueError):
+    """A network that cannot be. `where` is the place in the data, such as ("links", 2)."""
+
+    def __init__(self, what: str, where: tuple[str | int, ...] = ()) -> None:
+        super().__init__(what)
+        self.where = where
+
+
+@dataclass(frozen=True)
+class Node:
+    """name: a letter, then letters, digits, `_` or `-`."""
+
+    name: str
+    kind: Literal["host", "switch"]
+
+
+@dataclass(frozen=True)
+class Red:
+    """Random early detection of a queue (Floyd and Jacobson 1993), thresholds as fractions of the buffer.
+
+    minimum, maximum: in [0, 1], minimum < maximum. max_p: drop probability just below the maximum, in (0, 1].
+    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time.
+    """
+
+    minimum: float
+    maximum: float
+    max_p: float
+    weight: float
+    mean_packet_bytes: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.minimum < self.maximum <= 1:
+            raise ValueError(f"minimum: RED needs 0 <= minimum < maximum <= 1, got {self.minimum} and {self.maximum}")
+        if not 0 < self.max_p <= 1:
+            raise ValueError(f"max_p: must be in (0, 1], got {self.max_p}")
+        if not 0 < self.weight < 1:
+            raise ValueError(f"weight: must be in (0, 1), got {self.weight}")
+        if self.mean_packet_bytes < 1:
+            raise ValueError(f"mean_packet_bytes: must be positive, got {self.mean_packet_bytes}")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A full-duplex link. Both directions have the same rate, delay and queue.
+
+    ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
+    rate_bps: > 0. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
+    red: how a switch manages that queue; none leaves drops to the full queue.
+    """
+
+    ends: tuple[str, str]
+    rate_bps: float
+    delay_s: float = 0.0
+    queue_packets: int = 1000
+    red: Red | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rate_bps) and self.rate_bps > 0):
+            raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
+        if not (math.isfinite(self.delay_s) and self.delay_s >= 0):
+            raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
+        if self.queue_packets < 1:
+            raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets holds none: give at least 1")
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a link: what leaves here goes to `peer`."""
+
+    node: str
+    number: int
+    peer: str
+    peer_port: int
+    link: Link = field(repr=False)
+    link_index: int = 0
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Checked when made: TopologyError says what is wrong and where."""
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        self._check_nodes()
+        self.ports()
+        self._check_hosts()
+        self._check_connected()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(n.name for n in self.nodes if n.kind == "host")
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        return tuple(n.name for n in self.nodes if n.kind == "switch")
+
+    def ports(self) -> dict[str, tuple[Port, ...]]:
+        """The ports of each node, by number: host ports count from 0, switch ports from 1."""
+        kinds = {n.name: n.kind for n in self.nodes}
+        taken: dict[str, dict[int, int]] = defaultdict(dict)
+        wanted: list[list[tuple[str, int | None]]] = []
+        for i, link in enumerate(self.links):
+            ends = [_split(end, i) for end in link.ends]
+            for name, number in ends:
+                if name not in kinds:
+                    raise TopologyError(f"link to unknown node {name!r}", ("links", i))
+                if number is None:
+                    continue
+                low = 0 if kinds[name] == "host" else 1
+                if not low <= number <= MAX_PORT:
+                    raise TopologyError(f"port {number} of {name}: {kinds[name]} ports are {low} to {MAX_PORT}", ("links", i))
+            (a, a_port), (b, b_port) = ends
+            if a == b:
+                same = f", port {a_port}" if a_port is not None and a_port == b_port else ""
+                raise TopologyError(f"the link loops back to the same {'port: ' if same else 'node: '}{a}{same}", ("links", i))
+            for name, number in ends:
+                if number is not None:
+                    if number in taken[name]:
+                        raise TopologyError(f"port {number} of {name} is used by links[{taken[name][number]}] already", ("links", i))
+                    taken[name][number] = i
+            wanted.append(ends)
+        ports: dict[str, list[Port]] = {n.name: [] for n in self.nodes}
+        for i, ends in enumerate(wanted):
+            numbers = []
+            for name, number in ends:
+                if number is None:
+                    number = 0 if kinds[name] == "host" else 1
+                    while number in taken[name]:
+                        number += 1
+                    if number > MAX_PORT:
+                        raise TopologyError(f"{name} has more links than ports ({MAX_PORT})", ("links", i))
+                    taken[name][number] = i
+                numbers.append(number)
+            (a, _), (b, _) = ends
+            ports[a].append(Port(a, numbers[0], b, numbers[1], self.links[i], i))
+            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i], i))
+        return {name: tuple(sorted(ps, key=lambda p: p.number)) for name, ps in ports.items()}
+
+    def _check_nodes(self) -> None:
+        seen: dict[str, int] = {}
+        for i, node in enumerate(self.nodes):
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.name):
+                raise TopologyError(f"node name {node.name!r}: a letter, then letters, digits, _ or -", ("nodes", i))
+            if node.name in seen:
+                raise TopologyError(f"two nodes are called {node.name!r} (nodes[{seen[node.name]}] is the other)", ("nodes", i))
+            seen[node.name] = i
+        if not self.switches:
+            raise TopologyError("a network needs at least one switch", ("nodes",))
+
+    def _check_hosts(self) -> None:
+        ports, switches = self.ports(), set(self.switches)
+        for i, node in enumerate(self.nodes):
+            if node.kind == "host":
+                count = len(ports[node.name])
+                if count != 1:
+                    raise TopologyError(f"host {node.name} has {count} links; a host has exactly one", ("nodes", i))
+                if ports[node.name][0].peer not in switches:
+                    raise TopologyError(f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches",
+                                        ("nodes", i))
+
+    def _check_connected(self) -> None:
+        ports = self.ports()
+        reached, todo = {self.nodes[0].name}, [self.nodes[0].name]
+        while todo:
+            for port in ports[todo.pop()]:
+                if port.peer not in reached:
+                    reached.add(port.peer)
+                    todo.append(port.peer)
+        for i, node in enumerate(self.nodes):
+            if node.name not in reached:
+                raise TopologyError(f"{node.name} cannot be reached from {self.nodes[0].name}", ("nodes", i))
+
+
+def _split(end: str, index: int) -> tuple[str, int | None]:
+    name, colon, port = end.partition(":")
+    if not colon:
+        return name, None
+    if not port.isascii() or not port.isdigit():
+        raise TopologyError(f"link end {end!r}: write a node, or a node and its port as in 's1:3'", ("links", index))
+    return name, int(port)
