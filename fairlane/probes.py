@@ -1,0 +1,73 @@
+"""What the machine can do, found by trying: kernel queueing disciplines, ports, programs."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV_BIN = ROOT / ".venv" / "bin"
+
+_QDISC_TRIALS = {
+    "netem": "netem delay 1ms",
+    "tbf": "tbf rate 1mbit burst 10k limit 100k",
+    "htb": "htb",
+    "fq": "fq",
+    "red": "red limit 100000 min 10000 max 30000 avpkt 1000 bandwidth 10mbit",
+}
+
+
+def program(name: str) -> Path | None:
+    """A program of ours in .venv/bin, or one in PATH or the system's folders."""
+    own = VENV_BIN / name
+    if os.access(own, os.X_OK):
+        return own
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])
+    found = shutil.which(name, path=path)
+    return Path(found) if found else None
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+@functools.cache
+def has_qdisc(kind: str) -> bool:
+    """Whether the kernel has a queueing discipline: tried on a veth pair in a namespace that vanishes with the trial. Needs root."""
+    if not is_root() or program("tc") is None:
+        return False
+    script = f"ip link add va type veth peer name vb && tc qdisc add dev va root {_QDISC_TRIALS[kind]}"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, check=False, timeout=20)
+    return done.returncode == 0
+
+
+def port_in_use(port: int) -> bool:
+    """Whether someone listens on 127.0.0.1:port (or on all addresses)."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def has_mininet() -> bool:
+    """Whether Mininet's Python package can be imported and its helper run."""
+    try:
+        import mininet.net  # noqa: F401
+    except ImportError:
+        return False
+    return program("mnexec") is not None
+
+
+def congestion_controls() -> list[str]:
+    """The kernel's TCP congestion controls, those in modules not loaded yet left out."""
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    except OSError:
+        return []
