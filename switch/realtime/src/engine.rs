@@ -1,0 +1,268 @@
+//! The loop of the switch.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use fairlane_device::{Device, Event, Nanos};
+use tracing::{error, info, warn};
+
+use crate::cli::{LogLevel, LogTarget, Options};
+use crate::clock;
+use crate::handle::{self, DeviceHandle, JobQueue};
+use crate::pcap::Capture;
+use crate::port::{PortIo, Wire};
+use crate::signals::Termination;
+use crate::socket::{Interface, OpenError, Receiver};
+use crate::stats::{SocketCounts, StatsWriter};
+
+/// Takes the events of the data plane, in order, on the switch's thread: must not block.
+pub type EventSink = Box<dyn FnMut(Vec<Event>) + Send>;
+
+/// How often an interface that is down is looked at.
+const RECOVERY_INTERVAL: Nanos = 500_000_000;
+/// How often captures are written out.
+const CAPTURE_FLUSH_INTERVAL: Nanos = 1_000_000_000;
+
+/// Why the switch does not start or goes down.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("port {0}: {1}")]
+    Interface(u32, OpenError),
+    #[error("port {0}: {1}")]
+    Port(u32, fairlane_device::ConfigError),
+    #[error("{what} {path}: {error}")]
+    File { what: &'static str, path: String, error: io::Error },
+    #[error("waiting for frames: {0}")]
+    System(#[from] io::Error),
+}
+
+/// The switch: device, interfaces, and all that is tied to them. One thread runs it.
+pub struct Engine {
+    device: Device,
+    wire: Wire,
+    receiver: Receiver,
+    jobs: JobQueue,
+    handle: DeviceHandle,
+    termination: Termination,
+    sink: Option<EventSink>,
+    stats: Option<(StatsWriter, Nanos, Nanos)>,
+    next_recovery: Option<Nanos>,
+    next_capture_flush: Option<Nanos>,
+    polled: Vec<libc::pollfd>,
+    incomplete_reported: bool,
+}
+
+impl Engine {
+    /// Opens the interfaces and files that the options name; the device gets their ports.
+    ///
+    /// # Errors
+    /// [`EngineError`], the first that occurs.
+    pub fn new(mut device: Device, options: &Options, termination: Termination) -> Result<Self, EngineError> {
+        let mut ports = Vec::new();
+        for (&number, name) in &options.interfaces {
+            let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
+            let config = options.ports.get(&number).cloned().unwrap_or_default();
+            device.set_port(number, config).map_err(|error| EngineError::Port(number, error))?;
+            let captures = match &options.pcap {
+                Some(directory) => {
+                    let create = |direction| {
+                        let path = directory.join(format!("{name}_{direction}.pcap"));
+                        let shown = path.display().to_string();
+                        Capture::create(path)
+                            .map_err(|error| EngineError::File { what: "capture", path: shown, error })
+                    };
+                    Some((create("in")?, create("out")?))
+                }
+                None => None,
+            };
+            ports.push(PortIo::new(number, interface, captures));
+        }
+        let stats = match &options.stats {
+            Some(stats) => {
+                let shown = stats.path.display().to_string();
+                let writer = StatsWriter::create(stats.path.clone())
+                    .map_err(|error| EngineError::File { what: "--stats", path: shown, error })?;
+                Some((writer, stats.interval, clock::now()))
+            }
+            None => None,
+        };
+        let (handle, jobs) = handle::pair()?;
+        let logging = options.log != LogTarget::None && options.log_level != LogLevel::Off;
+        let wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 });
+        let next_capture_flush = wire.capturing().then(clock::now);
+        Ok(Engine {
+            device,
+            receiver: Receiver::new(),
+            jobs,
+            handle,
+            termination,
+            sink: None,
+            stats,
+            next_recovery: None,
+            next_capture_flush,
+            polled: Vec::new(),
+            incomplete_reported: false,
+            wire,
+        })
+    }
+
+    /// A handle by which other threads reach the device. Jobs wait until [`Engine::run`] is under way.
+    pub fn handle(&self) -> DeviceHandle {
+        self.handle.clone()
+    }
+
+    /// Sets where digests, packet-ins and idle timeouts go; without one they are thrown away.
+    pub fn set_event_sink(&mut self, sink: EventSink) {
+        self.sink = Some(sink);
+    }
+
+    /// Runs until SIGINT or SIGTERM; then writes the last statistics and captures.
+    ///
+    /// # Errors
+    /// A failure of poll(2) itself. Interfaces that go down or away are no errors.
+    pub fn run(mut self) -> Result<(), EngineError> {
+        clock::sharpen_timers();
+        loop {
+            let now = clock::now();
+            self.device.poll(now, &mut self.wire);
+            self.wire.flush();
+            self.forward_events();
+            let deadline = self.upkeep(now);
+            if self.wait(deadline)? {
+                break;
+            }
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Hands events to the control plane and `log_msg` lines to the log.
+    fn forward_events(&mut self) {
+        let events = self.device.take_events();
+        if let Some(sink) = self.sink.as_mut().filter(|_| !events.is_empty()) {
+            sink(events);
+        }
+        if self.device.config().log {
+            for line in self.device.take_log() {
+                info!("{line}");
+            }
+        }
+    }
+
+    /// Does what is due by `now`, and returns when something is due next.
+    fn upkeep(&mut self, now: Nanos) -> Option<Nanos> {
+        if self.stats.as_ref().is_some_and(|(_, _, due)| *due <= now) {
+            self.write_stats(now);
+        }
+        if self.next_recovery.is_some_and(|due| due <= now) {
+            for port in self.wire.ports.iter_mut().filter(|port| port.down) {
+                port.recover();
+            }
+            self.next_recovery = None;
+        }
+        if self.next_recovery.is_none() && self.wire.ports.iter().any(|port| port.down) {
+            self.next_recovery = Some(now + RECOVERY_INTERVAL);
+        }
+        if self.next_capture_flush.is_some_and(|due| due <= now) {
+            self.wire.ports.iter_mut().for_each(PortIo::flush_captures);
+            self.wire.unix_offset = clock::unix().wrapping_sub(clock::now());
+            self.next_capture_flush = self.wire.capturing().then_some(now + CAPTURE_FLUSH_INTERVAL);
+        }
+        let stats = self.stats.as_ref().map(|(_, _, due)| *due);
+        [self.device.next_event(), stats, self.next_recovery, self.next_capture_flush].into_iter().flatten().min()
+    }
+
+    fn write_stats(&mut self, now: Nanos) {
+        let Some((writer, interval, due)) = &mut self.stats else { return };
+        let unix = clock::unix();
+        for number in self.device.ports().collect::<Vec<_>>() {
+            let Some(snapshot) = self.device.snapshot(now, number) else { continue };
+            let port = self.wire.ports.iter_mut().find(|port| port.number == number);
+            writer.add(now, unix, &snapshot, port.map_or_else(SocketCounts::default, PortIo::counts));
+        }
+        if let Err(reason) = writer.flush() {
+            error!("--stats {}: {reason}; no more rows are written", writer.path().display());
+            self.stats = None;
+            return;
+        }
+        // Rows keep to the grid; those of a grid point that was missed altogether are left out.
+        *due += *interval * ((now - *due) / *interval + 1);
+    }
+
+    /// Sleeps until `deadline`, a frame, a job or a signal, and serves frames and jobs. True when the switch is to end.
+    fn wait(&mut self, deadline: Option<Nanos>) -> Result<bool, EngineError> {
+        let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        self.polled.clear();
+        self.polled.push(readable(self.termination.as_raw_fd()));
+        self.polled.push(readable(self.jobs.as_raw_fd()));
+        self.polled.extend(self.wire.ports.iter().map(|port| readable(port.interface.as_raw_fd())));
+        let timeout = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+        if poll(&mut self.polled, timeout)? == 0 {
+            return Ok(false);
+        }
+        if self.polled[0].revents != 0 {
+            return Ok(true);
+        }
+        if self.polled[1].revents != 0 {
+            self.jobs.run(&mut self.device, clock::now);
+        }
+        for at in 0..self.wire.ports.len() {
+            if self.polled[at + 2].revents != 0 {
+                self.receive(at);
+            }
+        }
+        Ok(false)
+    }
+
+    fn receive(&mut self, at: usize) {
+        let port = &mut self.wire.ports[at];
+        let number = port.number;
+        match self.receiver.receive(&port.interface) {
+            Ok(_) => {}
+            Err(reason) => {
+                port.went_down(&reason);
+                return;
+            }
+        }
+        let now = clock::now();
+        for frame in self.receiver.frames() {
+            self.wire.received(at, now, frame);
+            self.device.receive(now, number, frame);
+        }
+        if self.receiver.incomplete_checksums > 0 && !self.incomplete_reported {
+            self.incomplete_reported = true;
+            warn!(
+                "port {number}: frames came with checksums left to an offload engine and of a kind that cannot be completed here: \
+                 turn it off at the sender (ethtool -K IFACE tx off)"
+            );
+        }
+    }
+
+    fn finish(&mut self) {
+        let now = clock::now();
+        self.device.poll(now, &mut self.wire);
+        self.wire.flush();
+        self.write_stats(now);
+        self.wire.ports.iter_mut().for_each(PortIo::flush_captures);
+        info!("the switch ends");
+    }
+}
+
+fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
+    let spec = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos() as libc::c_long,
+    });
+    let spec = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the array and the time live through the call.
+    let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, spec, std::ptr::null()) };
+    if ready >= 0 {
+        return Ok(ready as usize);
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::Interrupted {
+        return Ok(0);
+    }
+    Err(error)
+}

@@ -1,0 +1,119 @@
+//! How other threads reach the device while the switch runs.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Arc};
+
+use fairlane_device::{Closed, Device, DeviceAccess, Job, Nanos};
+
+/// Jobs run between two looks at the interfaces, so that a flood of requests does not starve packets.
+const JOBS_PER_TURN: usize = 64;
+
+/// A handle on the device of a running switch: clonable, usable from any thread.
+#[derive(Clone)]
+pub struct DeviceHandle {
+    jobs: mpsc::Sender<Job>,
+    wake: Arc<Wake>,
+}
+
+/// The owner's end.
+pub(crate) struct JobQueue {
+    jobs: mpsc::Receiver<Job>,
+    wake: Arc<Wake>,
+}
+
+struct Wake {
+    event: OwnedFd,
+    pending: AtomicBool,
+}
+
+impl Wake {
+    fn raise(&self) {
+        if !self.pending.swap(true, Ordering::AcqRel) {
+            let one = 1u64;
+            // SAFETY: an eventfd takes eight bytes. It can fail only when its counter is about to overflow: raised already.
+            unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+        }
+    }
+
+    fn lower(&self) {
+        let mut count = 0u64;
+        // SAFETY: an eventfd gives eight bytes; it is non-blocking.
+        unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), 8) };
+        // Acquires what submitters did before they found the flag raised: their jobs are seen by the turn that follows.
+        self.pending.swap(false, Ordering::AcqRel);
+    }
+}
+
+/// A handle and the queue it feeds.
+pub(crate) fn pair() -> io::Result<(DeviceHandle, JobQueue)> {
+    // SAFETY: plain system call; the descriptor is owned at once.
+    let event = unsafe {
+        let fd = libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let wake = Arc::new(Wake { event, pending: AtomicBool::new(false) });
+    let (sender, receiver) = mpsc::channel();
+    Ok((DeviceHandle { jobs: sender, wake: Arc::clone(&wake) }, JobQueue { jobs: receiver, wake }))
+}
+
+impl DeviceAccess for DeviceHandle {
+    fn submit(&self, job: Job) -> Result<(), Closed> {
+        self.jobs.send(job).map_err(|_| Closed)?;
+        self.wake.raise();
+        Ok(())
+    }
+}
+
+impl JobQueue {
+    /// Runs what was submitted, up to a limit per turn (the rest stays signalled).
+    pub(crate) fn run(&self, device: &mut Device, clock: impl Fn() -> Nanos) {
+        self.wake.lower();
+        for _ in 0..JOBS_PER_TURN {
+            match self.jobs.try_recv() {
+                Ok(job) => job(device, clock()),
+                Err(_) => return,
+            }
+        }
+        self.wake.raise();
+    }
+}
+
+impl AsRawFd for JobQueue {
+    fn as_raw_fd(&self) -> RawFd {
+        self.wake.event.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_device::{call, DeviceConfig};
+
+    #[test]
+    fn jobs_run_in_order_and_results_come_back() {
+        let (handle, queue) = pair().expect("an eventfd");
+        let caller = std::thread::spawn(move || {
+            for expected in 0..200u64 {
+                let got = call(&handle, move |_, now| (now, expected));
+                assert_eq!(got, Ok((7, expected)));
+            }
+        });
+        let mut device = Device::new(DeviceConfig::default());
+        while !caller.is_finished() {
+            queue.run(&mut device, || 7);
+        }
+        caller.join().expect("all results came");
+    }
+
+    #[test]
+    fn a_handle_outlives_its_switch() {
+        let (handle, queue) = pair().expect("an eventfd");
+        drop(queue);
+        assert_eq!(call(&handle, |_, _| ()), Err(Closed));
+    }
+}

@@ -1,0 +1,132 @@
+//! The time series of every port's counters, as CSV.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use fairlane_device::{DropCause, Nanos, PortSnapshot};
+
+/// What the real-time switch counts beside the device.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SocketCounts {
+    /// Frames that the kernel dropped before they were received.
+    pub rx_missed: u64,
+    /// Frames that the kernel refused to send.
+    pub tx_failed: u64,
+}
+
+/// Writes one row per port and interval. All sums run from the start of the switch; `queue_packets_mean` is the mean over the
+/// interval that ends with the row (from the integral of the queue, not from samples).
+#[derive(Debug)]
+pub struct StatsWriter {
+    file: File,
+    path: PathBuf,
+    /// Instant and queue integral of each port's last row.
+    last: Vec<(u32, Nanos, u128)>,
+    row: String,
+}
+
+impl StatsWriter {
+    /// Creates (or empties) the file and writes the header.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn create(path: PathBuf) -> io::Result<Self> {
+        let mut file = File::create(&path)?;
+        let mut header = String::from(
+            "time_s,unix_s,port,rx_packets,rx_bytes,tx_packets,tx_bytes,queue_packets,queue_bytes,queue_packets_max,\
+             queue_integral_packet_s,queue_packets_mean,busy_s,rx_missed,tx_failed",
+        );
+        for cause in DropCause::ALL {
+            let _ = write!(header, ",drop_{cause}");
+        }
+        header.push('\n');
+        file.write_all(header.as_bytes())?;
+        Ok(StatsWriter { file, path, last: Vec::new(), row: String::new() })
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Adds the row of a port to the current interval; [`StatsWriter::flush`] writes them out.
+    pub fn add(&mut self, now: Nanos, unix: Nanos, port: &PortSnapshot, sockets: SocketCounts) {
+        let known = self.last.iter().position(|(number, _, _)| *number == port.port);
+        let at = known.unwrap_or_else(|| {
+            self.last.push((port.port, now, port.queue_integral_packet_ns));
+            self.last.len() - 1
+        });
+        let (_, before, integral) = self.last[at];
+        let elapsed = now.saturating_sub(before);
+        let mean = match elapsed {
+            0 => 0.0,
+            elapsed => port.queue_integral_packet_ns.saturating_sub(integral) as f64 / elapsed as f64,
+        };
+        self.last[at] = (port.port, now, port.queue_integral_packet_ns);
+        let row = &mut self.row;
+        let _ = write!(
+            row,
+            "{},{},{},{},{},{},{},{},{},{},{:.9},{mean:.6},{},{},{}",
+            seconds(now),
+            seconds(unix),
+            port.port,
+            port.rx_packets,
+            port.rx_bytes,
+            port.tx_packets,
+            port.tx_bytes,
+            port.depth_packets,
+            port.depth_bytes,
+            port.max_depth_packets,
+            port.queue_integral_packet_ns as f64 / 1e9,
+            seconds(port.busy_ns),
+            sockets.rx_missed,
+            sockets.tx_failed,
+        );
+        for (_, count) in port.drops.iter() {
+            let _ = write!(row, ",{count}");
+        }
+        row.push('\n');
+    }
+
+    /// Writes the rows of the current interval.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let result = self.file.write_all(self.row.as_bytes());
+        self.row.clear();
+        result
+    }
+}
+
+/// Nanoseconds as seconds with nine decimals, without a detour over floating point.
+fn seconds(nanos: Nanos) -> String {
+    format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_hold_the_mean_queue_of_their_interval() {
+        let path = std::env::temp_dir().join(format!("fairlane-stats-{}.csv", std::process::id()));
+        let mut stats = StatsWriter::create(path.clone()).expect("a file");
+        let mut port = PortSnapshot { port: 3, ..PortSnapshot::default() };
+        stats.add(1_000_000_000, 5, &port, SocketCounts::default());
+        port.queue_integral_packet_ns = 2_500_000_000;
+        port.busy_ns = 500_000_000;
+        stats.add(2_000_000_000, 6, &port, SocketCounts { rx_missed: 1, tx_failed: 2 });
+        stats.flush().expect("written");
+        let text = std::fs::read_to_string(&path).expect("readable");
+        std::fs::remove_file(&path).expect("removed");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("time_s,unix_s,port,rx_packets"));
+        assert!(lines[0].contains(",drop_ingress,drop_egress,drop_tail,drop_no_port"));
+        assert_eq!(lines[0].split(',').count(), lines[2].split(',').count());
+        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,0"));
+    }
+}
