@@ -1,1 +1,2 @@
-//! See docs/architecture.md.
+//! P4Runtime.
+pub mod proto;
