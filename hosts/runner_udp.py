@@ -47,8 +47,6 @@ STAMP = Struct("!QQ")
 """The payload's first bytes: CLOCK_MONOTONIC of sending in ns, packets sent before. For measurement on one machine."""
 HEADERS_BYTES = IPV4_UDP_HEADER_BYTES + HEADER_BYTES
 """IPv4, UDP, RTP: 40, as many as IPv4 and TCP without options."""
-MIN_PACKET_BYTES = HEADERS_BYTES + STAMP.size
-MAX_PACKET_BYTES = 65_535
 SENT_PERIOD_S = 1.0
 BIN_S = 0.1
 MAX_DROPOUT_PACKETS = 32_000

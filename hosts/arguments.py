@@ -1,0 +1,84 @@
+"""Checks of command-line arguments: each takes the text and raises `argparse.ArgumentTypeError` that says what would be right."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from ipaddress import AddressValueError, IPv4Address
+
+MIN_PACKET_BYTES = 56
+"""IPv4, UDP and RTP headers, and the time stamp that data packets carry; more than TCP's headers and one byte."""
+MAX_PACKET_BYTES = 65_535
+
+_UNITS = {"": 1.0, "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+
+
+def parse_rate(text: str) -> float:
+    """Bit/s of `10mbit`, `500kbit`, `1gbit`, `250000`. Raises `ValueError`."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", text.strip().lower())
+    if match is None or match[2] not in _UNITS or float(match[1]) == 0:
+        raise ValueError(f"{text!r} is no rate: write a positive number of bit/s, or one with bit, kbit, mbit or gbit (10mbit)")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def rate(text: str) -> float:
+    """A rate in bit/s."""
+    try:
+        return parse_rate(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def address(text: str) -> str:
+    """An IPv4 address."""
+    try:
+        return str(IPv4Address(text))
+    except AddressValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IPv4 address: {error}") from None
+
+
+def port(text: str) -> int:
+    """The even port of RTP data (RFC 3550 section 11)."""
+    if not text.isdecimal() or not 2 <= int(text) <= 65534 or int(text) % 2:
+        raise argparse.ArgumentTypeError(f"{text!r}: RTP data uses an even port from 2 to 65534, RTCP the next one")
+    return int(text)
+
+
+def ssrc(text: str) -> int:
+    """32 bits."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text!r}: an SSRC is a number from 0 to 4294967295 (0x... is accepted)")
+    return value
+
+
+def packet_bytes(text: str) -> int:
+    """Size of a data packet as an IPv4 datagram."""
+    if not text.isdecimal() or not MIN_PACKET_BYTES <= int(text) <= MAX_PACKET_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r}: from {MIN_PACKET_BYTES} (headers and time stamp) to {MAX_PACKET_BYTES}")
+    return int(text)
+
+
+def fraction(text: str) -> float:
+    """0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a fraction from 0 to 1")
+    return value
+
+
+def duration(text: str) -> float:
+    """Seconds, positive."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r}: a positive number of seconds")
+    return value
