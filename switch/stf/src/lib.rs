@@ -1,1 +1,24 @@
-//! See docs/architecture.md.
+//! STF, the P4 community's packet-test format: a script of table entries, packets in, packets expected.
+//!
+//! ```text
+//! add TABLE [PRIORITY] KEY:VALUE... ACTION(ARG:VALUE, ...) [= NAME]     setdefault TABLE ACTION(...)
+//! packet PORT HEX...        expect PORT [HEX... [$]]                    no_packet
+//! check_counter NAME(INDEX) [packets|bytes ==|!=|<|<=|>|>= N]           wait        remove all
+//! mirroring_add SESSION PORT    mc_mgrp_create GROUP    mc_node_create RID PORT...    mc_node_associate GROUP NODE
+//! counter_write, register_write, register_reset, meter_set_rates, meter_array_set_rates, ...
+//! ```
+//!
+//! [`read`] turns text into [`Script`]; [`run`] plays it against a [`fairlane_pipeline::Program`] in virtual time and
+//! says what differs. Outputs are compared at the end, per port, in order; every port that the script names must get
+//! exactly the packets expected of it. `expect` matches a prefix, `$` at its end asks for the exact length, `*` is any
+//! nibble, and without data any packet will do. A larger priority wins.
+
+mod compare;
+mod names;
+mod read;
+mod run;
+mod value;
+
+pub use compare::{Difference, Pattern};
+pub use read::{read, ActionText, Command, Comparison, CounterUnit, KeyText, ReadError, Script, Statement};
+pub use run::{run, Outcome, RunError};
