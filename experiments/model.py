@@ -47,22 +47,39 @@ class Control:
 
 @dataclass(frozen=True)
 class Als:
-    """Of all ALS hosts. packet_bytes: RTP payload. initial_air_bps: additive increase at start and after a loss.
-    initial_rate_bps: until the first feedback. maximum_rate_bps: R_d that a sender asks for."""
+    """Of all ALS hosts. packet_bytes: a data packet with its IP header. pacing_jitter: part of the gap between packets by which
+    each is moved at random. loss_resolution: what a report's loss is taken from. initial_air_bps: additive increase at the
+    start and after a loss. initial_rate_bps: until the first feedback. maximum_rate_bps: R_d that a sender asks for."""
 
     packet_bytes: int = 1000
-    initial_rate_bps: float = 64_000.0
+    pacing_jitter: float = 0.0
+    loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
+    initial_rate_bps: float = 100_000.0
     maximum_rate_bps: float = 10_000_000.0
     initial_air_bps: float = 5_000.0
     adaptation_interval_s: float = 5.0
-    rtcp_minimum_interval_s: float = 5.0
 
     def __post_init__(self) -> None:
-        if not 12 <= self.packet_bytes <= 1448:
-            raise ValueError(f"packet_bytes: 12 to 1448 fit a frame with RTP, UDP and IP headers, got {self.packet_bytes}")
-        for name in ("initial_rate_bps", "maximum_rate_bps", "initial_air_bps", "adaptation_interval_s", "rtcp_minimum_interval_s"):
+        if not 56 <= self.packet_bytes <= 1500:
+            raise ValueError(f"packet_bytes: 56 to 1500, IP header included, got {self.packet_bytes}")
+        if not 0 <= self.pacing_jitter <= 1:
+            raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
+        for name in ("initial_rate_bps", "maximum_rate_bps", "initial_air_bps", "adaptation_interval_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: must be positive, got {getattr(self, name):g}")
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """Of all TCP hosts. packet_bytes: a full segment with its IP header. paper_reno: without SACK, RACK and tail loss probes,
+    which the kernel's "reno" has and the papers' has not."""
+
+    packet_bytes: int = 1000
+    paper_reno: bool = True
+
+    def __post_init__(self) -> None:
+        if not 100 <= self.packet_bytes <= 1500:
+            raise ValueError(f"packet_bytes: 100 to 1500, IP header included, got {self.packet_bytes}")
 
 
 @dataclass(frozen=True)
@@ -135,6 +152,7 @@ class Settings:
     window_from: float = 0.5
     control: Control = field(default_factory=Control)
     als: Als = field(default_factory=Als)
+    tcp: Tcp = field(default_factory=Tcp)
 
     def __post_init__(self) -> None:
         if not self.duration_s > 0:

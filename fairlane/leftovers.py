@@ -61,9 +61,9 @@ class RunRecord:
         """Remove what is left of the run, and its file; what was removed, in words."""
         removed = []
         for child in self.children:
-            if child.alive():
-                child.kill(signal.SIGKILL)
-                removed.append(f"process {child.pid}")
+            for member in child.session():
+                member.kill(signal.SIGKILL)
+                removed.append(f"process {member.pid}")
         for name in interfaces(self.prefix):
             # Deleting one end of a pair takes the other along.
             if subprocess.run(["ip", "link", "del", name], capture_output=True, check=False).returncode == 0:

@@ -56,6 +56,13 @@ def port_in_use(port: int) -> bool:
     return False
 
 
+def answers(port: int) -> bool:
+    """Whether a server on 127.0.0.1 accepts connections at this port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def has_mininet() -> bool:
     """Whether Mininet's Python package can be imported and its helper run."""
     try:

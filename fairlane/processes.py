@@ -47,6 +47,23 @@ class Identity:
             except ProcessLookupError:
                 pass
 
+    def session(self) -> list[Identity]:
+        """The processes of the session that this process leads, or led: its number stays taken while one of them lives."""
+        members = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                identity = Identity.of(int(entry.name))
+                if identity is not None and identity.started >= self.started and _session_of(identity.pid) == self.pid:
+                    members.append(identity)
+        return members
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
 
 class Process:
     """A running child. `name` is for messages, `log` holds what it printed."""
@@ -94,8 +111,12 @@ class Process:
 
 
 def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | None = None,
-          env: dict[str, str] | None = None, cwd: Path | None = None) -> Process:
-    """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it shall run."""
+          with_children: bool = False, cwd: Path | None = None) -> Process:
+    """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it shall run.
+    with_children: it starts processes of its own, which shall die with it even when it is killed."""
+    if with_children:
+        # A process namespace ends with its first process. Only that one is told of our death: the setting is not inherited.
+        argv = ["unshare", "--pid", "--fork", "--kill-child", *argv]
     if namespace_pid is not None:
         argv = ["mnexec", "-a", str(namespace_pid), *argv]
     parent = os.getpid()
@@ -107,7 +128,7 @@ def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | Non
 
     with log.open("ab") as output:
         popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                 start_new_session=True, preexec_fn=die_with_parent, env=env, cwd=cwd)
+                                 start_new_session=True, preexec_fn=die_with_parent, cwd=cwd)
     return Process(name, argv, log, popen)
 
 

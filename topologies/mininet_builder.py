@@ -11,6 +11,7 @@ Offloads are off on every interface, and IPv6: no packet but the experiment's, a
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import subprocess
@@ -27,12 +28,14 @@ from mininet.node import Host, Switch
 from fairlane import probes
 from fairlane.leftovers import RunRecord
 from fairlane.processes import Process, spawn, stop_all
+from fairlane.targets import Toolchain
 from topologies import addressing as addresses
 from topologies.addressing import Addressing
 from topologies.model import Port, Topology
 from topologies.switch_process import PortSetting, SwitchSettings
 
 _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
+# IANA's port of P4Runtime; further switches count up.
 FIRST_GRPC_PORT = 9559
 _READY_TIMEOUT_S = 15.0
 
@@ -52,6 +55,13 @@ class HostShaping:
     def probe() -> HostShaping:
         netem = probes.has_qdisc("netem")
         return HostShaping("tbf" if probes.has_qdisc("tbf") else "netem" if netem else "none", "netem" if netem else "none")
+
+    def sentence(self) -> str:
+        """What was chosen, and why."""
+        delay = ("delay of host links: netem on the host, and the switch's port" if self.delay == "netem" else
+                 "no netem in this kernel: delays are in the switches' ports, both directions' of a host link in the one towards the host")
+        rate = {"tbf": "tbf", "netem": "netem", "none": "nothing: this kernel has neither tbf nor netem"}[self.rate]
+        return f"{delay}; hosts' sending rate is held by {rate}"
 
     def command(self, interface: str, rate_bps: float, delay_s: float, queue_packets: int) -> str | None:
         """The tc command for a host's interface, None where nothing is to do or can be done."""
@@ -109,7 +119,7 @@ class FairlaneSwitch(Switch):
         while time.monotonic() < deadline:
             if self.process.exit_code() is not None:
                 raise FabricError(f"switch {self.name} {self.process.how_it_ended()} at once:\n{self.process.last_words(8)}")
-            if probes.port_in_use(self.settings.grpc_port):
+            if probes.answers(self.settings.grpc_port):
                 return
             time.sleep(0.02)
         raise FabricError(f"switch {self.name} serves no P4Runtime on {self.settings.address} after {_READY_TIMEOUT_S:g} s:\n"
@@ -133,16 +143,16 @@ class RoundTrip:
 class MininetNetwork:
     """A running network. Make it, `start`, and `stop` in the end whatever happened."""
 
-    def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, switch_command: Callable[[SwitchSettings], list[str]],
-                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, tcp_settings: Sequence[str] = ()) -> None:
+    def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
+                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_sysctls: Sequence[str] = ()) -> None:
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
         self.shaping = HostShaping.probe()
         self._folder = folder
         self._record = record
-        self._switch_command = switch_command
-        self._tcp_settings = tuple(tcp_settings)
+        self._toolchain = toolchain
+        self._host_sysctls = tuple(host_sysctls)
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
         ports = port_settings(topology, record.prefix, self.shaping.delay == "none")
         for index, name in enumerate(topology.switches):
@@ -169,13 +179,18 @@ class MininetNetwork:
         for switch in self.switches:
             switch.wait_ready()
 
-    def restart(self, switch: FairlaneSwitch) -> None:
-        """Start a switch anew that has died; it comes up empty, and the controller fills it."""
+    def restart(self, switch: FairlaneSwitch) -> Process:
+        """Start a switch anew that has died; it comes up empty, and the controller fills it. Its statistics go on in another
+        file: `s1.csv`, then `s1.2.csv`."""
+        starts = len(list(self._folder.glob(f"{switch.name}*.csv"))) + 1
+        switch.settings = dataclasses.replace(switch.settings, stats=self._folder / f"{switch.name}.{starts}.csv")
         switch.start(None)
+        assert switch.process is not None
+        return switch.process
 
-    def spawn(self, host: str, name: str, argv: Sequence[str], log: Path) -> Process:
-        """Start a program on a host."""
-        process = spawn(name, argv, log, namespace_pid=self.net[host].pid)
+    def spawn(self, host: str, name: str, argv: Sequence[str], log: Path, with_children: bool = False) -> Process:
+        """Start a program on a host; see `fairlane.processes.spawn`."""
+        process = spawn(name, argv, log, namespace_pid=self.net[host].pid, with_children=with_children)
         self._record.add(process.pid)
         return process
 
@@ -205,7 +220,7 @@ class MininetNetwork:
     def _launch(self, settings: SwitchSettings) -> Process:
         if settings.pcap is not None:
             settings.pcap.mkdir(exist_ok=True)
-        process = spawn(f"switch {settings.name}", self._switch_command(settings), settings.log)
+        process = spawn(f"switch {settings.name}", self._toolchain.switch_command(settings), settings.log)
         self._record.add(process.pid)
         return process
 
@@ -250,7 +265,7 @@ class MininetNetwork:
             f"ip route del {_subnet(address.ip)} dev {interface}",
             f"ip route add {address.gateway_ip} dev {interface} scope link",
             f"ip route replace default via {address.gateway_ip} dev {interface}",
-            *(f"sysctl -q -w {shlex.quote(s)}" for s in self._tcp_settings),
+            *(f"sysctl -q -w {shlex.quote(s)}" for s in self._host_sysctls),
         ]
         shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets)
         if shape is not None:

@@ -1,0 +1,41 @@
+"""What the controller is told: experiment and topology as its configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from controller import config as controller_config
+from controller.config import Config, Port, Route, Switch
+from controller.red import Red as ControllerRed
+from experiments.model import Experiment
+from topologies.addressing import Addressing
+from topologies.model import Link
+
+
+def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: dict[str, int], json: Path, p4info: Path) -> Config:
+    """grpc_ports: of each switch, on 127.0.0.1. Device ids are 1, 2, ... in the order of the topology's switches."""
+    switches = []
+    ports = experiment.topology.ports()
+    for index, name in enumerate(experiment.topology.switches):
+        switches.append(Switch(
+            name=name,
+            device_id=index + 1,
+            address=f"127.0.0.1:{grpc_ports[name]}",
+            ports=tuple(Port(p.number, round(p.link.rate_bps), _red(p.link)) for p in ports[name]),
+            routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
+        ))
+    control = experiment.settings.control
+    return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
+
+
+def _red(link: Link) -> ControllerRed | None:
+    """Thresholds as packets instead of fractions of the buffer."""
+    if link.red is None:
+        return None
+    red = link.red
+    return ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
+                         red.mean_packet_bytes)
+
+
+def write(config: Config, path: Path) -> None:
+    path.write_text(controller_config.to_json(config) + "\n")

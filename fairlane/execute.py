@@ -1,0 +1,73 @@
+"""A run from start to published results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.model import Experiment
+from fairlane import metrics, plots, probes, progress, report, results, series
+from fairlane.run import Options, Outcome, interruptible, network, run
+
+
+def execute(experiment: Experiment, options: Options, fabric: str, out: Path | None, console: Console) -> bool:
+    """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed."""
+    target = options.toolchain.target
+    console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
+                  f"seed {experiment.seed}", highlight=False, soft_wrap=True)
+    folder = results.ResultFolder(out or results.default_folder(experiment.id, experiment.seed, probes.ROOT))
+    raw = folder.work / "raw"
+    try:
+        raw.mkdir()
+        with interruptible():
+            outcome = run(experiment, options, raw, progress.for_console(console))
+            figures = _write(experiment, outcome, raw, folder.work, fabric, target)
+            final = folder.publish()
+    except BaseException:
+        _keep_logs_if_asked(folder)
+        folder.discard()
+        raise
+    report.show(console, experiment, figures)
+    for event in outcome.events:
+        console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
+    console.print(f"results: {os.path.relpath(final)}", highlight=False, soft_wrap=True)
+    return all(c.holds for c in figures.checks)
+
+
+def _keep_logs_if_asked(folder: results.ResultFolder) -> None:
+    """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, beside where its results would have been."""
+    if os.environ.get("FAIRLANE_KEEP_LOGS") and folder.work.is_dir():
+        folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
+
+
+def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str) -> metrics.Figures:
+    recorded = series.load(raw, experiment, outcome.timing)
+    figures = metrics.compute(recorded)
+    tables = {
+        "flows": series.flow_table(recorded, series.ShareTable(recorded)),
+        "links": series.link_table(recorded),
+        "fair_rates": series.fair_rate_table(recorded),
+    }
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    results.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
+    plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name,
+               f"fabric {fabric}, target {target}, seed {experiment.seed}")
+    return figures
+
+
+def shell(experiment: Experiment, options: Options, console: Console) -> None:
+    """A Mininet prompt on the network, until the user leaves it."""
+    import tempfile
+
+    from mininet.cli import CLI
+
+    console.print(options.toolchain.why, highlight=False)
+    with tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder, interruptible(), \
+            network(experiment, options, Path(folder), console.print) as (fabric, _, _):
+        console.print(f"hosts {', '.join(experiment.topology.hosts)}; switches {', '.join(experiment.topology.switches)}; logs in {folder}.",
+                      highlight=False, soft_wrap=True)
+        console.print("Try: h1 ping -c 3 h11    (leave with Ctrl-D)", highlight=False)
+        CLI(fabric.net)

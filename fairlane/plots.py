@@ -1,0 +1,102 @@
+"""PNG plots of a run, from its tables alone. One colour for each scheme in every plot, told apart by the colour-blind too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas as pd  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+
+from experiments.model import Experiment  # noqa: E402
+
+# Okabe and Ito's palette.
+COLOURS = {"als": "#0072B2", "tcp-reno": "#D55E00"}
+_SHARE, _RATE, _COUNT, _QUEUE = "#000000", "#009E73", "#CC79A7", "#56B4E9"
+_LABELS = {"als": "ALS", "tcp-reno": "TCP Reno"}
+
+
+def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame,
+         bottleneck: str, note: str) -> list[Path]:
+    """rates.png, queue.png, fair_rate.png in `folder`. bottleneck: name of the link. note: fabric and target, under the title."""
+    title = f"{experiment.id}: {experiment.settings.title}"
+    at_bottleneck = fair_rates[fair_rates["link"] == bottleneck] if not fair_rates.empty else fair_rates
+    drawn = []
+    for name, draw_one in (
+        ("rates", lambda ax: _rates(ax, experiment, flows, at_bottleneck)),
+        ("queue", lambda ax: _queue(ax, experiment, links[links["link"] == bottleneck])),
+        ("fair_rate", lambda ax: _fair_rate(ax, experiment, at_bottleneck)),
+    ):
+        figure, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
+        draw_one(axes)
+        axes.set_xlim(0, experiment.duration_s)
+        axes.set_xlabel("time (s)")
+        axes.set_title(f"{title}\n{note}", fontsize=10, loc="left")
+        axes.grid(alpha=0.3)
+        path = folder / f"{name}.png"
+        figure.savefig(path)
+        plt.close(figure)
+        drawn.append(path)
+    return drawn
+
+
+def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: pd.DataFrame) -> None:
+    handles = []
+    first = {kind: next((f.name for f in experiment.flows if f.kind == kind), None) for kind in COLOURS}
+    for kind, colour in COLOURS.items():
+        names = [f.name for f in experiment.flows if f.kind == kind]
+        for name in names:
+            rows = flows[flows["flow"] == name] if not flows.empty else flows
+            if rows.empty:
+                continue
+            leading = name == first[kind]
+            axes.plot(rows["time_s"] - 0.5, rows["goodput_bps"] / 1e6, color=colour, lw=2.0 if leading else 0.9,
+                      alpha=1.0 if leading else 0.45, zorder=3 if leading else 2)
+        if names:
+            handles.append(Line2D([], [], color=colour, lw=2, label=f"{_LABELS[kind]}: {first[kind]} thick, {len(names) - 1} more thin"))
+    if not flows.empty:
+        shares = flows.groupby("time_s")["fair_share_bps"].mean()
+        axes.step(shares.index, shares / 1e6, where="pre", color=_SHARE, ls="--", lw=1.5, zorder=4)
+        handles.append(Line2D([], [], color=_SHARE, ls="--", label="fair share b/n"))
+    if not fair_rates.empty:
+        axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=_RATE, ls=":", lw=1.8, zorder=4)
+        handles.append(Line2D([], [], color=_RATE, ls=":", label="R_f = b U_l / n in force"))
+    axes.axvspan(experiment.window_s[0], experiment.window_s[1], color="0.93", zorder=0)
+    handles.append(Line2D([], [], color="0.85", lw=8, label="window of the figures"))
+    axes.legend(handles=handles, fontsize=8, loc="upper right")
+    axes.set_ylabel("goodput (Mb/s)")
+    axes.set_ylim(0, None)
+
+
+def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
+    switch, number = experiment.bottleneck
+    port = next(p for p in experiment.topology.ports()[switch] if p.number == number).link
+    if not link.empty:
+        axes.plot(link["time_s"], link["queue_packets"], color=_QUEUE, lw=0.9, label="queue, mean of 0.1 s")
+    axes.axhline(port.queue_packets, color=_SHARE, lw=1, label=f"buffer, {port.queue_packets} packets")
+    if port.red is not None:
+        axes.axhline(port.red.minimum * port.queue_packets, color=_RATE, ls="--", lw=1, label="RED minimum")
+        axes.axhline(port.red.maximum * port.queue_packets, color=_COUNT, ls="--", lw=1, label="RED maximum")
+    axes.set_ylabel("queue at the bottleneck (packets)")
+    axes.set_ylim(0, port.queue_packets * 1.25)
+    axes.legend(fontsize=8, loc="upper right", ncols=2)
+
+
+def _fair_rate(axes: Axes, experiment: Experiment, fair_rates: pd.DataFrame) -> None:
+    axes.set_ylabel("R_f (Mb/s)", color=_RATE)
+    axes.tick_params(axis="y", labelcolor=_RATE)
+    right = axes.twinx()
+    right.set_ylabel("connections n", color=_COUNT)
+    right.tick_params(axis="y", labelcolor=_COUNT)
+    if not fair_rates.empty:
+        axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=_RATE, lw=1.8)
+        right.step(fair_rates["time_s"], fair_rates["connections"], where="post", color=_COUNT, lw=1.2)
+    for flow in experiment.flows:
+        axes.axvline(flow.start_s, color="0.8", lw=0.8, zorder=0)
+    axes.set_ylim(0, None)
+    right.set_ylim(0, len(experiment.flows) + 2)

@@ -1,0 +1,40 @@
+"""What must hold before a run starts anything. Each failure is one sentence with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.model import Experiment
+from fairlane import probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+
+# Program -> Debian package.
+_PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
+
+
+def check_machine(experiment: Experiment) -> None:
+    """Root, Mininet, and the programs that this experiment needs."""
+    if not probes.is_root():
+        raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
+    if not probes.has_mininet():
+        raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
+    programs = dict(_PROGRAMS)
+    if any(f.kind.startswith("tcp") for f in experiment.flows):
+        programs["iperf3"] = "iperf3"
+    missing = {name: package for name, package in programs.items() if probes.program(name) is None}
+    if missing:
+        raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
+    for flow in experiment.flows:
+        if flow.kind.startswith("tcp"):
+            algorithm = flow.kind.removeprefix("tcp-")
+            if algorithm not in probes.congestion_controls():
+                raise Refusal(f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
+                              f" (modprobe tcp_{algorithm} may add it).", CANNOT_RUN_HERE)
+
+
+def check_ports(ports: Sequence[int]) -> None:
+    """The switches' P4Runtime ports must be free."""
+    for port in ports:
+        if probes.port_in_use(port):
+            raise Refusal(f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows by whom;"
+                          " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")

@@ -1,0 +1,106 @@
+"""What a run shows while it goes on: a live table on a terminal, a line every 5 s elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+_LINE_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A moment of a run. rates_bps: what reaches each flow's receiver, headers included."""
+
+    elapsed_s: float
+    duration_s: float
+    rates_bps: Mapping[str, float]
+    connections: int | None
+    fair_rate_bps: float | None
+    queue_packets: float | None
+    utilisation: float | None
+
+
+class Progress(Protocol):
+    def say(self, text: str) -> None:
+        """A sentence that stays."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """The state of things; called several times a second."""
+
+    def close(self) -> None: ...
+
+
+def for_console(console: Console) -> Progress:
+    return _LiveProgress(console) if console.is_terminal else _PlainProgress(console)
+
+
+class _PlainProgress:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next_s = 0.0
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def show(self, snapshot: Snapshot) -> None:
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _LINE_EVERY_S
+        rates = " ".join(f"{name}={rate / 1e6:.2f}" for name, rate in snapshot.rates_bps.items())
+        self.say(f"{snapshot.elapsed_s:5.0f}/{snapshot.duration_s:.0f} s  {_state(snapshot)}  Mb/s: {rates}")
+
+    def close(self) -> None:
+        pass
+
+
+class _LiveProgress:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False)
+
+    def show(self, snapshot: Snapshot) -> None:
+        if self._live is None:
+            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
+        self._live.update(_render(snapshot))
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def _state(snapshot: Snapshot) -> str:
+    parts = []
+    if snapshot.connections is not None:
+        parts.append(f"n={snapshot.connections}")
+    if snapshot.fair_rate_bps is not None:
+        parts.append(f"R_f={snapshot.fair_rate_bps / 1e6:.3f} Mb/s")
+    if snapshot.utilisation is not None:
+        parts.append(f"U={snapshot.utilisation:.2f}")
+    if snapshot.queue_packets is not None:
+        parts.append(f"queue={snapshot.queue_packets:.0f}")
+    return " ".join(parts)
+
+
+def _render(snapshot: Snapshot) -> Group:
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("flow")
+    table.add_column("Mb/s", justify="right")
+    table.add_column("")
+    scale = max([*snapshot.rates_bps.values(), snapshot.fair_rate_bps or 0.0, 1.0])
+    for name, rate in snapshot.rates_bps.items():
+        table.add_row(name, f"{rate / 1e6:.3f}", ProgressBar(total=scale, completed=rate, width=40))
+    bar = ProgressBar(total=snapshot.duration_s, completed=min(snapshot.elapsed_s, snapshot.duration_s), width=60)
+    return Group(f"{snapshot.elapsed_s:.0f} of {snapshot.duration_s:.0f} s   {_state(snapshot)}", bar, table)

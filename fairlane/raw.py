@@ -1,0 +1,105 @@
+"""Reads what the parts of a run wrote, while it is written and afterwards: nothing is computed here.
+
+    s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch goes on in the next file, from zero
+    controller.csv     one line per switch port and observation interval
+    FLOW.ROLE.jsonl    what a host agent did; see hosts/README.md
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+# Columns of a switch's CSV that do not grow with time.
+_GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
+_CONTROLLER_SUMS = ("transmitted_packets", "transmitted_bytes", "red_early_drops", "red_forced_drops")
+
+
+def switch_counters(folder: Path, switch: str) -> pd.DataFrame:
+    """All rows of a switch; sums go on over its restarts. Empty when it wrote none."""
+    paths = sorted((p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
+                   key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1)
+    parts: list[pd.DataFrame] = []
+    for path in paths:
+        frame = _csv(path)
+        if frame.empty:
+            continue
+        if parts:
+            # One row per port: its last before the restart.
+            before = parts[-1].groupby("port").last()
+            for column in frame.columns.difference(list(_GAUGES)):
+                frame[column] = frame[column] + frame["port"].map(before[column]).fillna(0)
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def controller_records(folder: Path) -> pd.DataFrame:
+    """All lines of the controller; sums go on where a switch was restarted."""
+    frame = _csv(folder / "controller.csv")
+    if frame.empty:
+        return frame
+    frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
+    groups = frame.groupby(["switch", "port"])
+    for column in _CONTROLLER_SUMS:
+        # A sum that falls begins again: what it had is added from there on.
+        previous = groups[column].shift().fillna(0)
+        lost = previous.where(frame[column] < previous, 0)
+        frame[column] = frame[column] + lost.groupby([frame["switch"], frame["port"]]).cumsum()
+    return frame
+
+
+def flow_records(folder: Path, flow: str, role: str) -> list[dict[str, Any]]:
+    """Records of one end of a flow, in order; a last line that was cut off is left out."""
+    return list(json_lines(folder / f"{flow}.{role}.jsonl"))
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text()
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_csv(path, on_bad_lines="skip")
+    except (OSError, pd.errors.EmptyDataError):
+        return pd.DataFrame()
+    # A process that was killed leaves half a line.
+    return frame.dropna()
+
+
+class Tail:
+    """Follows a CSV file that others append to: each call gives the complete rows that came since."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._header: list[str] | None = None
+
+    def rows(self) -> list[dict[str, str]]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except OSError:
+            return []
+        complete = data.rfind(b"\n") + 1
+        self._at += complete
+        lines = list(csv.reader(data[:complete].decode(errors="replace").splitlines()))
+        if self._header is None and lines:
+            self._header = lines.pop(0)
+        return [dict(zip(self._header or (), line)) for line in lines if len(line) == len(self._header or ())]

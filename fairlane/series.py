@@ -1,0 +1,287 @@
+"""A run's records as time series: one table each for flows, links and fair rates, in seconds since the run began."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.model import Experiment, Flow
+from fairlane import raw
+from fairlane.flows import Timing
+from topologies import addressing
+from topologies.model import Port
+
+_BIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A sum that grows over time, known at some instants (seconds), straight lines in between."""
+
+    times_s: np.ndarray
+    values: np.ndarray
+
+    @staticmethod
+    def of(times_s: Sequence[float], values: Sequence[float]) -> Steps:
+        return Steps(np.asarray(times_s, dtype=float), np.asarray(values, dtype=float))
+
+    def at(self, time_s: float | np.ndarray) -> Any:
+        """0 before the first instant, the last value after the last."""
+        if len(self.times_s) == 0:
+            return np.zeros_like(np.asarray(time_s, dtype=float))[()]
+        return np.interp(time_s, self.times_s, self.values, left=0.0)
+
+    def over(self, start_s: float, end_s: float) -> float:
+        """Growth from one instant to another."""
+        return float(self.at(end_s) - self.at(start_s))
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
+    control packet that reached the receiver. active: from its first packet to its last, None when it never sent."""
+
+    flow: Flow
+    goodput: Steps
+    sent: Steps
+    lost: Steps
+    sending_rate: list[tuple[float, float]]
+    controls: list[tuple[float, float]]
+    active: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class LinkRecord:
+    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds."""
+
+    name: str
+    port: Port
+    transmitted_bytes: Steps
+    queue: Steps
+    drops: dict[str, Steps]
+
+
+@dataclass(frozen=True)
+class FairRate:
+    """What the controller put in force at a port. time_s: when. interval_end_s: of the observation interval counted."""
+
+    time_s: float
+    interval_end_s: float
+    connections: int
+    rate_bps: float
+    utilisation: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """flows in the experiment's order; links and fair_rates by switch and port number."""
+
+    experiment: Experiment
+    flows: list[FlowRecord]
+    links: dict[tuple[str, int], LinkRecord]
+    fair_rates: dict[tuple[str, int], list[FairRate]]
+
+    @property
+    def bottleneck(self) -> LinkRecord:
+        return self.links[self.experiment.bottleneck]
+
+
+def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
+    """Read a run's raw records from `folder`."""
+    control = raw.controller_records(folder)
+    if not control.empty:
+        control["time_s"] -= timing.begin_s
+    links = {}
+    for switch in experiment.topology.switches:
+        counters = raw.switch_counters(folder, switch)
+        if not counters.empty:
+            counters["unix_s"] -= timing.begin_s
+        for port in experiment.topology.ports()[switch]:
+            rows = counters[counters["port"] == port.number] if not counters.empty else counters
+            told = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
+            links[switch, port.number] = _link(port, rows, told)
+    interval = experiment.settings.control.interval_s
+    fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
+    return Series(experiment, [_flow(folder, f, experiment, timing) for f in experiment.flows], links, fair_rates)
+
+
+def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:
+    if rows.empty:
+        nothing = Steps.of([], [])
+        return LinkRecord(f"{port.node}->{port.peer}", port, nothing, nothing, {})
+    times = rows["unix_s"].to_numpy()
+    drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
+             # What ingress dropped is counted where it came in; RED's share of it is known by output port below.
+             for name in rows.columns if name.startswith("drop_") and name != "drop_ingress"}
+    if not told.empty and port.link.red is not None:
+        for cause in ("red_early", "red_forced"):
+            drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
+    return LinkRecord(f"{port.node}->{port.peer}", port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
+                      Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops)
+
+
+def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> list[FairRate]:
+    if control.empty:
+        return []
+    rows = control[(control["switch"] == key[0]) & (control["port"] == key[1])]
+    return [
+        # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
+        FairRate(r.time_s, (r.time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s,
+                 int(r.connections), float(r.fair_rate_bps), r.utilisation_ppm / 1e6)
+        for r in rows.itertuples()
+    ]
+
+
+def _flow(folder: Path, flow: Flow, experiment: Experiment, timing: Timing) -> FlowRecord:
+    received, sent = raw.flow_records(folder, flow.name, "receiver"), raw.flow_records(folder, flow.name, "sender")
+    for record in (*received, *sent):
+        record["t"] = record["t"] - timing.begin_s
+    make = _als if flow.kind == "als" else _tcp
+    return make(flow, experiment, received, sent)
+
+
+def _of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [r for r in records if r.get("kind") == kind]
+
+
+def _als(flow: Flow, experiment: Experiment, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
+    data = _of(received, "data")
+    times = [r["t"] for r in data]
+    headers = next((r.get("headers_bytes", 0) for r in _of(received, "start")), 0)
+    sendings = _of(sent, "sent") + _of(sent, "end")
+    moving = [r["t"] for r in _of(sent, "sent")]
+    return FlowRecord(
+        flow,
+        goodput=Steps.of(times, [r["received_bytes"] - headers * r["received_packets"] for r in data]),
+        sent=Steps.of([r["t"] for r in sendings], [r["sent_packets"] for r in sendings]),
+        lost=Steps.of(times, [r["lost_packets"] for r in data]),
+        sending_rate=[(r["t"], r["rate_bps"]) for r in _of(sent, "sent")],
+        controls=[(r["t"], r["rd_bps"]) for r in _of(received, "control")],
+        active=(moving[0], max(r["t"] for r in sendings)) if moving else None,
+    )
+
+
+def _tcp(flow: Flow, experiment: Experiment, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
+    data, sendings = _of(received, "data"), _of(sent, "sent")
+    retransmits = np.cumsum([r["retransmits"] for r in sendings])
+    packets = [r["sent_bytes"] / experiment.settings.tcp.packet_bytes for r in sendings]
+    times = [r["t"] for r in sendings]
+
+    def sums(records: list[dict[str, Any]], values: Sequence[float]) -> Steps:
+        # Records stand at the end of their intervals: the first begins at zero.
+        start = [records[0]["t"] - records[0]["seconds"]] if records else []
+        return Steps.of(start + [r["t"] for r in records], [0.0] * len(start) + list(values))
+
+    return FlowRecord(
+        flow,
+        goodput=sums(data, [r["received_payload_bytes"] for r in data]),
+        # iperf3 counts what the application handed over; what the kernel sent again comes on top.
+        sent=sums(sendings, [p + r for p, r in zip(packets, retransmits)]),
+        lost=sums(sendings, list(retransmits)),
+        sending_rate=[],
+        controls=[],
+        active=(times[0] - sendings[0]["seconds"], times[-1]) if sendings else None,
+    )
+
+
+def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecord]:
+    """Flows that sent at some time in an interval."""
+    return [f for f in series.flows if f.active is not None and f.active[0] <= end_s and f.active[1] >= start_s]
+
+
+def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
+    """The max-min fair share of each flow that is active at an instant, in bit/s on the links [ALS sec 3]."""
+    topology = series.experiment.topology
+    left: dict[tuple[str, int], float] = {}
+    users: dict[tuple[str, int], set[str]] = {}
+    for record in active_flows(series, time_s, time_s):
+        for port in addressing.path(topology, record.flow.sender, record.flow.receiver):
+            key = (port.node, port.number)
+            left.setdefault(key, port.link.rate_bps)
+            users.setdefault(key, set()).add(record.flow.name)
+    shares: dict[str, float] = {}
+    while any(users.values()):
+        tightest = min((k for k in users if users[k]), key=lambda k: left[k] / len(users[k]))
+        share = left[tightest] / len(users[tightest])
+        for name in sorted(users[tightest]):
+            shares[name] = share
+            for key, names in users.items():
+                if name in names:
+                    names.discard(name)
+                    left[key] -= share
+    return shares
+
+
+class ShareTable:
+    """The max-min shares over a run: they change only when a flow comes or goes."""
+
+    def __init__(self, series: Series) -> None:
+        changes = {0.0}
+        for record in series.flows:
+            if record.active is not None:
+                changes.update((max(0.0, record.active[0]), record.active[1] + 1e-6))
+        self._times = sorted(changes)
+        self._shares = [max_min_shares(series, t) for t in self._times]
+
+    def at(self, time_s: float) -> dict[str, float]:
+        return self._shares[max(0, bisect.bisect_right(self._times, time_s) - 1)]
+
+    def mean(self, flow: str, start_s: float, end_s: float) -> float:
+        """Time-weighted, over the part of the window in which the flow is active; 0 when it never is."""
+        edges = [start_s, *(t for t in self._times if start_s < t < end_s), end_s]
+        total = weight = 0.0
+        for a, b in zip(edges, edges[1:]):
+            share = self.at(a).get(flow)
+            if share is not None:
+                total += share * (b - a)
+                weight += b - a
+        return total / weight if weight else 0.0
+
+
+def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
+    """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
+    rows = []
+    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
+    for record in series.flows:
+        rate_times = [t for t, _ in record.sending_rate]
+        for a, b in zip(edges, edges[1:]):
+            if record.active is None or b < record.active[0] or a > record.active[1]:
+                continue
+            known = bisect.bisect_right(rate_times, b)
+            rows.append({
+                "time_s": b, "flow": record.flow.name, "kind": record.flow.kind,
+                "goodput_bps": 8 * record.goodput.over(a, b) / (b - a),
+                "fair_share_bps": shares.at((a + b) / 2).get(record.flow.name, float("nan")),
+                "sending_rate_bps": record.sending_rate[known - 1][1] if known else float("nan"),
+                "sent_packets": record.sent.over(a, b), "lost_packets": record.lost.over(a, b),
+            })
+    return pd.DataFrame(rows)
+
+
+def link_table(series: Series) -> pd.DataFrame:
+    """time_s (end of a bin of 0.1 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
+    rows = []
+    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, 0.1)
+    for link in series.links.values():
+        sent, queue = link.transmitted_bytes.at(edges), link.queue.at(edges)
+        drops = {f"drop_{cause}": np.diff(steps.at(edges)) for cause, steps in link.drops.items()}
+        frame = pd.DataFrame({"time_s": edges[1:], "link": link.name,
+                              "utilisation": np.diff(sent) * 8 / np.diff(edges) / link.port.link.rate_bps,
+                              "queue_packets": np.diff(queue) / np.diff(edges), **drops})
+        rows.append(frame)
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def fair_rate_table(series: Series) -> pd.DataFrame:
+    """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
+    return pd.DataFrame([
+        {"time_s": r.time_s, "link": series.links[key].name, "connections": r.connections, "fair_rate_bps": r.rate_bps,
+         "utilisation": r.utilisation}
+        for key, records in series.fair_rates.items() for r in records
+    ])
