@@ -2,3 +2,7 @@
 //! See docs/architecture.md.
 
 pub mod control_plane;
+
+mod check;
+mod report;
+mod types;

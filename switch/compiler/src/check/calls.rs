@@ -1,0 +1,571 @@
+//! Calls: overloads, arguments, inference of type arguments (spec 6.8, 8.22, 8.23).
+
+use std::rc::Rc;
+
+use fairlane_syntax::ast::*;
+
+use super::decls::{ParamSig, Signature};
+use super::scope::{CallTarget, Context, Local};
+use super::{CallInfo, Checker};
+use crate::types::{Named, Type, TypeParam};
+
+const CALL: &str = "P4_16 8.22 (function calls)";
+
+impl<'a> Checker<'a, '_> {
+    /// The type of a call.
+    pub(crate) fn call(&mut self, e: &Expr, callee: &Expr, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
+        match &callee.kind {
+            ExprKind::Name(p) => self.call_name(e, p, type_arguments, arguments),
+            ExprKind::Member(base, m) => self.call_member(e, base, m, type_arguments, arguments),
+            ExprKind::TypeMember(t, m) if &*m.name == "apply" => self.direct_application(e.id, t, arguments, e.span),
+            ExprKind::TypeMember(t, m) => {
+                let ty = self.resolve_type(t);
+                self.size_method(e, &ty, m, arguments)
+            }
+            _ => {
+                self.check_expr(callee);
+                self.check_arguments(arguments);
+                self.error(callee.span, CALL, "this cannot be called");
+                Type::Unknown
+            }
+        }
+    }
+
+    /// Checks arguments that belong to no known parameter.
+    fn check_arguments(&mut self, arguments: &[Argument]) {
+        for a in arguments {
+            if !matches!(a.value.kind, ExprKind::DontCare) {
+                self.check_expr(&a.value);
+            }
+        }
+    }
+
+    fn call_name(&mut self, e: &Expr, p: &Path, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
+        if let Some(local) = self.lookup_local(p).cloned() {
+            return match local {
+                Local::Action(sig) => self.action_call(e, sig, arguments),
+                _ => {
+                    self.check_arguments(arguments);
+                    self.error(p.span, CALL, format!("`{}` cannot be called", p.name.name));
+                    Type::Unknown
+                }
+            };
+        }
+        let ids = self.lookup_global(&p.name.name);
+        if ids.is_empty() {
+            self.check_arguments(arguments);
+            self.undeclared(&p.name, "function");
+            return Type::Unknown;
+        }
+        let mut candidates: Vec<(CallTarget, Rc<Signature>)> = Vec::new();
+        for id in ids {
+            match &self.decl(id).kind {
+                DeclarationKind::Function(_) => candidates.extend(self.signature(id).map(|s| (CallTarget::Function(id), s))),
+                DeclarationKind::ExternFunction(_) => {
+                    candidates.extend(self.signature(id).map(|s| (CallTarget::ExternFunction(id), s)));
+                }
+                DeclarationKind::Action(_) => {
+                    if let Some(sig) = self.signature(id) {
+                        return self.action_call(e, sig, arguments);
+                    }
+                }
+                k if super::typedefs::is_type(k) => {
+                    let args: Vec<Type> = type_arguments.iter().map(|t| self.resolve_type_inferring(t)).collect();
+                    let given = if type_arguments.is_empty() { None } else { Some((args, e.span)) };
+                    let t = self.type_of_decl(id, given, p.span, true);
+                    return self.constructor(e.id, &t, arguments, e.span);
+                }
+                _ => {}
+            }
+        }
+        if candidates.is_empty() {
+            self.check_arguments(arguments);
+            self.error(p.span, CALL, format!("`{}` cannot be called", p.name.name));
+            return Type::Unknown;
+        }
+        if let Some((CallTarget::ExternFunction(_), sig)) = candidates.first() {
+            if &*sig.name == "verify" && self.context != Context::Parser {
+                self.error(e.span, "P4_16 13.7 (verify)", "`verify` can only be called in a parser");
+            }
+            if &*sig.name == "static_assert" {
+                self.static_assert(arguments);
+            }
+        }
+        self.overloaded(e, &p.name, candidates, &[], type_arguments, arguments)
+    }
+
+    fn static_assert(&mut self, arguments: &[Argument]) {
+        let Some(first) = arguments.first() else { return };
+        self.check_expr(&first.value);
+        match self.eval(&first.value) {
+            Some(super::ConstVal::Bool(true)) => {}
+            Some(super::ConstVal::Bool(false)) => {
+                let text = match arguments.get(1).map(|a| &a.value.kind) {
+                    Some(ExprKind::String(s)) => format!("static assertion failed: {s}"),
+                    _ => "static assertion failed".to_owned(),
+                };
+                self.error(first.span, "P4_16 19 (static assertions)", text);
+            }
+            _ => self.error(first.span, "P4_16 19 (static assertions)", "the condition must be known at compile time"),
+        }
+    }
+
+    fn action_call(&mut self, e: &Expr, sig: Rc<Signature>, arguments: &[Argument]) -> Type {
+        if !matches!(self.context, Context::Apply | Context::Action) {
+            self.error(e.span, "P4_16 14.1.1 (invoking actions)", "an action can only be called in a control or in another action");
+        }
+        self.bind(e.id, CallTarget::Action, &sig, Vec::new(), arguments, e.span, "P4_16 14.1.1 (invoking actions)");
+        Type::Void
+    }
+
+    /// Chooses by the number and names of arguments, as spec 8.22 wants overloads to differ.
+    fn overloaded(
+        &mut self,
+        e: &Expr,
+        name: &Ident,
+        candidates: Vec<(CallTarget, Rc<Signature>)>,
+        object_args: &[(u32, Type)],
+        type_arguments: &[TypeExpr],
+        arguments: &[Argument],
+    ) -> Type {
+        let fits = |s: &Signature| {
+            let required = s.params.iter().filter(|p| !p.optional).count();
+            arguments.len() <= s.params.len()
+                && arguments.len() >= required
+                && arguments.iter().all(|a| a.name.as_ref().is_none_or(|n| s.params.iter().any(|p| p.name == n.name)))
+        };
+        let chosen = candidates.iter().find(|(_, s)| fits(s)).or(candidates.first()).cloned();
+        let Some((target, sig)) = chosen else { return Type::Unknown };
+        let mut map = object_args.to_vec();
+        if type_arguments.is_empty() {
+            for p in &sig.type_params {
+                let t = self.fresh();
+                map.push((p.id, t));
+            }
+        } else {
+            let types: Vec<Type> = type_arguments.iter().map(|t| self.resolve_type_inferring(t)).collect();
+            if types.len() != sig.type_params.len() {
+                let text = format!("`{}` takes {} type arguments, not {}", name.name, sig.type_params.len(), types.len());
+                self.error(e.span, CALL, text);
+                self.check_arguments(arguments);
+                return Type::Unknown;
+            }
+            map.extend(sig.type_params.iter().map(|p| p.id).zip(types));
+        }
+        self.bind(e.id, target, &sig, map.clone(), arguments, e.span, CALL);
+        let returns = sig.returns.substitute(&map);
+        if self.zonk(&returns) == returns {
+            returns
+        } else {
+            self.zonk(&returns)
+        }
+    }
+
+    /// Matches arguments to parameters and checks them; remembers the call.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn bind(
+        &mut self,
+        id: NodeId,
+        target: CallTarget,
+        sig: &Rc<Signature>,
+        map: Vec<(u32, Type)>,
+        arguments: &[Argument],
+        span: Span,
+        rule: &'static str,
+    ) {
+        let constructor = matches!(target, CallTarget::Constructor(_));
+        let action = target == CallTarget::Action;
+        let order = self.match_arguments(&sig.params, arguments, span, rule, &sig.name);
+        // Sized arguments first, so that literals without a width take their types.
+        let mut checked: Vec<Option<Type>> = vec![None; sig.params.len()];
+        for (i, a) in order.iter().enumerate() {
+            if let Some(a) = a {
+                let arg = &arguments[*a];
+                if !matches!(arg.value.kind, ExprKind::DontCare) {
+                    let awaited = sig.params[i].ty.substitute(&map);
+                    checked[i] = Some(self.check_expr_expecting(&arg.value, &awaited));
+                }
+            }
+        }
+        for literals in [false, true] {
+            for (i, a) in order.iter().enumerate() {
+                let (Some(a), Some(t)) = (a, &checked[i]) else { continue };
+                let is_literal = matches!(self.zonk(t), Type::Int);
+                if is_literal != literals {
+                    continue;
+                }
+                let p = &sig.params[i];
+                let arg = &arguments[*a];
+                let awaited = p.ty.substitute(&map);
+                let t = t.clone();
+                let what = format!("the argument for `{}`", p.name);
+                if self.expect_type(&awaited, &t, arg.span, rule, &what) {
+                    self.check_direction(p, arg, &t, &awaited, constructor, action);
+                }
+            }
+        }
+        for (i, a) in order.iter().enumerate() {
+            if let Some(a) = a {
+                if matches!(arguments[*a].value.kind, ExprKind::DontCare) && sig.params[i].direction != Direction::Out {
+                    let text = format!("`_` can only be given for an `out` parameter, `{}` is none", sig.params[i].name);
+                    self.error(arguments[*a].span, "P4_16 6.8 (calling convention)", text);
+                }
+            }
+        }
+        self.out.calls.insert(id, CallInfo { target, type_args: map, order, signature: sig.clone() });
+    }
+
+    /// Spec 6.8: what an argument must be for the parameter's direction.
+    fn check_direction(&mut self, p: &ParamSig, arg: &Argument, t: &Type, awaited: &Type, constructor: bool, action: bool) {
+        match p.direction {
+            Direction::Out | Direction::InOut => {
+                if self.check_lvalue(&arg.value) {
+                    // An l-value is neither cast nor built on the way.
+                    let (t, awaited) = (self.zonk(t), self.zonk(awaited));
+                    if t != awaited && !t.is_unknown() && !awaited.is_unknown() {
+                        let text = format!("an argument for `{}` must have exactly the type `{awaited}`, not `{t}`", p.name);
+                        self.error(arg.span, "P4_16 6.8 (calling convention)", text);
+                    }
+                }
+            }
+            Direction::None if constructor => {
+                let awaited = self.zonk(awaited);
+                let object = matches!(awaited, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
+                if !object && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
+                    let text = format!("the argument for `{}` must be known at compile time", p.name);
+                    self.error(arg.span, "P4_16 8.23 (constructor invocations)", text);
+                }
+            }
+            Direction::None if !action => {
+                let awaited = self.zonk(awaited);
+                let object = matches!(awaited, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str);
+                if !object && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
+                    let text = format!("`{}` has no direction: its argument must be known at compile time", p.name);
+                    self.error(arg.span, "P4_16 6.8 (calling convention)", text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the expression is built from constructor parameters: known for each instance.
+    pub(crate) fn is_constructor_param(&mut self, e: &Expr) -> bool {
+        use super::scope::Access;
+        match &e.kind {
+            ExprKind::Name(p) => matches!(
+                self.lookup_local(p),
+                Some(Local::Var { access: Access::Constant(None), .. }) | Some(Local::Var { access: Access::ReadOnly("a parameter without direction"), .. })
+            ),
+            ExprKind::Binary(_, l, r) => {
+                (self.is_constructor_param(l) || self.eval(l).is_some()) && (self.is_constructor_param(r) || self.eval(r).is_some())
+            }
+            ExprKind::Cast(_, x) | ExprKind::Unary(_, x) => self.is_constructor_param(x),
+            _ => false,
+        }
+    }
+
+    /// For each parameter the position of its argument.
+    fn match_arguments(&mut self, params: &[ParamSig], arguments: &[Argument], span: Span, rule: &'static str, callee: &Symbol) -> Vec<Option<usize>> {
+        let mut order = vec![None; params.len()];
+        let mut told = false;
+        for (i, a) in arguments.iter().enumerate() {
+            let slot = match &a.name {
+                Some(n) => match params.iter().position(|p| p.name == n.name) {
+                    Some(slot) => slot,
+                    None => {
+                        self.error(n.span, rule, format!("`{callee}` has no parameter `{}`", n.name));
+                        told = true;
+                        self.check_arguments(std::slice::from_ref(a));
+                        continue;
+                    }
+                },
+                None => i,
+            };
+            if slot >= params.len() {
+                if !told {
+                    let text = format!("`{callee}` takes {} arguments, not {}", params.len(), arguments.len());
+                    self.error(a.span, rule, text);
+                    told = true;
+                }
+                self.check_arguments(std::slice::from_ref(a));
+                continue;
+            }
+            if order[slot].is_some() {
+                self.error(a.span, rule, format!("parameter `{}` gets two arguments", params[slot].name));
+                told = true;
+                continue;
+            }
+            order[slot] = Some(i);
+        }
+        let named = arguments.iter().filter(|a| a.name.is_some()).count();
+        if named != 0 && named != arguments.len() {
+            self.error(span, rule, "either all arguments are named or none");
+        }
+        if !told {
+            let missing: Vec<String> =
+                params.iter().zip(&order).filter(|(p, o)| o.is_none() && !p.optional).map(|(p, _)| format!("`{}`", p.name)).collect();
+            if !missing.is_empty() {
+                self.error(span, rule, format!("the call of `{callee}` lacks an argument for {}", missing.join(", ")));
+            }
+        }
+        order
+    }
+
+    fn call_member(&mut self, e: &Expr, base: &Expr, m: &Ident, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
+        if let Some(t) = self.type_name(base) {
+            if &*m.name == "apply" {
+                return self.apply_type(e.id, &t, arguments, e.span);
+            }
+            return self.size_method(e, &t, m, arguments);
+        }
+        let t = self.check_expr(base);
+        let t = self.zonk(&t);
+        match &t {
+            Type::Unknown => {
+                self.check_arguments(arguments);
+                Type::Unknown
+            }
+            Type::Extern(n) => self.method(e, n, m, type_arguments, arguments),
+            Type::Table(i) if &*m.name == "apply" => {
+                if self.context != Context::Apply {
+                    self.error(e.span, "P4_16 14.2.2 (match-action unit invocation)", "a table can only be applied in the `apply` block of a control");
+                }
+                if !arguments.is_empty() {
+                    self.check_arguments(arguments);
+                    self.error(e.span, "P4_16 14.2.2 (match-action unit invocation)", "`apply` of a table takes no arguments");
+                }
+                self.out.calls.insert(
+                    e.id,
+                    CallInfo { target: CallTarget::TableApply, type_args: Vec::new(), order: Vec::new(), signature: empty_signature(&m.name) },
+                );
+                Type::ApplyResult(*i)
+            }
+            Type::Parser(_) | Type::Control(_) if &*m.name == "apply" => self.apply_type(e.id, &t, arguments, e.span),
+            Type::Header(_) | Type::Union(_) | Type::Stack(..) => self.builtin(e, &t, base, m, arguments),
+            Type::Struct(_) | Type::Tuple(_) | Type::Bits { .. } | Type::SerEnum(..) | Type::Newtype(..) | Type::Bool | Type::Varbit(_)
+                if m.name.contains("SizeIn") =>
+            {
+                self.size_method(e, &t, m, arguments)
+            }
+            _ => {
+                self.check_arguments(arguments);
+                self.error(m.span, CALL, format!("a value of type `{t}` has no method `{}`", m.name));
+                Type::Unknown
+            }
+        }
+    }
+
+    fn size_method(&mut self, e: &Expr, t: &Type, m: &Ident, arguments: &[Argument]) -> Type {
+        self.check_arguments(arguments);
+        if t.is_unknown() {
+            return Type::Unknown;
+        }
+        if !matches!(&*m.name, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") || !arguments.is_empty() {
+            self.error(m.span, CALL, format!("type `{t}` has no method `{}`", m.name));
+            return Type::Unknown;
+        }
+        self.out.calls.insert(
+            e.id,
+            CallInfo { target: CallTarget::BuiltIn(m.name.clone()), type_args: Vec::new(), order: Vec::new(), signature: empty_signature(&m.name) },
+        );
+        Type::Int
+    }
+
+    fn builtin(&mut self, e: &Expr, t: &Type, base: &Expr, m: &Ident, arguments: &[Argument]) -> Type {
+        if m.name.contains("SizeIn") {
+            return self.size_method(e, t, m, arguments);
+        }
+        let header = matches!(t, Type::Header(_));
+        let union = matches!(t, Type::Union(_));
+        let stack = matches!(t, Type::Stack(..));
+        let (ok, params, returns, writes) = match &*m.name {
+            "isValid" => (header || union, 0, Type::Bool, false),
+            "setValid" | "setInvalid" => (header, 0, Type::Void, true),
+            "push_front" | "pop_front" => (stack, 1, Type::Void, true),
+            _ => (false, 0, Type::Unknown, false),
+        };
+        if !ok {
+            self.check_arguments(arguments);
+            self.error(m.span, "P4_16 8.18 (headers)", format!("a value of type `{t}` has no method `{}`", m.name));
+            return Type::Unknown;
+        }
+        if writes {
+            self.check_lvalue(base);
+        }
+        if arguments.len() != params {
+            self.error(e.span, CALL, format!("`{}` takes {params} arguments, not {}", m.name, arguments.len()));
+        }
+        for a in arguments {
+            let at = self.check_expr(&a.value);
+            if !at.is_unknown() && self.eval_int(&a.value).is_none_or(|v| num_traits::Signed::is_negative(&v)) {
+                self.error(a.span, "P4_16 8.20 (header stacks)", format!("`{}` takes a positive integer known at compile time", m.name));
+            }
+        }
+        self.out.calls.insert(
+            e.id,
+            CallInfo { target: CallTarget::BuiltIn(m.name.clone()), type_args: Vec::new(), order: vec![Some(0); params], signature: empty_signature(&m.name) },
+        );
+        returns
+    }
+
+    fn method(&mut self, e: &Expr, n: &Named, m: &Ident, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
+        let Some(def) = self.extern_def(n.decl) else { return Type::Unknown };
+        let candidates: Vec<(CallTarget, Rc<Signature>)> = def
+            .methods
+            .iter()
+            .enumerate()
+            .filter(|(_, (s, _))| s.name == m.name)
+            .map(|(i, (s, _))| (CallTarget::Method(n.decl, i), s.clone()))
+            .collect();
+        if candidates.is_empty() {
+            self.check_arguments(arguments);
+            let list = def.methods.iter().map(|(s, _)| format!("`{}`", s.name)).collect::<Vec<_>>().join(", ");
+            self.error_help(
+                m.span,
+                "P4_16 8.24 (extern objects)",
+                format!("extern `{}` has no method `{}`", n.name, m.name),
+                format!("its methods are {list}"),
+            );
+            return Type::Unknown;
+        }
+        let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
+        let result = self.overloaded(e, m, candidates, &map, type_arguments, arguments);
+        self.check_packet_method(e, n, m, arguments);
+        result
+    }
+
+    /// What core.p4 says of packets in words (spec 13.8).
+    fn check_packet_method(&mut self, e: &Expr, n: &Named, m: &Ident, arguments: &[Argument]) {
+        if &*n.name != "packet_in" {
+            return;
+        }
+        match &*m.name {
+            "extract" => {
+                let Some(a) = arguments.first() else { return };
+                let Some(t) = self.out.types.get(&a.value.id).map(|t| self.zonk(t)) else { return };
+                if !matches!(t, Type::Header(_) | Type::Unknown) {
+                    self.error(a.span, "P4_16 13.8 (data extraction)", format!("only headers can be extracted, not a value of type `{t}`"));
+                    return;
+                }
+                if let Type::Header(h) = &t {
+                    let fields = self.field_types(h).unwrap_or_default();
+                    let varbits = fields.iter().filter(|(_, t)| matches!(t, Type::Varbit(_))).count();
+                    match (arguments.len(), varbits) {
+                        (1, 1..) => self.error_help(
+                            e.span,
+                            "P4_16 13.8.1 (fixed-width extraction)",
+                            format!("header `{t}` has a varbit field: `extract` needs its length"),
+                            "give the length in bits as second argument",
+                        ),
+                        (2, 0) => self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field")),
+                        (2, 2..) => self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has more than one varbit field")),
+                        _ => {}
+                    }
+                }
+            }
+            "lookahead" => {
+                let Some(info) = self.out.calls.get(&e.id) else { return };
+                let Some((_, t)) = info.type_args.last().cloned() else { return };
+                let t = self.zonk(&t);
+                if !t.is_unknown() && !matches!(t, Type::Param(_)) && (self.fixed_width(&t).is_none() || self.fixed_width(&t) != self.largest_width(&t)) {
+                    self.error(e.span, "P4_16 13.8.3 (lookahead)", format!("`lookahead` needs a type of fixed width, not `{t}`"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `C.apply(..)` where `C` is a written type.
+    pub(crate) fn direct_application(&mut self, id: NodeId, t: &TypeExpr, arguments: &[Argument], span: Span) -> Type {
+        let ty = self.resolve_type_inferring(t);
+        self.apply_type(id, &ty, arguments, span)
+    }
+
+    /// `apply` of a parser or control.
+    fn apply_type(&mut self, id: NodeId, t: &Type, arguments: &[Argument], span: Span) -> Type {
+        let rule = "P4_16 14.4 (invoking controls)";
+        let (n, parser) = match t {
+            Type::Parser(n) => (n.clone(), true),
+            Type::Control(n) => (n.clone(), false),
+            Type::Unknown => {
+                self.check_arguments(arguments);
+                return Type::Unknown;
+            }
+            _ => {
+                self.check_arguments(arguments);
+                self.error(span, rule, format!("`{t}` cannot be applied"));
+                return Type::Unknown;
+            }
+        };
+        match (parser, self.context) {
+            (true, Context::Parser) | (false, Context::Apply) => {}
+            (true, _) => self.error(span, "P4_16 13.10 (sub-parsers)", "a parser can only be applied in a parser's state"),
+            (false, _) => self.error(span, rule, "a control can only be applied in the `apply` block of a control"),
+        }
+        let Some(def) = self.applicable(n.decl) else { return Type::Unknown };
+        if self.current_decl.is_some_and(|d| d == n.decl) {
+            self.error(span, rule, format!("`{}` applies itself: recursion is not possible", n.name));
+            return Type::Unknown;
+        }
+        let map = def.substitution(&n.args);
+        let sig = Rc::new(Signature { name: n.name.clone(), type_params: Vec::new(), params: def.params.clone(), returns: Type::Void });
+        self.bind(id, CallTarget::Apply(n.decl), &sig, map, arguments, span, rule);
+        Type::Void
+    }
+
+    /// `T(args)`: a nameless instance.
+    pub(crate) fn construct(&mut self, e: &Expr, t: &TypeExpr, arguments: &[Argument]) -> Type {
+        let ty = self.resolve_type_inferring(t);
+        self.constructor(e.id, &ty, arguments, e.span)
+    }
+
+    /// A constructor's call; the type with its arguments found.
+    pub(crate) fn constructor(&mut self, id: NodeId, t: &Type, arguments: &[Argument], span: Span) -> Type {
+        let rule = "P4_16 8.23 (constructor invocations)";
+        match t {
+            Type::Unknown => {
+                self.check_arguments(arguments);
+                Type::Unknown
+            }
+            Type::Extern(n) => {
+                let Some(def) = self.extern_def(n.decl) else { return Type::Unknown };
+                let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
+                let fits = |s: &Signature| arguments.len() <= s.params.len() && arguments.len() >= s.params.iter().filter(|p| !p.optional).count();
+                let Some(sig) = def.constructors.iter().find(|s| fits(s)).or(def.constructors.first()).cloned() else {
+                    self.check_arguments(arguments);
+                    self.error(span, rule, format!("extern `{}` has no constructor", n.name));
+                    return Type::Unknown;
+                };
+                self.bind(id, CallTarget::Constructor(n.decl), &sig, map, arguments, span, rule);
+                self.zonk(t)
+            }
+            Type::Parser(n) | Type::Control(n) | Type::Package(n) => {
+                let Some(def) = self.applicable(n.decl) else { return Type::Unknown };
+                let package = matches!(t, Type::Package(_));
+                if !package && !def.concrete {
+                    self.check_arguments(arguments);
+                    self.error(span, rule, format!("`{}` is only a type and has no body: it cannot be instantiated", n.name));
+                    return Type::Unknown;
+                }
+                if self.current_decl.is_some_and(|d| d == n.decl) {
+                    self.error(span, rule, format!("`{}` instantiates itself: recursion is not possible", n.name));
+                    return Type::Unknown;
+                }
+                let map = def.substitution(&n.args);
+                let params = if package { def.params.clone() } else { def.constructor.clone() };
+                let sig = Rc::new(Signature { name: n.name.clone(), type_params: Vec::new(), params, returns: Type::Void });
+                self.bind(id, CallTarget::Constructor(n.decl), &sig, map, arguments, span, rule);
+                self.zonk(t)
+            }
+            _ => {
+                self.check_arguments(arguments);
+                self.error(span, rule, format!("type `{t}` has no constructor"));
+                Type::Unknown
+            }
+        }
+    }
+}
+
+fn empty_signature(name: &Symbol) -> Rc<Signature> {
+    Rc::new(Signature { name: name.clone(), type_params: Vec::<TypeParam>::new(), params: Vec::new(), returns: Type::Void })
+}

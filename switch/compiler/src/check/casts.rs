@@ -1,0 +1,141 @@
+//! Which types convert into which (spec 8.12).
+
+use fairlane_syntax::ast::*;
+
+use super::Checker;
+use crate::types::Type;
+
+impl Checker<'_, '_> {
+    /// Says so when a value of type `actual` cannot stand where `expected` is awaited.
+    pub(crate) fn expect_type(&mut self, expected: &Type, actual: &Type, span: Span, rule: &'static str, what: &str) -> bool {
+        if self.unify(expected, actual) {
+            return true;
+        }
+        let (e, a) = (self.zonk(expected), self.zonk(actual));
+        let text = format!("{what} has type `{a}` where `{e}` is awaited");
+        match (&e, &a) {
+            (Type::Bits { .. }, Type::Bits { .. }) | (Type::Newtype(..), Type::Bits { .. } | Type::Int) | (Type::Bits { .. }, Type::Newtype(..)) => {
+                self.error_help(span, rule, text, format!("cast it: `({e})(...)`"));
+            }
+            (Type::Bool, Type::Bits { width: 1, signed: false }) => {
+                self.error_help(span, rule, text, "compare it: `... == 1`, or cast it: `(bool)(...)`");
+            }
+            (Type::Bits { width: 1, signed: false }, Type::Bool) => {
+                self.error_help(span, rule, text, "cast it: `(bit<1>)(...)`");
+            }
+            (Type::Bool, Type::Bits { .. } | Type::Int) => self.error_help(span, rule, text, "compare it: `... != 0`"),
+            _ => self.error(span, rule, text),
+        }
+        false
+    }
+
+    /// Whether an explicit cast from `from` to `to` is legal (spec 8.12.1).
+    pub(crate) fn can_cast(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
+        if depth > 16 {
+            return false;
+        }
+        let (to, from) = (self.zonk(to), self.zonk(from));
+        match (&to, &from) {
+            (Type::Unknown, _) | (_, Type::Unknown) | (Type::Param(_), _) | (_, Type::Param(_)) => true,
+            (Type::Bool, Type::Bits { width: 1, signed: false }) | (Type::Bits { width: 1, signed: false }, Type::Bool) => true,
+            (Type::Bool, Type::Int) => true,
+            (Type::Bits { width: w, signed: s }, Type::Bits { width: v, signed: t }) => s == t || w == v,
+            (Type::Bits { .. }, Type::Int) => true,
+            (Type::Int, Type::Bits { .. }) => true,
+            (Type::SerEnum(_, u), f) if !matches!(f, Type::SerEnum(..)) => self.can_cast(&u.clone(), f, depth + 1),
+            (Type::SerEnum(a, _), Type::SerEnum(b, _)) if a == b => true,
+            (t, Type::SerEnum(_, u)) => self.can_cast(t, &u.clone(), depth + 1),
+            (Type::Newtype(a, _), Type::Newtype(b, _)) if a == b => true,
+            (Type::Newtype(_, u), f) => {
+                let u = (**u).clone();
+                self.can_cast(&u, f, depth + 1)
+            }
+            (t, Type::Newtype(_, u)) => {
+                let u = (**u).clone();
+                self.can_cast(t, &u, depth + 1)
+            }
+            (t, f) => self.unify(t, f),
+        }
+    }
+
+    /// Whether `==` is defined on a type (spec 8).
+    pub(crate) fn comparable(&mut self, t: &Type, depth: u32) -> bool {
+        if depth > 32 {
+            return false;
+        }
+        match self.zonk(t) {
+            Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Void | Type::Set(_) | Type::Table(_) | Type::ApplyResult(_) => false,
+            Type::Struct(n) | Type::Header(n) | Type::Union(n) => {
+                let fields = self.field_types(&n).unwrap_or_default();
+                fields.iter().all(|(_, f)| self.comparable(f, depth + 1))
+            }
+            Type::Stack(e, _) => self.comparable(&e, depth + 1),
+            Type::Tuple(ts) => ts.iter().all(|f| self.comparable(f, depth + 1)),
+            _ => true,
+        }
+    }
+
+    /// The type of both operands after implicit casts between them, or `None` when they do not fit.
+    pub(crate) fn common_type(&mut self, l: &Type, r: &Type) -> Option<Type> {
+        let (l, r) = (self.zonk(l), self.zonk(r));
+        match (&l, &r) {
+            (Type::Unknown, _) | (_, Type::Unknown) => Some(Type::Unknown),
+            (Type::SerEnum(a, _), Type::SerEnum(b, _)) if a == b => Some(l),
+            (Type::SerEnum(_, u), _) => {
+                let u = (**u).clone();
+                self.common_type(&u, &r)
+            }
+            (_, Type::SerEnum(_, u)) => {
+                let u = (**u).clone();
+                self.common_type(&l, &u)
+            }
+            (Type::Int, _) if self.unify(&r, &l) => Some(self.zonk(&r)),
+            (Type::Tuple(_) | Type::Record(_) | Type::InvalidHeader, _) if self.unify(&r, &l) => Some(self.zonk(&r)),
+            _ if self.unify(&l, &r) => Some(self.zonk(&l)),
+            _ => None,
+        }
+    }
+
+    /// Whether the expression is an l-value that may be written (spec 6.7); says why not.
+    pub(crate) fn check_lvalue(&mut self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Name(p) => {
+                use super::scope::{Access, Local};
+                match self.lookup_local(p).cloned() {
+                    Some(Local::Var { access: Access::Variable, .. }) => true,
+                    Some(Local::Var { access: Access::ReadOnly(why), .. }) => {
+                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` is {why} and cannot be written", p.name.name));
+                        false
+                    }
+                    Some(Local::Var { access: Access::Constant(_), .. }) => {
+                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` is a constant and cannot be written", p.name.name));
+                        false
+                    }
+                    _ => {
+                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` cannot be written", p.name.name));
+                        false
+                    }
+                }
+            }
+            ExprKind::Member(base, m) => {
+                let t = self.out.types.get(&base.id).map(|t| self.zonk(t)).unwrap_or(Type::Unknown);
+                match t {
+                    Type::Struct(_) | Type::Header(_) | Type::Union(_) => self.check_lvalue(base),
+                    Type::Stack(..) if matches!(&*m.name, "next" | "last") => self.check_lvalue(base),
+                    Type::Unknown => false,
+                    _ => {
+                        self.error(e.span, "P4_16 6.7 (l-values)", "this is no l-value and cannot be written");
+                        false
+                    }
+                }
+            }
+            ExprKind::Index(base, _) => self.check_lvalue(base),
+            ExprKind::Slice(base, _, _) => self.check_lvalue(base),
+            ExprKind::Invalid => false,
+            _ => {
+                self.error(e.span, "P4_16 6.7 (l-values)", "this is no l-value and cannot be written");
+                false
+            }
+        }
+    }
+}

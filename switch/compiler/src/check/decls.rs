@@ -1,0 +1,487 @@
+//! What top-level declarations define: structs, enums, externs, signatures.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use fairlane_syntax::ast::*;
+
+use super::scope::{Access, Local};
+use super::Checker;
+use crate::types::{DeclId, Named, Type, TypeParam};
+
+/// A field of a struct, header or union.
+#[derive(Debug, Clone)]
+pub struct FieldDef {
+    /// Its name.
+    pub name: Symbol,
+    /// Its type; may hold the type parameters of the struct.
+    pub ty: Type,
+}
+
+/// A struct, header or header union.
+#[derive(Debug)]
+pub struct StructDef {
+    /// Its type parameters.
+    pub type_params: Vec<TypeParam>,
+    /// Its fields, in order.
+    pub fields: Vec<FieldDef>,
+}
+
+/// An enum.
+#[derive(Debug)]
+pub struct EnumDef {
+    /// The type of its values; `None` when it has no representation.
+    pub underlying: Option<Type>,
+    /// Members, with their values when serializable.
+    pub members: Vec<(Symbol, Option<num_bigint::BigInt>)>,
+}
+
+/// A parameter.
+#[derive(Debug, Clone)]
+pub struct ParamSig {
+    /// Its name.
+    pub name: Symbol,
+    /// Its direction.
+    pub direction: Direction,
+    /// Its type; may hold type parameters of the declaration.
+    pub ty: Type,
+    /// Whether it has a default value or is `@optional`.
+    pub optional: bool,
+    /// Whether the value must be known at compile time although it has no direction (extern functions, constructors).
+    pub span: Span,
+}
+
+/// What a function, method, action or constructor takes and gives.
+#[derive(Debug)]
+pub struct Signature {
+    /// Its name.
+    pub name: Symbol,
+    /// Its own type parameters.
+    pub type_params: Vec<TypeParam>,
+    /// Its parameters.
+    pub params: Vec<ParamSig>,
+    /// What it returns.
+    pub returns: Type,
+}
+
+/// An extern object type.
+#[derive(Debug)]
+pub struct ExternDef {
+    /// Its name.
+    pub name: Symbol,
+    /// Its type parameters.
+    pub type_params: Vec<TypeParam>,
+    /// Its constructors.
+    pub constructors: Vec<Rc<Signature>>,
+    /// Its methods, and whether each is abstract.
+    pub methods: Vec<(Rc<Signature>, bool)>,
+}
+
+/// A parser, control, parser type, control type or package type.
+#[derive(Debug)]
+pub struct Applicable {
+    /// Its type parameters.
+    pub type_params: Vec<TypeParam>,
+    /// The parameters of `apply`; for a package those of the constructor.
+    pub params: Vec<ParamSig>,
+    /// The parameters of the constructor.
+    pub constructor: Vec<ParamSig>,
+    /// Whether it has a body and can be instantiated.
+    pub concrete: bool,
+}
+
+impl Applicable {
+    /// Maps the type parameters to `args`.
+    pub fn substitution(&self, args: &[Type]) -> Vec<(u32, Type)> {
+        self.type_params.iter().map(|p| p.id).zip(args.iter().cloned()).collect()
+    }
+}
+
+/// The name that a declaration gives, if it gives one.
+pub(crate) fn declared_name(d: &Declaration) -> Option<&Ident> {
+    Some(match &d.kind {
+        DeclarationKind::Constant(c) => &c.name,
+        DeclarationKind::Variable(v) => &v.name,
+        DeclarationKind::Instantiation(i) => &i.name,
+        DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s) => &s.name,
+        DeclarationKind::Enum(e) => &e.name,
+        DeclarationKind::Error(_) | DeclarationKind::MatchKind(_) => return None,
+        DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) => &a.name,
+        DeclarationKind::ExternObject(e) => &e.name,
+        DeclarationKind::ExternFunction(f) => &f.name,
+        DeclarationKind::Function(f) => &f.prototype.name,
+        DeclarationKind::Action(a) => &a.name,
+        DeclarationKind::Table(t) => &t.name,
+        DeclarationKind::ValueSet(v) => &v.name,
+        DeclarationKind::ParserType(a) | DeclarationKind::ControlType(a) | DeclarationKind::Package(a) => &a.name,
+        DeclarationKind::Parser(p) => &p.name,
+        DeclarationKind::Control(c) => &c.name,
+    })
+}
+
+impl<'a> Checker<'a, '_> {
+    /// Gives each top-level declaration its id and its name a place; finds double declarations.
+    pub(crate) fn collect(&mut self) {
+        for d in &self.out.program.declarations {
+            if let DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) = &d.kind {
+                if let Some(inline) = &a.inline {
+                    self.collect_one(inline);
+                }
+            }
+            self.collect_one(d);
+        }
+    }
+
+    fn collect_one(&mut self, d: &'a Declaration) {
+        let id = DeclId(self.out.decls.len() as u32);
+        self.out.decls.push(d);
+        match &d.kind {
+            DeclarationKind::Error(names) => {
+                for n in names {
+                    if self.out.errors.contains(&n.name) {
+                        self.error(n.span, "P4_16 7.1.2 (error)", format!("error `{}` is already declared", n.name));
+                    } else {
+                        self.out.errors.push(n.name.clone());
+                    }
+                }
+            }
+            DeclarationKind::MatchKind(names) => {
+                for n in names {
+                    if self.out.match_kinds.contains(&n.name) {
+                        self.error(n.span, "P4_16 7.1.3 (match_kind)", format!("match kind `{}` is already declared", n.name));
+                    } else {
+                        self.out.match_kinds.push(n.name.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+        let Some(name) = declared_name(d) else { return };
+        let overloads = |k: &DeclarationKind| {
+            matches!(k, DeclarationKind::ExternFunction(_) | DeclarationKind::Function(_) | DeclarationKind::Action(_))
+        };
+        let earlier = self.out.globals.entry(name.name.clone()).or_default();
+        let clash = earlier.iter().any(|e| !(overloads(&self.out.decls[e.0 as usize].kind) && overloads(&d.kind)));
+        earlier.push(id);
+        if clash {
+            self.error(name.span, "P4_16 6.6.1 (scopes)", format!("`{}` is already declared at the top level", name.name));
+        }
+    }
+
+    pub(crate) fn decl(&self, id: DeclId) -> &'a Declaration {
+        self.out.decls[id.0 as usize]
+    }
+
+    /// Declares type parameters in the innermost scope.
+    pub(crate) fn declare_type_params(&mut self, names: &[Ident]) -> Vec<TypeParam> {
+        names
+            .iter()
+            .map(|n| {
+                let p = TypeParam { name: n.name.clone(), id: self.next_param };
+                self.next_param += 1;
+                self.declare(n, Local::TypeParam(Type::Param(p.clone())));
+                p
+            })
+            .collect()
+    }
+
+    /// Runs `f` with the top level as only scope, seeing what the declaration `id` may see.
+    pub(crate) fn at_top_level<T>(&mut self, id: DeclId, f: impl FnOnce(&mut Self) -> T) -> T {
+        let scopes = std::mem::take(&mut self.scopes);
+        let until = std::mem::replace(&mut self.checked_until, id.0);
+        let result = f(self);
+        self.scopes = scopes;
+        self.checked_until = until;
+        result
+    }
+
+    /// Guards against declarations that need themselves.
+    fn guarded<T>(&mut self, id: DeclId, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.resolving.contains(&id) {
+            let d = self.decl(id);
+            let span = declared_name(d).map_or(d.span, |n| n.span);
+            self.error(span, "P4_16 7.2.9 (type nesting)", "the declaration refers to itself");
+            return None;
+        }
+        self.resolving.push(id);
+        let result = self.at_top_level(id, |c| {
+            c.push_scope();
+            let r = f(c);
+            c.pop_scope();
+            r
+        });
+        self.resolving.pop();
+        Some(result)
+    }
+
+    /// The definition of a struct, header or union.
+    pub(crate) fn struct_def(&mut self, id: DeclId) -> Option<Rc<StructDef>> {
+        if let Some(d) = self.out.structs.get(&id) {
+            return Some(d.clone());
+        }
+        let d = self.decl(id);
+        let (DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s)) = &d.kind else {
+            return None;
+        };
+        let def = self.guarded(id, |c| {
+            let type_params = c.declare_type_params(&s.type_parameters);
+            let mut seen = HashSet::new();
+            let mut fields = Vec::new();
+            for f in &s.fields {
+                let ty = c.resolve_type(&f.ty);
+                if !seen.insert(f.name.name.clone()) {
+                    let text = format!("field `{}` is already declared in `{}`", f.name.name, s.name.name);
+                    c.error(f.name.span, "P4_16 7.2.6 (struct)", text);
+                    continue;
+                }
+                c.check_field_type(d, &ty, f);
+                fields.push(FieldDef { name: f.name.name.clone(), ty });
+            }
+            Rc::new(StructDef { type_params, fields })
+        })?;
+        self.out.structs.insert(id, def.clone());
+        Some(def)
+    }
+
+    /// Spec 7.2.9: what may stand inside what.
+    fn check_field_type(&mut self, d: &Declaration, ty: &Type, f: &Field) {
+        let inner = ty.clone();
+        let (ok, what) = match &d.kind {
+            DeclarationKind::Header(_) => (
+                match &inner {
+                    Type::Struct(n) => self.is_flat_struct(n, 0),
+                    t => matches!(
+                        t,
+                        Type::Bits { .. } | Type::Varbit(_) | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_)
+                    ),
+                },
+                "a header",
+            ),
+            DeclarationKind::HeaderUnion(_) => (matches!(inner, Type::Header(_) | Type::Unknown | Type::Param(_)), "a header union"),
+            _ => (
+                !matches!(
+                    inner,
+                    Type::Void | Type::Int | Type::Str | Type::MatchKind | Type::Set(_) | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_)
+                ),
+                "a struct",
+            ),
+        };
+        if !ok {
+            self.error(
+                f.ty.span,
+                "P4_16 7.2.9 (type nesting)",
+                format!("field `{}` of type `{inner}` cannot be in {what}", f.name.name),
+            );
+        }
+    }
+
+    fn is_flat_struct(&mut self, n: &Named, depth: u32) -> bool {
+        let Some(fields) = self.field_types(n) else { return true };
+        fields.iter().all(|(_, t)| match t {
+            Type::Struct(m) => depth < 32 && self.is_flat_struct(m, depth + 1),
+            t => matches!(t, Type::Bits { .. } | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_)),
+        })
+    }
+
+    /// Names and types of the fields of a struct, header or union type, its arguments in place.
+    pub(crate) fn field_types(&mut self, n: &Named) -> Option<Vec<(Symbol, Type)>> {
+        let def = self.struct_def(n.decl)?;
+        let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
+        Some(def.fields.iter().map(|f| (f.name.clone(), f.ty.substitute(&map))).collect())
+    }
+
+    /// The definition of an enum.
+    pub(crate) fn enum_def(&mut self, id: DeclId) -> Option<Rc<EnumDef>> {
+        if let Some(d) = self.out.enums.get(&id) {
+            return Some(d.clone());
+        }
+        let DeclarationKind::Enum(e) = &self.decl(id).kind else { return None };
+        let def = self.guarded(id, |c| {
+            let underlying = e.underlying.as_ref().map(|t| {
+                let ty = c.resolve_type(t);
+                let base = c.strip_newtype(&ty);
+                if !matches!(base, Type::Bits { .. } | Type::Unknown) {
+                    let text = format!("an enum needs a fixed-width integer type, not `{ty}`");
+                    c.error(t.span, "P4_16 7.2.1 (enum)", text);
+                    return Type::Unknown;
+                }
+                ty
+            });
+            let mut members: Vec<(Symbol, Option<num_bigint::BigInt>)> = Vec::new();
+            for m in &e.members {
+                if members.iter().any(|(n, _)| *n == m.name.name) {
+                    let text = format!("member `{}` is already declared in `{}`", m.name.name, e.name.name);
+                    c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
+                    continue;
+                }
+                let value = match (&underlying, &m.value) {
+                    (None, None) => None,
+                    (Some(ty), Some(v)) => {
+                        let t = c.check_expr(v);
+                        c.expect_type(ty, &t, v.span, "P4_16 7.2.1 (enum)", "the value of the member");
+                        // A member may refer to those before it.
+                        let value = c.eval_int(v);
+                        if value.is_none() && !t.is_unknown() {
+                            c.error(v.span, "P4_16 7.2.1 (enum)", "the value of a member must be known at compile time");
+                        }
+                        value
+                    }
+                    (Some(_), None) => {
+                        let text = format!("member `{}` needs a value: `{} = ...`", m.name.name, m.name.name);
+                        c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
+                        None
+                    }
+                    (None, Some(v)) => {
+                        c.error_help(
+                            v.span,
+                            "P4_16 7.2.1 (enum)",
+                            "only an enum with an underlying type has values",
+                            format!("write `enum bit<8> {}`", e.name.name),
+                        );
+                        None
+                    }
+                };
+                members.push((m.name.name.clone(), value));
+            }
+            Rc::new(EnumDef { underlying, members })
+        })?;
+        self.out.enums.insert(id, def.clone());
+        Some(def)
+    }
+
+    /// Resolves parameters, which are also declared in the innermost scope when `declare` is given.
+    pub(crate) fn resolve_params(&mut self, params: &'a [Parameter], declare: Option<fn(&ParamSig) -> Local>) -> Vec<ParamSig> {
+        let mut out: Vec<ParamSig> = Vec::new();
+        for p in params {
+            let ty = self.resolve_type(&p.ty);
+            if p.direction != Direction::None
+                && matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str)
+                && !matches!(&ty, Type::Extern(n) if n.name.starts_with("packet_"))
+                && ty != Type::Str
+            {
+                let text = format!("a parameter of type `{ty}` has no direction");
+                self.error(p.span, "P4_16 6.8 (calling convention)", text);
+            }
+            if matches!(ty, Type::Int) && matches!(p.direction, Direction::Out | Direction::InOut) {
+                self.error(p.span, "P4_16 7.1.6 (integers)", "a parameter of type `int` cannot be `out` or `inout`");
+            }
+            if matches!(ty, Type::Void) {
+                self.error(p.ty.span, "P4_16 7.1.1 (void)", "a parameter cannot be `void`");
+            }
+            if let Some(e) = &p.default {
+                let t = self.check_expr_expecting(e, &ty);
+                self.expect_type(&ty, &t, e.span, "P4_16 6.8.2 (optional parameters)", "the default value");
+                if matches!(p.direction, Direction::Out | Direction::InOut) {
+                    self.error(p.span, "P4_16 6.8.2 (optional parameters)", "an `out` or `inout` parameter cannot have a default value");
+                }
+            }
+            let optional = p.default.is_some() || p.annotations.iter().any(|a| &*a.name.name == "optional");
+            let sig = ParamSig { name: p.name.name.clone(), direction: p.direction, ty, optional, span: p.span };
+            if let Some(local) = declare {
+                self.declare(&p.name, local(&sig));
+            } else if out.iter().any(|q| q.name == sig.name) {
+                self.error(p.name.span, "P4_16 6.6.1 (scopes)", format!("parameter `{}` is already declared", p.name.name));
+            }
+            out.push(sig);
+        }
+        out
+    }
+
+    /// The local meaning of a parameter of `apply`, a function or a method.
+    pub(crate) fn param_local(p: &ParamSig) -> Local {
+        match (&p.ty, p.direction) {
+            (Type::Extern(_) | Type::Parser(_) | Type::Control(_), _) => Local::Instance(p.ty.clone()),
+            (_, Direction::In) => Local::Var { ty: p.ty.clone(), access: Access::ReadOnly("an `in` parameter") },
+            (_, Direction::None) => Local::Var { ty: p.ty.clone(), access: Access::ReadOnly("a parameter without direction") },
+            _ => Local::Var { ty: p.ty.clone(), access: Access::Variable },
+        }
+    }
+
+    /// The local meaning of a constructor's parameter: a constant of the instance.
+    pub(crate) fn constructor_local(p: &ParamSig) -> Local {
+        match &p.ty {
+            Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) => Local::Instance(p.ty.clone()),
+            _ => Local::Var { ty: p.ty.clone(), access: Access::Constant(None) },
+        }
+    }
+
+    fn prototype(&mut self, f: &'a FunctionPrototype) -> Rc<Signature> {
+        self.push_scope();
+        let type_params = self.declare_type_params(&f.type_parameters);
+        let params = self.resolve_params(&f.parameters, None);
+        let returns = self.resolve_type(&f.return_type);
+        self.pop_scope();
+        Rc::new(Signature { name: f.name.name.clone(), type_params, params, returns })
+    }
+
+    /// The signature of a function, extern function or global action.
+    pub(crate) fn signature(&mut self, id: DeclId) -> Option<Rc<Signature>> {
+        if let Some(s) = self.signatures.get(&id) {
+            return Some(s.clone());
+        }
+        let d = self.decl(id);
+        let sig = self.guarded(id, |c| match &d.kind {
+            DeclarationKind::ExternFunction(f) => Some(c.prototype(f)),
+            DeclarationKind::Function(f) => Some(c.prototype(&f.prototype)),
+            DeclarationKind::Action(a) => {
+                let params = c.resolve_params(&a.parameters, None);
+                Some(Rc::new(Signature { name: a.name.name.clone(), type_params: Vec::new(), params, returns: Type::Void }))
+            }
+            _ => None,
+        })??;
+        self.signatures.insert(id, sig.clone());
+        Some(sig)
+    }
+
+    /// The definition of an extern object type.
+    pub(crate) fn extern_def(&mut self, id: DeclId) -> Option<Rc<ExternDef>> {
+        if let Some(d) = self.out.externs.get(&id) {
+            return Some(d.clone());
+        }
+        let DeclarationKind::ExternObject(e) = &self.decl(id).kind else { return None };
+        let def = self.guarded(id, |c| {
+            let type_params = c.declare_type_params(&e.type_parameters);
+            let mut constructors = Vec::new();
+            for k in &e.constructors {
+                let params = c.resolve_params(&k.parameters, None);
+                constructors.push(Rc::new(Signature {
+                    name: k.name.name.clone(),
+                    type_params: Vec::new(),
+                    params,
+                    returns: Type::Void,
+                }));
+            }
+            let mut methods = Vec::new();
+            for m in &e.methods {
+                methods.push((c.prototype(&m.prototype), m.is_abstract));
+            }
+            Rc::new(ExternDef { name: e.name.name.clone(), type_params, constructors, methods })
+        })?;
+        self.out.externs.insert(id, def.clone());
+        Some(def)
+    }
+
+    /// The signature of a parser, control, parser type, control type or package.
+    pub(crate) fn applicable(&mut self, id: DeclId) -> Option<Rc<Applicable>> {
+        if let Some(a) = self.applicables.get(&id) {
+            return Some(a.clone());
+        }
+        let d = self.decl(id);
+        let def = self.guarded(id, |c| {
+            let (type_parameters, parameters, constructor, concrete) = match &d.kind {
+                DeclarationKind::ParserType(a) | DeclarationKind::ControlType(a) | DeclarationKind::Package(a) => {
+                    (&a.type_parameters, &a.parameters, &[][..], false)
+                }
+                DeclarationKind::Parser(p) => (&p.type_parameters, &p.parameters, &p.constructor_parameters[..], true),
+                DeclarationKind::Control(p) => (&p.type_parameters, &p.parameters, &p.constructor_parameters[..], true),
+                _ => return None,
+            };
+            let type_params = c.declare_type_params(type_parameters);
+            let params = c.resolve_params(parameters, None);
+            let constructor = c.resolve_params(constructor, None);
+            Some(Rc::new(Applicable { type_params, params, constructor, concrete }))
+        })??;
+        self.applicables.insert(id, def.clone());
+        Some(def)
+    }
+}

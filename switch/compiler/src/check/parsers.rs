@@ -1,0 +1,234 @@
+//! Parsers (spec 13).
+
+use std::collections::HashSet;
+
+use fairlane_syntax::ast::*;
+
+use super::scope::{Context, Local};
+use super::Checker;
+use crate::types::Type;
+
+impl<'a> Checker<'a, '_> {
+    pub(crate) fn check_parser(&mut self, p: &'a ParserDeclaration) {
+        if let Some(t) = p.type_parameters.first() {
+            self.error(t.span, "P4_16 13.2 (parser declarations)", "a parser with a body cannot have type parameters");
+        }
+        self.push_scope();
+        self.declare_type_params(&p.type_parameters);
+        self.resolve_params(&p.constructor_parameters, Some(Self::constructor_local));
+        self.resolve_params(&p.parameters, Some(Self::param_local));
+        self.push_scope();
+        let context = std::mem::replace(&mut self.context, Context::Parser);
+        for d in &p.locals {
+            match &d.kind {
+                DeclarationKind::ValueSet(v) => self.check_value_set(v),
+                _ => self.check_local(d),
+            }
+        }
+        for s in &p.states {
+            if matches!(&*s.name.name, "accept" | "reject") {
+                self.error(s.name.span, "P4_16 13.1 (parser states)", format!("state `{}` is built in", s.name.name));
+                continue;
+            }
+            self.declare(&s.name, Local::State);
+        }
+        if !p.states.iter().any(|s| &*s.name.name == "start") {
+            self.error(p.name.span, "P4_16 13.1 (parser states)", format!("parser `{}` has no state `start`", p.name.name));
+        }
+        for s in &p.states {
+            self.check_state(p, s);
+        }
+        self.context = context;
+        self.warn_unreachable(p);
+        self.pop_scope();
+        self.pop_scope();
+    }
+
+    fn warn_unreachable(&mut self, p: &ParserDeclaration) {
+        let mut reached: HashSet<Symbol> = HashSet::new();
+        let mut work: Vec<Symbol> = vec!["start".into()];
+        while let Some(name) = work.pop() {
+            if !reached.insert(name.clone()) {
+                continue;
+            }
+            for s in p.states.iter().filter(|s| s.name.name == name) {
+                match &s.transition {
+                    Some(Transition::Direct(t)) => work.push(t.name.clone()),
+                    Some(Transition::Select(sel)) => work.extend(sel.cases.iter().map(|c| c.target.name.clone())),
+                    None => {}
+                }
+            }
+        }
+        for s in &p.states {
+            if !reached.contains(&s.name.name) {
+                self.report.warning(s.name.span, "P4_16 13.4 (parser states)", format!("state `{}` is never reached", s.name.name));
+            }
+        }
+    }
+
+    pub(crate) fn check_value_set(&mut self, v: &'a ValueSetDeclaration) {
+        let rule = "P4_16 13.11 (value sets)";
+        let element = self.resolve_type(&v.element);
+        let ok = match self.strip_newtype(&element) {
+            Type::Bits { .. } | Type::SerEnum(..) | Type::Unknown | Type::Bool | Type::ErrorCode | Type::Enum(_) => true,
+            Type::Struct(_) | Type::Tuple(_) => true,
+            _ => false,
+        };
+        if !ok {
+            self.error(v.element.span, rule, format!("a value set cannot hold values of type `{element}`"));
+        }
+        self.check_expr(&v.size);
+        if self.eval_int(&v.size).is_none() {
+            self.error(v.size.span, rule, "the size must be an integer known at compile time");
+        }
+        self.declare(&v.name, Local::Var { ty: Type::Set(Box::new(element)), access: super::scope::Access::ReadOnly("a value set") });
+    }
+
+    fn check_state(&mut self, p: &ParserDeclaration, s: &'a ParserState) {
+        self.push_scope();
+        for st in &s.statements {
+            self.check_statement(st);
+        }
+        match &s.transition {
+            None => {}
+            Some(Transition::Direct(t)) => self.check_target(p, t),
+            Some(Transition::Select(sel)) => {
+                let mut keys: Vec<Type> = Vec::new();
+                for k in &sel.keys {
+                    let t = self.check_expr(k);
+                    let t = self.zonk(&t);
+                    let ok = match self.strip_newtype(&t) {
+                        Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown => true,
+                        Type::Struct(_) | Type::Tuple(_) | Type::Header(_) => true,
+                        _ => false,
+                    };
+                    if !ok {
+                        if t == Type::Int {
+                            self.error_help(k.span, "P4_16 13.6 (select expressions)", "a key must have a width", "give the literal one: `8w1`");
+                        } else {
+                            self.error(k.span, "P4_16 13.6 (select expressions)", format!("a value of type `{t}` cannot be a key"));
+                        }
+                        keys.push(Type::Unknown);
+                        continue;
+                    }
+                    keys.push(t);
+                }
+                let mut closed: bool = false;
+                for c in &sel.cases {
+                    if closed {
+                        self.report.warning(c.span, "P4_16 13.6 (select expressions)", "the case is never reached: the one before it takes everything");
+                        closed = false;
+                    }
+                    if matches!(c.keyset.kind, KeysetKind::Default | KeysetKind::DontCare) {
+                        closed = true;
+                    }
+                    self.check_keyset(&c.keyset, &keys, "P4_16 13.6 (select expressions)");
+                    self.check_target(p, &c.target);
+                }
+            }
+        }
+        self.pop_scope();
+    }
+
+    fn check_target(&mut self, p: &ParserDeclaration, t: &Ident) {
+        let known = matches!(&*t.name, "accept" | "reject") || p.states.iter().any(|s| s.name.name == t.name);
+        if !known {
+            let list = p.states.iter().map(|s| format!("`{}`", s.name.name)).collect::<Vec<_>>().join(", ");
+            self.error_help(
+                t.span,
+                "P4_16 13.5 (transition statements)",
+                format!("parser `{}` has no state `{}`", p.name.name, t.name),
+                format!("its states are {list}"),
+            );
+        }
+    }
+
+    /// A keyset held against keys of the given types: of a `select` or a table's entry.
+    pub(crate) fn check_keyset(&mut self, k: &Keyset, keys: &[Type], rule: &'static str) {
+        match &k.kind {
+            KeysetKind::Default | KeysetKind::DontCare => {}
+            KeysetKind::Tuple(parts) => {
+                // A single struct or tuple key is held against its parts.
+                if parts.len() != keys.len() {
+                    if let [single] = keys {
+                        if let Some(fields) = self.parts(single) {
+                            if fields.len() == parts.len() {
+                                return self.check_keyset(k, &fields, rule);
+                            }
+                        }
+                    }
+                    let text = format!("the key has {} components, this has {}", keys.len(), parts.len());
+                    self.error(k.span, rule, text);
+                    return;
+                }
+                for (part, t) in parts.iter().zip(keys) {
+                    self.check_keyset(part, std::slice::from_ref(t), rule);
+                }
+            }
+            KeysetKind::Value(e) => {
+                let t = self.check_expr(e);
+                let t = self.zonk(&t);
+                if let Type::Set(element) = &t {
+                    let awaited = match keys {
+                        [one] => one.clone(),
+                        many => Type::Tuple(many.to_vec()),
+                    };
+                    let fits = match (self.parts(element), keys.len()) {
+                        (Some(parts), n) if n > 1 && parts.len() == n => parts.iter().zip(keys).all(|(a, b)| self.unify(b, a)),
+                        _ => self.unify(&awaited, element),
+                    };
+                    if !fits {
+                        self.error(e.span, "P4_16 13.11 (value sets)", format!("a value set of `{element}` does not fit the key of type `{awaited}`"));
+                    }
+                    return;
+                }
+                match keys {
+                    [one] => {
+                        self.expect_type(one, &t, e.span, rule, "the value");
+                        if self.eval(e).is_none() && !t.is_unknown() && !self.is_constructor_param(e) {
+                            self.error(e.span, rule, "the value must be known at compile time");
+                        }
+                    }
+                    _ => {
+                        let text = format!("the key has {} components, this has one", keys.len());
+                        self.error(k.span, rule, text);
+                    }
+                }
+            }
+            KeysetKind::Mask(a, b) | KeysetKind::Range(a, b) => {
+                let at = self.check_expr(a);
+                let bt = self.check_expr(b);
+                let [one] = keys else {
+                    let text = format!("the key has {} components, this has one", keys.len());
+                    self.error(k.span, rule, text);
+                    return;
+                };
+                let stripped = self.strip_newtype(one);
+                if !matches!(stripped, Type::Bits { .. } | Type::SerEnum(..) | Type::Unknown) {
+                    self.error(k.span, "P4_16 8.16 (sets)", format!("masks and ranges are not defined on `{one}`"));
+                    return;
+                }
+                for (e, t) in [(a, at), (b, bt)] {
+                    self.expect_type(one, &t, e.span, rule, "the value");
+                    if self.eval(e).is_none() && !t.is_unknown() && !self.is_constructor_param(e) {
+                        self.error(e.span, rule, "the value must be known at compile time");
+                    }
+                }
+                if let (KeysetKind::Range(..), Some(x), Some(y)) = (&k.kind, self.eval_int(a), self.eval_int(b)) {
+                    if x > y {
+                        self.error(k.span, "P4_16 8.16.4 (ranges)", format!("the range {x} .. {y} is empty"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The types that a struct or tuple is made of.
+    fn parts(&mut self, t: &Type) -> Option<Vec<Type>> {
+        match t {
+            Type::Struct(n) | Type::Header(n) => Some(self.field_types(n)?.into_iter().map(|(_, t)| t).collect()),
+            Type::Tuple(ts) => Some(ts.clone()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Tables (spec 14.2).
+
+use std::rc::Rc;
+
+use fairlane_syntax::ast::*;
+
+use super::decls::Signature;
+use super::scope::{CallTarget, Context, Local, TableInfo};
+use super::Checker;
+use crate::types::Type;
+
+const TABLES: &str = "P4_16 14.2.1 (table properties)";
+
+impl<'a> Checker<'a, '_> {
+    /// The signature of an action by its written name.
+    pub(crate) fn action_signature(&mut self, p: &Path) -> Option<Rc<Signature>> {
+        if let Some(local) = self.lookup_local(p).cloned() {
+            return match local {
+                Local::Action(s) => Some(s),
+                _ => {
+                    self.error(p.span, TABLES, format!("`{}` is not an action", p.name.name));
+                    None
+                }
+            };
+        }
+        let ids = self.lookup_global(&p.name.name);
+        if ids.is_empty() {
+            self.undeclared(&p.name, "action");
+            return None;
+        }
+        for id in ids {
+            if matches!(self.decl(id).kind, DeclarationKind::Action(_)) {
+                return self.signature(id);
+            }
+        }
+        self.error(p.span, TABLES, format!("`{}` is not an action", p.name.name));
+        None
+    }
+
+    pub(crate) fn check_table(&mut self, t: &'a TableDeclaration, span: Span) {
+        let mut key_types: Vec<Type> = Vec::new();
+        let mut kinds: Vec<Symbol> = Vec::new();
+        let mut actions: Vec<(&'a ActionReference, Option<Rc<Signature>>)> = Vec::new();
+        let mut seen: Vec<String> = Vec::new();
+        let context = std::mem::replace(&mut self.context, Context::Apply);
+        for p in &t.properties {
+            let name = match &p.kind {
+                TablePropertyKind::Key(_) => "key".to_owned(),
+                TablePropertyKind::Actions(_) => "actions".to_owned(),
+                TablePropertyKind::Entries(_) => "entries".to_owned(),
+                TablePropertyKind::Other(n, _) => n.name.to_string(),
+            };
+            if seen.contains(&name) {
+                self.error(p.span, TABLES, format!("table `{}` has the property `{name}` twice", t.name.name));
+                continue;
+            }
+            seen.push(name);
+            match &p.kind {
+                TablePropertyKind::Key(keys) => {
+                    for k in keys {
+                        let ty = self.check_expr(&k.expression);
+                        let ty = self.zonk(&ty);
+                        let ok = match self.strip_newtype(&ty) {
+                            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown | Type::Varbit(_) => true,
+                            Type::Int => {
+                                self.error_help(k.span, TABLES, "a key must have a width", "give the literal one: `8w1`");
+                                true
+                            }
+                            _ => false,
+                        };
+                        if !ok {
+                            self.error(k.expression.span, TABLES, format!("a value of type `{ty}` cannot be a key"));
+                        }
+                        if !self.out.match_kinds.contains(&k.match_kind.name.name) {
+                            let list = self.out.match_kinds.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+                            self.error_help(
+                                k.match_kind.span,
+                                "P4_16 7.1.3 (match_kind)",
+                                format!("match kind `{}` is not declared", k.match_kind.name.name),
+                                format!("there are {list}"),
+                            );
+                        }
+                        kinds.push(k.match_kind.name.name.clone());
+                        key_types.push(ty);
+                    }
+                }
+                TablePropertyKind::Actions(list) => {
+                    for a in list {
+                        let sig = self.action_signature(&a.name);
+                        if let Some(sig) = &sig {
+                            self.check_action_reference(a, sig);
+                        }
+                        if actions.iter().any(|(b, _)| b.name.name.name == a.name.name.name) {
+                            self.error(a.span, TABLES, format!("action `{}` is listed twice", a.name.name.name));
+                        }
+                        actions.push((a, sig));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !seen.iter().any(|s| s == "actions") {
+            self.error(span, TABLES, format!("table `{}` has no `actions`", t.name.name));
+        }
+        for p in &t.properties {
+            match &p.kind {
+                TablePropertyKind::Entries(entries) => {
+                    if key_types.is_empty() {
+                        self.error(p.span, TABLES, "a table without key cannot have entries");
+                    }
+                    for e in entries {
+                        self.check_entry(e, &key_types, &kinds, &actions);
+                    }
+                }
+                TablePropertyKind::Other(n, value) if &*n.name == "default_action" => self.check_default_action(value, &actions),
+                TablePropertyKind::Other(n, value) => {
+                    let ty = self.check_expr(value);
+                    if &*n.name == "size" {
+                        let ty = self.strip_newtype(&ty);
+                        if !matches!(ty, Type::Int | Type::Bits { .. } | Type::Unknown) {
+                            self.error(value.span, TABLES, format!("`size` must be an integer, not a value of type `{ty}`"));
+                        } else if !ty.is_unknown() {
+                            let size = self.eval_int(value);
+                            if size.is_none() && !self.is_constructor_param(value) {
+                                self.error(value.span, TABLES, "`size` must be known at compile time");
+                            }
+                            if size.is_some_and(|v| num_traits::Signed::is_negative(&v)) {
+                                self.error(value.span, TABLES, "`size` cannot be negative");
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.context = context;
+        let info = TableInfo { actions: actions.iter().map(|(a, _)| a.name.name.name.clone()).collect() };
+        self.tables.push(Rc::new(info));
+        self.declare(&t.name, Local::Table(self.tables.len() as u32 - 1));
+    }
+
+    /// An action in a table's list: its parameters with a direction get arguments, the others must not.
+    fn check_action_reference(&mut self, a: &ActionReference, sig: &Rc<Signature>) {
+        let directed = sig.params.iter().filter(|p| p.direction != Direction::None).count();
+        let arguments = a.arguments.as_deref().unwrap_or(&[]);
+        if arguments.len() != directed {
+            let text = if directed == 0 {
+                format!("the arguments of `{}` are the control plane's: the list gives none", sig.name)
+            } else {
+                format!("`{}` needs {directed} arguments here, for its parameters with a direction", sig.name)
+            };
+            self.error(a.span, "P4_16 14.2.1 (table properties)", text);
+            for x in arguments {
+                self.check_expr(&x.value);
+            }
+            return;
+        }
+        let params: Vec<_> = sig.params.iter().take(directed).cloned().collect();
+        let partial = Rc::new(Signature { name: sig.name.clone(), type_params: Vec::new(), params, returns: Type::Void });
+        if let Some(first) = arguments.first() {
+            self.bind(first.value.id, CallTarget::Action, &partial, Vec::new(), arguments, a.span, TABLES);
+            // The binding belongs to the list, not to the first argument.
+            self.out.calls.remove(&first.value.id);
+        }
+    }
+
+    fn check_default_action(&mut self, value: &Expr, actions: &[(&ActionReference, Option<Rc<Signature>>)]) {
+        let (path, arguments): (&Path, &[Argument]) = match &value.kind {
+            ExprKind::Name(p) => (p, &[]),
+            ExprKind::Call { callee, arguments, .. } => match &callee.kind {
+                ExprKind::Name(p) => (p, arguments),
+                _ => {
+                    self.error(value.span, TABLES, "`default_action` must be an action of the table");
+                    return;
+                }
+            },
+            ExprKind::Invalid => return,
+            _ => {
+                self.error(value.span, TABLES, "`default_action` must be an action of the table");
+                return;
+            }
+        };
+        let Some((reference, sig)) = actions.iter().find(|(a, _)| a.name.name.name == path.name.name) else {
+            let Some(_) = self.action_signature(path) else { return };
+            self.error_help(
+                path.span,
+                TABLES,
+                format!("`{}` is not in the table's list of actions", path.name.name),
+                format!("add `{};` to `actions`", path.name.name),
+            );
+            return;
+        };
+        if reference.annotations.iter().any(|a| &*a.name.name == "tableonly") {
+            self.error(path.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@tableonly` and cannot be the default action", path.name.name));
+        }
+        if let Some(sig) = sig.clone() {
+            self.check_control_plane_arguments(&sig, arguments, value.span);
+        }
+    }
+
+    /// Arguments of a default action or an entry: constants for the parameters without direction.
+    fn check_control_plane_arguments(&mut self, sig: &Rc<Signature>, arguments: &[Argument], span: Span) {
+        let directed = sig.params.iter().filter(|p| p.direction != Direction::None).count();
+        // `default_action = a(x, 1)` repeats the arguments of the list (spec 14.2.1.3).
+        let all = arguments.len() == sig.params.len() && directed > 0;
+        let params: Vec<_> = if all { sig.params.clone() } else { sig.params.iter().skip(directed).cloned().collect() };
+        if params.len() != arguments.len() {
+            for a in arguments {
+                self.check_expr(&a.value);
+            }
+            let text = format!("`{}` takes {} arguments, not {}", sig.name, params.len(), arguments.len());
+            self.error(span, TABLES, text);
+            return;
+        }
+        for (i, a) in arguments.iter().enumerate() {
+            let p = match &a.name {
+                Some(n) => match params.iter().find(|p| p.name == n.name) {
+                    Some(p) => p,
+                    None => {
+                        self.error(n.span, TABLES, format!("`{}` has no parameter `{}`", sig.name, n.name));
+                        continue;
+                    }
+                },
+                None => &params[i],
+            };
+            let what = format!("the argument for `{}`", p.name);
+            let t = self.check_against(&a.value, &p.ty.clone(), TABLES, &what);
+            if p.direction == Direction::None && self.eval(&a.value).is_none() && !t.is_unknown() && !self.is_constructor_param(&a.value) {
+                self.error(a.span, TABLES, "the argument must be known at compile time");
+            }
+        }
+    }
+
+    fn check_entry(&mut self, e: &TableEntry, keys: &[Type], kinds: &[Symbol], actions: &[(&ActionReference, Option<Rc<Signature>>)]) {
+        const ENTRIES: &str = "P4_16 14.2.1 (entries)";
+        if let Some(p) = &e.priority {
+            self.check_expr(p);
+            if self.eval_int(p).is_none() {
+                self.error(p.span, ENTRIES, "the priority must be an integer known at compile time");
+            }
+        }
+        self.check_keyset(&e.keyset, keys, ENTRIES);
+        let parts: Vec<&Keyset> = match &e.keyset.kind {
+            KeysetKind::Tuple(parts) => parts.iter().collect(),
+            KeysetKind::Default | KeysetKind::DontCare => Vec::new(),
+            _ => vec![&e.keyset],
+        };
+        for (part, kind) in parts.iter().zip(kinds) {
+            let bad = match (&part.kind, &**kind) {
+                (KeysetKind::Mask(..), "exact" | "range" | "optional") => Some("a mask"),
+                (KeysetKind::Range(..), "exact" | "lpm" | "ternary" | "optional") => Some("a range"),
+                (KeysetKind::Default | KeysetKind::DontCare, "exact") => Some("`_`"),
+                _ => None,
+            };
+            if let Some(what) = bad {
+                self.error(part.span, ENTRIES, format!("{what} cannot stand for a key that matches `{kind}`"));
+            }
+        }
+        let Some((reference, sig)) = actions.iter().find(|(a, _)| a.name.name.name == e.action.name.name.name) else {
+            let name = &e.action.name;
+            if self.action_signature(name).is_some() {
+                self.error_help(
+                    name.span,
+                    ENTRIES,
+                    format!("`{}` is not in the table's list of actions", name.name.name),
+                    format!("add `{};` to `actions`", name.name.name),
+                );
+            }
+            return;
+        };
+        if reference.annotations.iter().any(|a| &*a.name.name == "defaultonly") {
+            self.error(e.action.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@defaultonly` and cannot be in an entry", sig.as_ref().map_or("it", |s| &s.name)));
+        }
+        if let Some(sig) = sig.clone() {
+            self.check_control_plane_arguments(&sig, e.action.arguments.as_deref().unwrap_or(&[]), e.action.span);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Written types to types (spec 7).
+
+use fairlane_syntax::ast::*;
+use num_traits::ToPrimitive;
+
+use super::scope::Local;
+use super::Checker;
+use crate::types::{DeclId, Named, Type};
+
+/// The widest bit string accepted. Wider ones are most likely a slip, and cost memory.
+const MAX_WIDTH: u32 = 1 << 16;
+
+impl<'a> Checker<'a, '_> {
+    /// The type that is written, [`Type::Unknown`] after an error. Remembered by node.
+    pub(crate) fn resolve_type(&mut self, t: &TypeExpr) -> Type {
+        self.resolve_written(t, false)
+    }
+
+    /// As [`Self::resolve_type`], but a generic type without arguments gets ones to be inferred.
+    pub(crate) fn resolve_type_inferring(&mut self, t: &TypeExpr) -> Type {
+        self.resolve_written(t, true)
+    }
+
+    fn resolve_written(&mut self, t: &TypeExpr, infer: bool) -> Type {
+        if self.depth > super::MAX_DEPTH {
+            return Type::Unknown;
+        }
+        self.depth += 1;
+        let ty = self.resolve_inner(t, infer);
+        self.depth -= 1;
+        self.out.types.insert(t.id, ty.clone());
+        ty
+    }
+
+    fn resolve_inner(&mut self, t: &TypeExpr, infer: bool) -> Type {
+        match &t.kind {
+            TypeExprKind::Bool => Type::Bool,
+            TypeExprKind::Error => Type::ErrorCode,
+            TypeExprKind::MatchKind => Type::MatchKind,
+            TypeExprKind::String => Type::Str,
+            TypeExprKind::Int => Type::Int,
+            TypeExprKind::Void => Type::Void,
+            TypeExprKind::DontCare => self.fresh(),
+            TypeExprKind::Bit(None) => Type::bit(1),
+            TypeExprKind::Bit(Some(w)) => self.width(w, 0).map_or(Type::Unknown, Type::bit),
+            TypeExprKind::SignedBit(w) => {
+                self.width(w, 1).map_or(Type::Unknown, |width| Type::Bits { width, signed: true })
+            }
+            TypeExprKind::Varbit(w) => self.width(w, 0).map_or(Type::Unknown, Type::Varbit),
+            TypeExprKind::Name(p) => self.named_type(p, None, infer),
+            TypeExprKind::Specialized(p, args) => {
+                let args: Vec<Type> = args.iter().map(|a| self.resolve_written(a, infer)).collect();
+                self.named_type(p, Some((args, t.span)), infer)
+            }
+            TypeExprKind::Stack(e, n) => {
+                let element = self.resolve_written(e, false);
+                let size = self.width(n, 1);
+                match (&element, size) {
+                    (Type::Unknown, _) | (_, None) => Type::Unknown,
+                    (Type::Header(_) | Type::Union(_) | Type::Param(_), Some(n)) => Type::Stack(Box::new(element), n),
+                    (_, Some(_)) => {
+                        let text = format!("a stack holds headers or header unions, not `{element}`");
+                        self.error(e.span, "P4_16 7.2.4 (header stacks)", text);
+                        Type::Unknown
+                    }
+                }
+            }
+            TypeExprKind::Tuple(ts) => Type::Tuple(ts.iter().map(|a| self.resolve_written(a, infer)).collect()),
+            TypeExprKind::List(e) => Type::List(Box::new(self.resolve_written(e, infer))),
+        }
+    }
+
+    /// A width or size: known at compile time, at least `least`.
+    fn width(&mut self, e: &Expr, least: u32) -> Option<u32> {
+        let t = self.check_expr(e);
+        if t.is_unknown() {
+            return None;
+        }
+        let Some(value) = self.eval_int(e) else {
+            self.error(e.span, "P4_16 7.1.6 (integers)", "a width or size must be an integer known at compile time");
+            return None;
+        };
+        match value.to_u32() {
+            Some(w) if w >= least && w <= MAX_WIDTH => Some(w),
+            _ => {
+                let text = format!("{value} is no width or size: it must be from {least} to {MAX_WIDTH}");
+                self.error(e.span, "P4_16 7.1.6 (integers)", text);
+                None
+            }
+        }
+    }
+
+    /// The top-level declaration of a type's name, if it names a type.
+    pub(crate) fn type_decl(&self, name: &Symbol) -> Option<DeclId> {
+        self.lookup_global(name).into_iter().find(|id| is_type(&self.decl(*id).kind))
+    }
+
+    fn named_type(&mut self, p: &Path, args: Option<(Vec<Type>, Span)>, infer: bool) -> Type {
+        if let Some(local) = self.lookup_local(p) {
+            return match local.clone() {
+                Local::TypeParam(t) => t,
+                _ => {
+                    self.error(p.span, "P4_16 6.9 (name resolution)", format!("`{}` is not a type", p.name.name));
+                    Type::Unknown
+                }
+            };
+        }
+        let Some(id) = self.type_decl(&p.name.name) else {
+            if self.lookup_global(&p.name.name).is_empty() {
+                self.undeclared(&p.name, "type");
+            } else {
+                self.error(p.span, "P4_16 6.9 (name resolution)", format!("`{}` is not a type", p.name.name));
+            }
+            return Type::Unknown;
+        };
+        self.type_of_decl(id, args, p.span, infer)
+    }
+
+    /// The type that a declaration defines, with arguments for its type parameters.
+    pub(crate) fn type_of_decl(&mut self, id: DeclId, args: Option<(Vec<Type>, Span)>, span: Span, infer: bool) -> Type {
+        let d = self.decl(id);
+        let (name, count) = match &d.kind {
+            DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s) => {
+                (&s.name, s.type_parameters.len())
+            }
+            DeclarationKind::Enum(e) => (&e.name, 0),
+            DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) => (&a.name, 0),
+            DeclarationKind::ExternObject(e) => (&e.name, e.type_parameters.len()),
+            DeclarationKind::ParserType(a) | DeclarationKind::ControlType(a) | DeclarationKind::Package(a) => {
+                (&a.name, a.type_parameters.len())
+            }
+            DeclarationKind::Parser(p) => (&p.name, p.type_parameters.len()),
+            DeclarationKind::Control(c) => (&c.name, c.type_parameters.len()),
+            _ => return Type::Unknown,
+        };
+        let args = match args {
+            Some((args, args_span)) => {
+                if args.len() != count {
+                    let text = format!("`{}` takes {count} type arguments, not {}", name.name, args.len());
+                    self.error(args_span, "P4_16 7.2.12 (type specialization)", text);
+                    return Type::Unknown;
+                }
+                args
+            }
+            None if count == 0 => Vec::new(),
+            None if infer => (0..count).map(|_| self.fresh()).collect(),
+            None => {
+                self.error_help(
+                    span,
+                    "P4_16 7.2.12 (type specialization)",
+                    format!("`{}` needs {count} type arguments", name.name),
+                    format!("write `{}<...>`", name.name),
+                );
+                return Type::Unknown;
+            }
+        };
+        let named = Named { decl: id, name: name.name.clone(), args };
+        match &d.kind {
+            DeclarationKind::Header(_) => Type::Header(named),
+            DeclarationKind::HeaderUnion(_) => Type::Union(named),
+            DeclarationKind::Struct(_) => Type::Struct(named),
+            DeclarationKind::Enum(_) => match self.enum_def(id) {
+                Some(def) => match &def.underlying {
+                    Some(t) => Type::SerEnum(named, Box::new(t.clone())),
+                    None => Type::Enum(named),
+                },
+                None => Type::Unknown,
+            },
+            DeclarationKind::Typedef(a) => self.alias(id, a),
+            DeclarationKind::Newtype(a) => {
+                let under = self.alias(id, a);
+                let ok = matches!(
+                    self.strip_newtype(&under),
+                    Type::Bits { .. } | Type::Bool | Type::Int | Type::Varbit(_) | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown
+                ) || under.is_aggregate();
+                if !ok {
+                    self.error(a.ty.span, "P4_16 7.6 (new types)", format!("`type` cannot be made of `{under}`"));
+                    return Type::Unknown;
+                }
+                Type::Newtype(named, Box::new(under))
+            }
+            DeclarationKind::ExternObject(_) => Type::Extern(named),
+            DeclarationKind::ParserType(_) | DeclarationKind::Parser(_) => Type::Parser(named),
+            DeclarationKind::ControlType(_) | DeclarationKind::Control(_) => Type::Control(named),
+            _ => Type::Package(named),
+        }
+    }
+
+    fn alias(&mut self, id: DeclId, a: &TypeAlias) -> Type {
+        if let Some(t) = self.out.types.get(&a.ty.id) {
+            return t.clone();
+        }
+        if self.resolving.contains(&id) {
+            self.error(a.name.span, "P4_16 7.5 (typedef)", "the type refers to itself");
+            return Type::Unknown;
+        }
+        self.resolving.push(id);
+        let t = self.at_top_level(id, |c| c.resolve_type(&a.ty));
+        self.resolving.pop();
+        t
+    }
+
+    /// The type under new types.
+    pub(crate) fn strip_newtype(&self, t: &Type) -> Type {
+        let mut t = self.zonk(t);
+        while let Type::Newtype(_, under) = t {
+            t = *under;
+        }
+        t
+    }
+}
+
+/// Whether a declaration's name is a type's.
+pub(crate) fn is_type(k: &DeclarationKind) -> bool {
+    matches!(
+        k,
+        DeclarationKind::Header(_)
+            | DeclarationKind::HeaderUnion(_)
+            | DeclarationKind::Struct(_)
+            | DeclarationKind::Enum(_)
+            | DeclarationKind::Typedef(_)
+            | DeclarationKind::Newtype(_)
+            | DeclarationKind::ExternObject(_)
+            | DeclarationKind::ParserType(_)
+            | DeclarationKind::Parser(_)
+            | DeclarationKind::ControlType(_)
+            | DeclarationKind::Control(_)
+            | DeclarationKind::Package(_)
+    )
+}
