@@ -1,0 +1,121 @@
+"""Topologies as data: what is refused, and that automatic addresses and routes lead everywhere."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topologies import addressing, builders
+from topologies.builders import LinkSpec
+from topologies.model import Link, Node, Red, Topology, TopologyError
+
+TRUNK = LinkSpec(10e6, 0.005, 100, Red(0.5, 0.95, 0.1, 0.002))
+ACCESS = LinkSpec(100e6)
+
+
+def graph(links: list[tuple[str, str]], hosts: str = "h1 h2", switches: str = "s1 s2") -> Topology:
+    nodes = [Node(n, "host") for n in hosts.split()] + [Node(n, "switch") for n in switches.split()]
+    return Topology(tuple(nodes), tuple(Link(ends, 1e6) for ends in links))
+
+
+GOOD = [("h1", "s1"), ("h2", "s2")]
+
+
+@pytest.mark.parametrize(("links", "message"), [
+    ([*GOOD, ("s1:3", "s1:3")], "the link loops back to the same port: s1, port 3"),
+    ([*GOOD, ("s1:3", "s1:4")], "the link loops back to the same node: s1"),
+    ([*GOOD, ("s1", "s9")], "link to unknown node 's9'"),
+    ([*GOOD, ("s1:3", "s2:3"), ("s1:3", "s2:4")], "port 3 of s1 is used by links[2] already"),
+    ([*GOOD, ("s1:510", "s2")], "port 510 of s1: switch ports are 1 to 509"),
+    ([*GOOD, ("s1:x", "s2")], "link end 's1:x': write a node, or a node and its port as in 's1:3'"),
+    (GOOD, "h2 cannot be reached from h1"),
+    ([("h1", "s1"), ("s1", "s2")], "host h2 has 0 links; a host has exactly one"),
+    ([("h1", "h2"), ("s1", "s2")], "host h1 is linked to host h2; hosts link to switches"),
+])
+def test_impossible_networks_are_refused(links: list[tuple[str, str]], message: str) -> None:
+    with pytest.raises(TopologyError) as refused:
+        graph(links)
+    assert str(refused.value) == message
+
+
+def test_two_nodes_of_one_name() -> None:
+    with pytest.raises(TopologyError, match=r"two nodes are called 's1' \(nodes\[0\] is the other\)"):
+        Topology((Node("s1", "switch"), Node("s1", "switch")), ())
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"rate_bps": 0.0}, "rate_bps: a link of 0 bit/s never sends: give a positive rate"),
+    ({"rate_bps": float("nan")}, "rate_bps: a link of nan bit/s never sends: give a positive rate"),
+    ({"delay_s": -0.001}, "delay_s: must not be negative, got -0.001 s"),
+    ({"queue_packets": 0}, "queue_packets: a queue of 0 packets holds none: give at least 1"),
+])
+def test_impossible_links_are_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        Link(("a", "b"), **{"rate_bps": 1e6, **arguments})
+    assert str(refused.value) == message
+
+
+def test_ports_not_given_fill_the_gaps() -> None:
+    topology = graph([*GOOD, ("s1:1", "s2")])
+    assert [(p.number, p.peer) for p in topology.ports()["s1"]] == [(1, "s2"), (2, "h1")]
+    assert [(p.number, p.peer) for p in topology.ports()["s2"]] == [(1, "h2"), (2, "s1")]
+    assert [(p.number, p.peer, p.peer_port) for p in topology.ports()["h1"]] == [(0, "s1", 2)]
+
+
+def test_dumbbell_of_the_papers() -> None:
+    topology = builders.dumbbell(10, TRUNK, ACCESS)
+    assert topology.ports()["s1"][0].peer == "s2" and topology.ports()["s1"][0].number == 1
+    assert [p.node for p in addressing.path(topology, "h1", "h11")] == ["h1", "s1", "s2"]
+    # 2 x 5 ms, and 98 bytes each way over 100, 10 and 100 Mb/s.
+    assert addressing.round_trip_s(topology, "h1", "h11") == pytest.approx(0.010 + 2 * 98 * 8 * (1 / 10e6 + 2 / 100e6))
+
+
+topologies_of_all_kinds = st.one_of(
+    st.builds(builders.dumbbell, st.integers(1, 30), st.just(TRUNK), st.just(ACCESS)),
+    st.integers(2, 7).flatmap(lambda n: st.builds(
+        builders.chain,
+        st.lists(st.tuples(st.integers(1, n), st.integers(1, n)).filter(lambda p: p[0] != p[1]), min_size=1, max_size=8),
+        st.just(n), st.just(TRUNK), st.just(ACCESS))),
+    st.builds(builders.tree, st.lists(st.just(TRUNK), min_size=1, max_size=5), st.integers(1, 4), st.just(ACCESS)),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(topologies_of_all_kinds, st.data())
+def test_routes_lead_from_every_host_to_every_other(topology: Topology, data: st.DataObject) -> None:
+    addresses = addressing.assign(topology)
+    macs = [h.mac for h in addresses.hosts.values()] + list(addresses.port_macs.values())
+    assert len(set(macs)) == len(macs)
+    assert len({h.ip for h in addresses.hosts.values()}) == len(topology.hosts)
+    source, destination = (data.draw(st.sampled_from(topology.hosts)) for _ in range(2))
+    if source == destination:
+        return
+    # Walk hop by hop, as the switches do: longest prefix, then the frame's new addresses must be those of the next hop.
+    ports = topology.ports()
+    target = ipaddress.IPv4Address(addresses.hosts[destination].ip)
+    node, mac, hops = ports[source][0].peer, addresses.hosts[source].gateway_mac, []
+    while node != destination:
+        assert mac in {addresses.port_macs[node, p.number] for p in ports[node]}
+        matching = [r for r in addresses.routes[node] if target in ipaddress.IPv4Network(r.prefix)]
+        route = max(matching, key=lambda r: ipaddress.IPv4Network(r.prefix).prefixlen)
+        hops.append((node, route.port))
+        mac = route.dst_mac
+        node = next(p.peer for p in ports[node] if p.number == route.port)
+        assert len(hops) <= len(topology.switches)
+    assert mac == addresses.hosts[destination].mac
+    assert hops == [(p.node, p.number) for p in addressing.path(topology, source, destination)[1:]]
+
+
+def test_the_way_of_least_delay_is_taken() -> None:
+    nodes = (Node("h1", "host"), Node("h2", "host"), *(Node(s, "switch") for s in ("s1", "s2", "s3")))
+    links = (Link(("h1", "s1"), 1e6), Link(("h2", "s3"), 1e6), Link(("s1", "s3"), 1e6, delay_s=0.1),
+             Link(("s1", "s2"), 1e6, delay_s=0.01), Link(("s2", "s3"), 1e6, delay_s=0.01))
+    assert [p.node for p in addressing.path(Topology(nodes, links), "h1", "h2")] == ["h1", "s1", "s2", "s3"]
+
+
+def test_too_many_switches_for_automatic_addresses() -> None:
+    with pytest.raises(TopologyError, match="300 switches: automatic addresses serve 254"):
+        addressing.assign(builders.chain([(1, 2)], 300, TRUNK, ACCESS))
