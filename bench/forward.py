@@ -1,0 +1,205 @@
+"""Forwarding benchmark: frames per second through one switch, flooded, by frame size.
+
+The embedded switch beside a relay that does nothing with the frames (same socket code, so the difference is the
+pipeline), and BMv2's simple_switch and simple_switch_grpc where they are installed. All run the same BMv2 JSON on the same two
+veth pairs, turn by turn in one run; the table gives medians.
+
+    python bench/forward.py [--seconds 2] [--rounds 5] [--sizes 64,1000] [--json FILE]
+
+A generator (fairlane-blast) sends IPv4 frames into port 1 as fast as it can; frames that the kernel counts at the far end of port 2
+while it sends are the result. Needs root. See bench/README.md for what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from veths import SWITCH_PORTS, CannotRun, Network, compile_p4, missing, network, program  # noqa: E402
+
+START_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What forwards. command: without the namespace. forwards_at_once: frames flow as soon as a probe gets through."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def contenders(compiled: Path) -> list[Contender]:
+    interfaces = [f"{number}@{name}" for number, name in SWITCH_PORTS.items()]
+    ports = [word for interface in interfaces for word in ("-i", interface)]
+    grpc = ["--", "--grpc-server-addr", "127.0.0.1:9559"]
+    found = []
+    for name, arguments in (
+        ("fairlane-relay", list(SWITCH_PORTS.values())),
+        ("fairlane-switch", [*ports, str(compiled), *grpc]),
+        ("simple_switch_grpc", [*ports, str(compiled), *grpc]),
+        ("simple_switch", [*ports, str(compiled)]),
+    ):
+        path = program(name)
+        if path is not None:
+            found.append(Contender(name, (path, *arguments)))
+        elif name.startswith("fairlane"):
+            raise CannotRun(f"{name} is not built: run `make build`")
+    return found
+
+
+def measure(net: Network, contender: Contender, size: int, seconds: float, log: Path) -> float:
+    """Frames per second that came out while the generator sent."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(net.command("s1", list(contender.command)), stdout=output, stderr=output)
+    try:
+        wait_until_forwarding(net, contender, process, log)
+        blast(net, size, 0.3, 0)  # caches, branch predictors, memory
+        before = settled(net)
+        sent = blast(net, size, seconds, 0)
+        # Frames still in the socket's buffer belong to no interval: what counts is what came out while frames came in.
+        return (net.received("h2") - before) / sent["seconds"]
+    finally:
+        stop(process)
+
+
+def settled(net: Network) -> int:
+    """Frames received at the far end, once nothing is under way any more."""
+    before = -1
+    while (now := net.received("h2")) != before:
+        before = now
+        time.sleep(0.1)
+    return now
+
+
+def wait_until_forwarding(net: Network, contender: Contender, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise CannotRun(f"{contender.name} ended at once:\n{log.read_text(errors='replace')[-2000:]}")
+        before = net.received("h2")
+        blast(net, 64, 0.05, 200)
+        time.sleep(0.1)
+        if net.received("h2") - before >= 5:
+            return
+    raise CannotRun(f"{contender.name} did not forward within {START_TIMEOUT_S:g} s:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+def blast(net: Network, size: int, seconds: float, rate: int) -> dict:
+    command = [program("fairlane-blast") or "fairlane-blast", "send", "eth0", "--size", str(size), "--seconds", f"{seconds:g}", "--rate", str(rate)]
+    done = subprocess.run(net.command("h1", command), capture_output=True, text=True, check=False, timeout=seconds + 20)
+    if done.returncode != 0:
+        raise CannotRun(f"fairlane-blast: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def stop(process: subprocess.Popen) -> None:
+    """`ip netns exec` became the program itself, so the signal reaches it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def run(seconds: float, rounds: int, sizes: list[int]) -> dict:
+    results: dict[str, dict[int, list[float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as folder, network() as net:
+        compiled = compile_p4(Path(__file__).resolve().parent / "forward.p4", Path(folder))
+        running = contenders(compiled)
+        for round_number in range(rounds):
+            for size in sizes:
+                for contender in running:
+                    show(f"round {round_number + 1} of {rounds}: {contender.name}, {size} B")
+                    rate = measure(net, contender, size, seconds, Path(folder) / f"{contender.name}.log")
+                    results.setdefault(contender.name, {}).setdefault(size, []).append(rate)
+    show("")
+    return {
+        "machine": {"cpus": os.cpu_count(), "kernel": platform.release(), "model": cpu_model()},
+        "seconds": seconds,
+        "rounds": rounds,
+        "frames_per_second": {name: {str(size): rates for size, rates in by_size.items()} for name, by_size in results.items()},
+    }
+
+
+def table(result: dict) -> str:
+    by_name = result["frames_per_second"]
+    sizes = list(by_name["fairlane-switch"])
+    medians = {name: {size: statistics.median(by_size[size]) for size in sizes} for name, by_size in by_name.items()}
+    ours = medians["fairlane-switch"]
+    lines = [
+        f"{result['machine']['cpus']} CPUs, {result['machine']['model']}, Linux {result['machine']['kernel']}; "
+        f"medians of {result['rounds']} rounds of {result['seconds']:g} s",
+        f"{'':20}" + "".join(f"{size + ' B frames/s':>18}{'range':>22}{'ours/this':>11}" for size in sizes),
+    ]
+    for name, by_size in medians.items():
+        cells = ""
+        for size in sizes:
+            rates = by_name[name][size]
+            ratio = ours[size] / by_size[size] if by_size[size] else float("inf")
+            cells += f"{by_size[size]:>18,.0f}{f'{min(rates):,.0f}-{max(rates):,.0f}':>22}{ratio:>11.2f}"
+        lines.append(f"{name:20}{cells}")
+    absent = [name for name in ("simple_switch_grpc", "simple_switch") if name not in by_name]
+    if absent:
+        lines.append(f"not installed here: {', '.join(absent)}")
+    return "\n".join(lines)
+
+
+def show(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long each measurement lasts (default: 2)")
+    parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
+    parser.add_argument("--sizes", default="64,1000", help="frame sizes in bytes (default: 64,1000)")
+    parser.add_argument("--json", type=Path, help="also write every measurement to this file")
+    arguments = parser.parse_args()
+    try:
+        sizes = [int(size) for size in arguments.sizes.split(",")]
+    except ValueError:
+        parser.error(f"--sizes {arguments.sizes}: write bytes separated by commas, as in 64,1000")
+    if arguments.seconds <= 0 or arguments.rounds < 1 or not all(64 <= size <= 1514 for size in sizes):
+        parser.error("--seconds must be positive, --rounds at least 1, --sizes within 64 to 1514")
+    reason = missing()
+    if reason:
+        print(f"bench: {reason}", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        result = run(arguments.seconds, arguments.rounds, sizes)
+    except CannotRun as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(table(result))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
