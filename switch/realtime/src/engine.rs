@@ -51,6 +51,8 @@ pub struct Engine {
     next_capture_flush: Option<Nanos>,
     polled: Vec<libc::pollfd>,
     incomplete_reported: bool,
+    /// The latest instant given to the device.
+    served: Nanos,
 }
 
 impl Engine {
@@ -103,6 +105,7 @@ impl Engine {
             next_capture_flush,
             polled: Vec::new(),
             incomplete_reported: false,
+            served: 0,
             wire,
         })
     }
@@ -125,7 +128,8 @@ impl Engine {
         clock::sharpen_timers();
         loop {
             let now = clock::now();
-            self.device.poll(now, &mut self.wire);
+            self.served = self.served.max(now);
+            self.device.poll(self.served, &mut self.wire);
             self.wire.flush();
             self.forward_events();
             let deadline = self.upkeep(now);
@@ -204,13 +208,13 @@ impl Engine {
         if self.polled[0].revents != 0 {
             return Ok(true);
         }
-        if self.polled[1].revents != 0 {
-            self.jobs.run(&mut self.device, clock::now);
-        }
         for at in 0..self.wire.ports.len() {
             if self.polled[at + 2].revents != 0 {
                 self.receive(at);
             }
+        }
+        if self.polled[1].revents != 0 {
+            self.jobs.run(&mut self.device, clock::now);
         }
         Ok(false)
     }
@@ -225,10 +229,11 @@ impl Engine {
                 return;
             }
         }
-        let now = clock::now();
         for frame in self.receiver.frames() {
-            self.wire.received(at, now, frame);
-            self.device.receive(now, number, frame);
+            // The instant of arrival counts, however late the frame is read; only the device's time never goes back.
+            self.served = self.served.max(frame.arrival);
+            self.wire.received(at, self.served, frame.bytes);
+            self.device.receive(self.served, number, frame.bytes);
         }
         if self.receiver.incomplete_checksums > 0 && !self.incomplete_reported {
             self.incomplete_reported = true;

@@ -5,7 +5,9 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::checksum;
+use fairlane_device::Nanos;
+
+use crate::{checksum, clock};
 
 /// Frames per system call.
 pub const BATCH: usize = 64;
@@ -14,8 +16,10 @@ pub const BATCH: usize = 64;
 const SLOT: usize = 65_536 + 64;
 /// Room before each frame for a VLAN tag that the kernel keeps apart from it.
 const HEADROOM: usize = 4;
-const CONTROL: usize = 64;
+const CONTROL: usize = 128;
 const SOCKET_BUFFER: libc::c_int = 8 << 20;
+/// A frame that seems to have waited longer for us was stamped by a clock that was set meanwhile.
+const LONGEST_WAIT: Nanos = 1_000_000_000;
 
 // From linux/if_packet.h.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -83,6 +87,8 @@ impl Interface {
         // Our own frames are not to come back. Kernels before 4.20 do not know this; `receive` sorts them out then.
         let _ = set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32);
         set_option(&fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32).map_err(other)?;
+        // A kernel that cannot stamp frames is no reason not to run; `receive` takes the time of reading then.
+        let _ = set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
         // SAFETY: all-zero is a valid value of these plain structs.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index;
@@ -173,6 +179,21 @@ fn set_option<T>(fd: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &
     }
 }
 
+/// A received frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Received<'a> {
+    /// When the kernel took it in, in nanoseconds of [`clock::now`]: before it was read here, however late that was.
+    pub arrival: Nanos,
+    pub bytes: &'a [u8],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    start: usize,
+    end: usize,
+    arrival: Nanos,
+}
+
 /// Buffers for one batch of received frames; one serves all interfaces in turn.
 pub struct Receiver {
     storage: Vec<u8>,
@@ -180,8 +201,7 @@ pub struct Receiver {
     addresses: Vec<libc::sockaddr_ll>,
     iovecs: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
-    /// Start and end in `storage` of each frame of the batch.
-    frames: Vec<(usize, usize)>,
+    frames: Vec<Slot>,
     /// Frames whose checksum was left undone and could not be completed.
     pub incomplete_checksums: u64,
 }
@@ -197,7 +217,7 @@ impl Receiver {
     pub fn new() -> Self {
         // SAFETY: all-zero is a valid value of these plain structs.
         let (address, header) = unsafe { (zeroed(), zeroed()) };
-        Receiver {
+        let mut receiver = Receiver {
             storage: vec![0; SLOT * BATCH],
             controls: vec![[0; CONTROL / 8]; BATCH],
             addresses: vec![address; BATCH],
@@ -205,7 +225,25 @@ impl Receiver {
             headers: vec![header; BATCH],
             frames: Vec::with_capacity(BATCH),
             incomplete_checksums: 0,
+        };
+        for slot in 0..BATCH {
+            receiver.prepare(slot);
         }
+        receiver
+    }
+
+    /// Points a header at the buffers of its slot, which stay where they are on the heap for good.
+    fn prepare(&mut self, slot: usize) {
+        let storage = &mut self.storage[slot * SLOT..(slot + 1) * SLOT];
+        self.iovecs[slot] =
+            libc::iovec { iov_base: storage[HEADROOM..].as_mut_ptr().cast(), iov_len: SLOT - HEADROOM };
+        let header = &mut self.headers[slot].msg_hdr;
+        header.msg_iov = &raw mut self.iovecs[slot];
+        header.msg_iovlen = 1;
+        header.msg_name = (&raw mut self.addresses[slot]).cast();
+        header.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        header.msg_control = (&raw mut self.controls[slot]).cast();
+        header.msg_controllen = CONTROL as _;
     }
 
     /// Receives what is there, up to [`BATCH`] frames, with VLAN tags put back and checksums completed. Returns how many frames
@@ -215,21 +253,7 @@ impl Receiver {
     /// Those of recvmmsg(2): `ENETDOWN` once when the interface goes down.
     pub fn receive(&mut self, interface: &Interface) -> io::Result<usize> {
         self.frames.clear();
-        for slot in 0..BATCH {
-            let storage = &mut self.storage[slot * SLOT..(slot + 1) * SLOT];
-            self.iovecs[slot] = libc::iovec {
-                iov_base: storage[HEADROOM..].as_mut_ptr().cast(),
-                iov_len: SLOT - HEADROOM,
-            };
-            let header = &mut self.headers[slot].msg_hdr;
-            header.msg_iov = &raw mut self.iovecs[slot];
-            header.msg_iovlen = 1;
-            header.msg_name = (&raw mut self.addresses[slot]).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            header.msg_control = (&raw mut self.controls[slot]).cast();
-            header.msg_controllen = CONTROL as _;
-        }
-        // SAFETY: every pointer in the headers was set above to a buffer of ours that outlives the call.
+        // SAFETY: every pointer in the headers was set by `prepare` to a buffer of ours that outlives the call.
         let received = unsafe {
             let headers = self.headers.as_mut_ptr();
             libc::recvmmsg(interface.as_raw_fd(), headers, BATCH as u32, libc::MSG_DONTWAIT, std::ptr::null_mut())
@@ -241,29 +265,29 @@ impl Receiver {
                 _ => Err(error),
             };
         }
+        let (now, unix) = (clock::now(), clock::unix());
         for slot in 0..received as usize {
-            self.accept(slot);
+            self.accept(slot, now, unix);
+            self.prepare(slot);
         }
         Ok(received as usize)
     }
 
-    /// The frames of the batch last received.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        self.frames.iter().map(|&(start, end)| &self.storage[start..end])
+    /// The frames of the batch last received, in order of arrival.
+    pub fn frames(&self) -> impl Iterator<Item = Received<'_>> {
+        self.frames.iter().map(|slot| Received { arrival: slot.arrival, bytes: &self.storage[slot.start..slot.end] })
     }
 
-    /// One frame of the batch last received.
-    pub fn frame(&self, index: usize) -> Option<&[u8]> {
-        self.frames.get(index).map(|&(start, end)| &self.storage[start..end])
-    }
-
-    fn accept(&mut self, slot: usize) {
+    fn accept(&mut self, slot: usize, now: Nanos, unix: Nanos) {
         if self.addresses[slot].sll_pkttype == libc::PACKET_OUTGOING {
             return;
         }
         let start = slot * SLOT + HEADROOM;
         let end = start + self.headers[slot].msg_len as usize;
-        let aux = auxiliary(&self.headers[slot].msg_hdr);
+        let Ancillary { aux, stamp } = ancillary(&self.headers[slot].msg_hdr);
+        // The stamp is wall-clock time: what counts is its age. A clock that was set meanwhile gives nonsense.
+        let age = stamp.and_then(|stamp| unix.checked_sub(stamp)).filter(|age| *age < LONGEST_WAIT).unwrap_or(0);
+        let arrival = now.saturating_sub(age);
         let mut begin = start;
         if let Some(aux) = aux.filter(|aux| aux.status & TP_STATUS_VLAN_VALID != 0 && end - start >= 12) {
             let tpid = if aux.status & TP_STATUS_VLAN_TPID_VALID != 0 { aux.vlan_tpid } else { 0x8100 };
@@ -277,24 +301,40 @@ impl Receiver {
         {
             self.incomplete_checksums += 1;
         }
-        self.frames.push((begin, end));
+        self.frames.push(Slot { start: begin, end, arrival });
     }
 }
 
-fn auxiliary(header: &libc::msghdr) -> Option<AuxData> {
-    // SAFETY: the kernel filled `msg_control` up to `msg_controllen`; the CMSG macros stay within it, and the length of the
+/// What the kernel says beside a frame.
+#[derive(Default)]
+struct Ancillary {
+    aux: Option<AuxData>,
+    /// Nanoseconds since 1970.
+    stamp: Option<Nanos>,
+}
+
+fn ancillary(header: &libc::msghdr) -> Ancillary {
+    let mut found = Ancillary::default();
+    // SAFETY: the kernel filled `msg_control` up to `msg_controllen`; the CMSG macros stay within it, and the length of a
     // message is checked before it is read (unaligned).
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while let Some(message) = control.as_ref() {
-            let enough = message.cmsg_len as usize >= libc::CMSG_LEN(size_of::<AuxData>() as u32) as usize;
-            if message.cmsg_level == libc::SOL_PACKET && message.cmsg_type == libc::PACKET_AUXDATA && enough {
-                return Some(std::ptr::read_unaligned(libc::CMSG_DATA(control).cast()));
+            let holds = |size: usize| message.cmsg_len as usize >= libc::CMSG_LEN(size as u32) as usize;
+            match (message.cmsg_level, message.cmsg_type) {
+                (libc::SOL_PACKET, libc::PACKET_AUXDATA) if holds(size_of::<AuxData>()) => {
+                    found.aux = Some(std::ptr::read_unaligned(libc::CMSG_DATA(control).cast()));
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if holds(size_of::<libc::timespec>()) => {
+                    let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(control).cast());
+                    found.stamp = Some((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64));
+                }
+                _ => {}
             }
             control = libc::CMSG_NXTHDR(header, control);
         }
     }
-    None
+    found
 }
 
 /// Frames waiting to be sent on one interface in one system call.

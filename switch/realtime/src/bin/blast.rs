@@ -133,11 +133,11 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
     while start.elapsed() < lasting && !(first.is_some() && last.elapsed() > Duration::from_secs(1)) {
         let received = receiver.receive(&interface).map_err(|error| format!("{name}: {error}"))?;
         for frame in receiver.frames() {
-            let Some(number) = number_of(frame) else { continue };
+            let Some(number) = number_of(frame.bytes) else { continue };
             last = Instant::now();
             first.get_or_insert(last);
             frames += 1;
-            bytes += frame.len() as u64;
+            bytes += frame.bytes.len() as u64;
             reordered += u64::from(highest.is_some_and(|highest| number < highest));
             highest = highest.max(Some(number));
         }

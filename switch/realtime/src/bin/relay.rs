@@ -51,7 +51,7 @@ fn relay(a: &str, b: &str) -> Result<(), String> {
             for frame in receiver.frames() {
                 let mut copy = spare.pop().unwrap_or_default();
                 copy.clear();
-                copy.extend_from_slice(frame);
+                copy.extend_from_slice(frame.bytes);
                 if sender.push(copy) {
                     sender.flush(to, &mut spare);
                 }
