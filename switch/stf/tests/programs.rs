@@ -1,0 +1,47 @@
+//! Every program in `tests/p4`, compiled and run against its packet test.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairlane_pipeline::Program;
+
+fn folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/p4");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(&root)
+        .unwrap_or_else(|e| panic!("{}: {e}", root.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir() && !path.ends_with("include"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The differences of one program's test, or why it could not be run.
+fn check(folder: &Path) -> Result<(), String> {
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    let source = folder.join(format!("{name}.p4"));
+    let outcome = fairlane_compiler::compile(&source, &fairlane_compiler::Options::default());
+    let json = outcome.json.ok_or_else(|| outcome.rendered.clone())?;
+    let program = Program::from_json(&json.to_string()).map_err(|e| format!("{name}: {e}"))?;
+    let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).map_err(|e| format!("{name}.stf: {e}"))?;
+    let script = fairlane_stf::read(&text).map_err(|e| format!("{name}.stf: {e}"))?;
+    let outcome = fairlane_stf::run(Arc::new(program), &script).map_err(|e| format!("{name}.stf: {e}"))?;
+    if outcome.packets_in == 0 {
+        return Err(format!("{name}.stf sends no packet"));
+    }
+    let differences: Vec<String> = outcome.differences.iter().map(|d| format!("{name}: {d}")).collect();
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(differences.join("\n"))
+    }
+}
+
+#[test]
+fn every_program_passes_its_packet_test() {
+    let folders = folders();
+    assert!(folders.len() >= 18, "only {} programs found", folders.len());
+    let failures: Vec<String> = folders.iter().filter_map(|folder| check(folder).err()).collect();
+    println!("{} of {} programs pass", folders.len() - failures.len(), folders.len());
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}

@@ -1,0 +1,56 @@
+// Action profiles and selectors: entries that point at shared members, groups picked by a hash.
+#include "../include/common.p4"
+
+header pair_t {
+    bit<8> key;
+    bit<8> flow;
+    bit<8> out;
+}
+
+struct headers_t { pair_t pair; }
+struct meta_t { }
+
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.pair);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    action send(port_t port, bit<8> value) {
+        sm.egress_spec = port;
+        hdr.pair.out = value;
+    }
+    action drop() { mark_to_drop(sm); }
+
+    table members {
+        key = { hdr.pair.key : exact; }
+        actions = { send; drop; }
+        implementation = action_profile(32);
+    }
+    table groups {
+        key = {
+            hdr.pair.key  : exact;
+            hdr.pair.flow : selector;
+        }
+        actions = { send; drop; }
+        implementation = action_selector(HashAlgorithm.crc16, 64, 14);
+    }
+    apply {
+        mark_to_drop(sm);
+        if (hdr.pair.key < 0x80) {
+            members.apply();
+        } else {
+            groups.apply();
+        }
+    }
+}
+
+control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
+control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+
+V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
