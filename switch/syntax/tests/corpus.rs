@@ -1,0 +1,50 @@
+//! Whole programs: those in the repository parse without a message, the built-in files among them.
+
+use std::path::{Path, PathBuf};
+
+use fairlane_syntax::{parse_file, parse_text, DiskFiles, Options};
+
+fn options() -> Options {
+    Options { include_dirs: vec![repository().join("p4src")], ..Options::default() }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn p4_files(folder: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            p4_files(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "p4") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_built_in_files_parse_in_both_versions() {
+    for version in ["20180101", "20200408"] {
+        let options = Options {
+            macros: vec![fairlane_syntax::MacroOption::Define(format!("V1MODEL_VERSION={version}"))],
+            ..Options::default()
+        };
+        let parsed = parse_text(Path::new("x.p4"), "#include <v1model.p4>\n", &options, &DiskFiles);
+        assert_eq!(parsed.diagnostics.render(&parsed.sources), "");
+        assert!(parsed.program.declarations.len() > 50);
+    }
+}
+
+#[test]
+fn the_programs_of_the_repository_parse() {
+    let mut files = Vec::new();
+    p4_files(&repository().join("p4src"), &mut files);
+    p4_files(&repository().join("tests/p4"), &mut files);
+    assert!(!files.is_empty());
+    for file in files {
+        let parsed = parse_file(&file, &options()).expect("the file was just listed");
+        assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{}", file.display());
+    }
+}
