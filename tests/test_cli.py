@@ -1,0 +1,141 @@
+"""The command line: bad input is refused with one sentence before anything starts."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import loader
+from fairlane import preflight, probes, results, targets
+from fairlane.errors import Refusal
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def fairlane(*arguments: str, **options: object) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "fairlane", *arguments], capture_output=True, text=True, check=False, timeout=60,
+                          cwd=ROOT, **options)
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    (["run", "als-3", "--duration", "-1"], 2, "fairlane: --duration -1: give a positive number of seconds\n"),
+    (["run", "als-3", "--duration", "nan"], 2, "fairlane: --duration nan: give a positive number of seconds\n"),
+    (["run", "als3"], 2, "fairlane: unknown experiment 'als3'; did you mean 'als-3'?\n"),
+    (["run", "none.toml"], 2, "fairlane: none.toml: no such file\n"),
+    (["run", "als-3", "--seed", "-1"], 2, "fairlane: seed: must be in 0 to 2^32 - 1, got -1\n"),
+])
+def test_bad_input_is_refused(arguments: list[str], code: int, message: str) -> None:
+    done = fairlane(*arguments)
+    assert (done.returncode, done.stderr) == (code, message)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["run", "als-3", "--target", "hardware"], ["run"], ["fly"], ["run", "als-3", "--grpc-port", "0"]])
+def test_unknown_words_are_refused(arguments: list[str]) -> None:
+    done = fairlane(*arguments)
+    assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr
+
+
+def test_a_topology_with_a_loop_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text("""\
+title = "loop"
+bottleneck = "s1->s2"
+paper = { reference = "none", section = "", figure = "" }
+flows = [{ name = "f", kind = "als" }]
+[topology]
+kind = "graph"
+nodes = [{ name = "s1", kind = "switch" }]
+[[topology.links]]
+ends = ["s1:1", "s1:1"]
+rate_bps = 1000000
+""")
+    done = fairlane("run", str(tmp_path / "loop.toml"))
+    assert done.returncode == 2
+    assert done.stderr == f"fairlane: {tmp_path}/loop.toml:8: topology.links[0]: the link loops back to the same port: s1, port 1\n"
+
+
+def test_without_root() -> None:
+    script = ("import os, sys; os.geteuid = lambda: 1000; sys.argv = ['fairlane', 'run', 'als-3']\n"
+              "from fairlane.cli import main; main()")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (
+        3, "fairlane: Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.\n")
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(Refusal) as refused:
+            preflight.check_ports([port])
+    assert str(refused.value) == (f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows by whom;"
+                                  " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")
+    preflight.check_ports([port])
+
+
+def test_results_are_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(Refusal, match="exists already, and results are never overwritten"):
+        results.ResultFolder(tmp_path / "out")
+
+
+def test_results_appear_complete_or_not_at_all(tmp_path: Path) -> None:
+    folder = results.ResultFolder(tmp_path / "deep" / "out")
+    (folder.work / "summary.json").write_text("{}")
+    assert not folder.final.exists()
+    assert folder.publish() == tmp_path / "deep" / "out"
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+    other = results.ResultFolder(tmp_path / "deep" / "other")
+    other.discard()
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
+
+
+def test_what_a_killed_run_left_half_written_is_removed_by_the_next(tmp_path: Path) -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    (tmp_path / f".old.unfinished-{child.pid}").mkdir()
+    (tmp_path / f".live.unfinished-{os.getppid()}").mkdir()
+    results.ResultFolder(tmp_path / "new").discard()
+    assert [p.name for p in tmp_path.iterdir()] == [f".live.unfinished-{os.getppid()}"]
+
+
+def test_numbers_that_are_none_become_null(tmp_path: Path) -> None:
+    results.write_json(tmp_path / "x.json", {"a": [float("nan"), float("inf"), 1.5], "b": {"c": -float("inf")}})
+    assert (tmp_path / "x.json").read_text().split() == ["{", '"a":', "[", "null,", "null,", "1.5", "],", '"b":', "{", '"c":', "null", "}", "}"]
+
+
+def test_auto_means_bmv2_only_where_both_halves_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_programs(*names: str) -> None:
+        monkeypatch.setattr(probes, "program", lambda name: Path("/opt") / name if name in names else None)
+
+    ours = ("fairlane-switch", "fairlane-compile")
+    with_programs(*ours)
+    assert targets.resolve("auto").why == "target embedded: fairlane-switch (no simple_switch_grpc and p4c-bm2-ss here)"
+    with_programs(*ours, "simple_switch_grpc")
+    assert targets.resolve("auto").target == "embedded"
+    assert targets.resolve("bmv2").compiler.name == "fairlane-compile"
+    with_programs(*ours, "simple_switch_grpc", "p4c-bm2-ss")
+    assert (targets.resolve("auto").target, targets.resolve("embedded").target) == ("bmv2", "embedded")
+    with_programs()
+    for choice in ("auto", "embedded", "bmv2"):
+        with pytest.raises(Refusal):
+            targets.resolve(choice)
+
+
+def test_list_shows_every_experiment() -> None:
+    done = fairlane("list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == loader.names()
+
+
+def test_doctor_speaks_of_everything() -> None:
+    done = fairlane("doctor", env={**os.environ, "COLUMNS": "160"})
+    assert done.returncode == 0
+    for what in ("root", "Mininet", "netem", "kernel: fq", "kernel: red", "Rust", "BMv2", "p4c", "tshark", "iperf3", "ns-2"):
+        assert what in done.stdout, what
