@@ -121,6 +121,7 @@ class _Runner:
             parameters=asdict(self.parameters),
             headers_bytes=HEADERS_BYTES,
         )
+        self.log.flush()
         try:
             if not self.loop.stopping:
                 self.start(now)
@@ -180,8 +181,8 @@ class _Runner:
             self.send_rtcp([*self.report(now), rtcp.Bye((self.options.ssrc,))])
 
     def read_control(self) -> None:
-        """Drain the RTCP socket."""
-        while True:
+        """Drain the RTCP socket, at most 64 packets, so that a flood of them does not stop the data."""
+        for _ in range(64):
             try:
                 payload = self.control_socket.recv(65_535)
             except BlockingIOError:

@@ -67,6 +67,7 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
 
     (sent,), (received,) = records(sent_log, "end"), records(received_log, "end")
     assert sent["sent_packets"] > 100
+    assert sent["forgiven_packets"] < 0.2 * sent["sent_packets"]
     assert received["received_packets"] == sent["sent_packets"]
     assert (received["lost_packets"], received["malformed_packets"], sent["malformed_packets"]) == (0, 0, 0)
     assert received["received_bytes"] == 1000 * received["received_packets"]
@@ -76,16 +77,18 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
     feedback = records(sent_log, "feedback")
     assert {f["rd_bps"] for f in feedback} >= {2_000_000}
     assert all(f["loss"] == 0 for f in feedback)
-    assert all(0 <= f["rtt_s"] < 0.2 for f in feedback if f["rtt_s"] is not None)
+    assert all(0 <= f["rtt_s"] < 1.0 for f in feedback if f["rtt_s"] is not None)
     rates = [r["rate_bps"] for r in records(sent_log, "sent")]
     assert rates[0] == 400_000 and rates[-1] == 2_000_000  # R_d + AIR, limited to the link
 
     starts = records(sent_log, "start")
-    assert starts[0]["t"] == pytest.approx(start_at, abs=0.2)
-    # The paced rate, over each second or so at an unchanged rate: exact but for the packet on the border.
+    assert 0 <= starts[0]["t"] - start_at < 1.0
+    # The paced rate, over each second or so at an unchanged rate: exact but for packets on the borders, and for what a busy
+    # machine made the pacer forgive.
     for a, b in zip(records(sent_log, "sent"), records(sent_log, "sent")[1:]):
         expected = a["rate_bps"] * (b["mono_s"] - a["mono_s"]) / 8000
-        assert b["sent_packets"] - a["sent_packets"] == pytest.approx(expected, abs=2 + 0.05 * expected)
+        count = b["sent_packets"] - a["sent_packets"]
+        assert 0.95 * expected - 2 - sent["forgiven_packets"] <= count <= 1.05 * expected + 2
     data = records(received_log, "data")
     assert sum(d["packets"] for d in data) == received["received_packets"]
     assert records(received_log, "bye") and records(sent_log, "als.adapt")
