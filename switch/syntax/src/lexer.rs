@@ -127,13 +127,18 @@ impl<'a> Lexer<'a> {
         self.at += rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
     }
 
-    /// A string literal ends at its quote; a line end ends it too soon.
+    /// A string literal ends at its quote. It may run over lines among arguments, as long annotations do; elsewhere a line end ends
+    /// it too soon, so that a forgotten quote does not swallow the rest of the file.
     fn string(&mut self) -> TokenKind {
+        let lines = self.out.last().is_some_and(|last| {
+            let argument = [Punct::OpenParen, Punct::OpenBracket, Punct::Comma, Punct::Assign];
+            last.kind == TokenKind::String || argument.iter().any(|punct| last.is(*punct))
+        }) && !self.out.iter().rev().find(|token| token.line_start).is_some_and(|first| first.is(Punct::Hash));
         self.at += 1;
         let mut escaped = false;
         for (i, c) in self.rest().char_indices() {
             match c {
-                '\n' => {
+                '\n' if !lines => {
                     self.at += i;
                     return TokenKind::OpenString;
                 }
@@ -214,7 +219,9 @@ mod tests {
     fn what_is_no_token_says_so() {
         let kinds = |text| tokens(FileId(0), text).into_iter().map(|t| t.kind).collect::<Vec<_>>();
         assert_eq!(kinds("é"), [TokenKind::Stray]);
-        assert_eq!(kinds("\"a\\\"b\" \"c\nd"), [TokenKind::String, TokenKind::OpenString, TokenKind::Word]);
+        assert_eq!(kinds("\"a\\\"b\" \"c\nd\""), [TokenKind::String, TokenKind::String]);
+        assert_eq!(kinds("x \"c\nd\""), [TokenKind::Word, TokenKind::OpenString, TokenKind::Word, TokenKind::OpenString]);
+        assert_eq!(kinds("(\"c\nd\""), [TokenKind::Punct(Punct::OpenParen), TokenKind::String]);
         assert_eq!(kinds("x /* y"), [TokenKind::Word, TokenKind::OpenComment]);
     }
 }

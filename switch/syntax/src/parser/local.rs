@@ -24,9 +24,11 @@ impl Parser<'_> {
             let mut locals: Vec<Declaration> = Vec::new();
             let mut apply: Option<Block> = None;
             parser.braced(|parser| {
-                if parser.is_word("apply") && parser.ahead(1).is(Punct::OpenBrace) {
+                let body = parser.ahead(1).is(Punct::OpenBrace) || parser.ahead(1).is(Punct::At);
+                if parser.is_word("apply") && body {
                     let span = parser.advance().span;
-                    let block = parser.block(Vec::new())?;
+                    let annotations = parser.annotations()?;
+                    let block = parser.block(annotations)?;
                     if apply.is_some() {
                         parser.report(
                             Diagnostic::error("unexpected-token", span, "the control has a second `apply` block")

@@ -68,7 +68,6 @@ fn sift(tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Token> {
     let mut out = Vec::with_capacity(tokens.len());
     for mut token in tokens {
         let (message, help) = match token.kind {
-            TokenKind::Stray => (format!("the character {token} begins no token"), None),
             TokenKind::Punct(Punct::Hash | Punct::HashHash) => (
                 format!("{token} has a meaning only in preprocessor directives"),
                 Some("a directive must be the first thing on its line"),
@@ -199,7 +198,14 @@ impl<'a> Parser<'a> {
     /// "expected `what`, found .."
     fn unexpected<T>(&mut self, what: &str) -> Parse<T> {
         let found = self.peek();
-        Err(self.report(Diagnostic::error("unexpected-token", found.span, format!("expected {what}, found {found}"))))
+        let error = if found.kind == TokenKind::Stray {
+            // Not reported by `sift`, since an annotation may hold any character.
+            Diagnostic::error("bad-token", found.span, format!("the character {found} begins no token"))
+                .rule("6.4, lexical constructs")
+        } else {
+            Diagnostic::error("unexpected-token", found.span, format!("expected {what}, found {found}"))
+        };
+        Err(self.report(error))
     }
 
     fn expect(&mut self, punct: Punct) -> Parse<Span> {
