@@ -17,9 +17,13 @@
 
 mod control;
 mod error;
+mod exec;
 mod info;
+mod ir;
+mod load;
 mod program;
 mod switch;
+mod table;
 mod value;
 
 pub use control::*;
@@ -27,8 +31,8 @@ pub use error::{ControlError, LoadError};
 pub use info::*;
 pub use program::Program;
 pub use switch::{
-    DropCause, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch,
-    SwitchConfig, SwitchStats,
+    Control, DropCause, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch,
+    SwitchConfig, SwitchStats, MAX_FRAME,
 };
 pub use value::Value;
 

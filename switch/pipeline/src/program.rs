@@ -2,6 +2,7 @@
 
 use crate::error::LoadError;
 use crate::info::*;
+use crate::ir::Ir;
 
 /// A checked program, ready to be run by any number of [`crate::Switch`]es.
 #[derive(Debug, Default)]
@@ -14,6 +15,7 @@ pub struct Program {
     pub(crate) registers: Vec<RegisterInfo>,
     pub(crate) value_sets: Vec<ValueSetInfo>,
     pub(crate) digests: Vec<DigestInfo>,
+    pub(crate) ir: Ir,
 }
 
 macro_rules! lists {
@@ -49,12 +51,16 @@ lists! {
 impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        serde_json::from_str::<serde_json::Value>(text).map_err(|e| LoadError {
-            path: String::new(),
-            position: Some((e.line(), e.column())),
-            message: e.to_string(),
-            hint: None,
-        })?;
-        Ok(Program::default())
+        crate::load::load(text)
+    }
+
+    /// The number of a parser error (`error.NoMatch` and so on) and its name, as the program has them.
+    pub fn error_names(&self) -> &[(u64, String)] {
+        &self.ir.error_names
+    }
+
+    /// The program's enums: name, and entries with their values.
+    pub fn enums(&self) -> &[(String, Vec<(String, i64)>)] {
+        &self.ir.enums
     }
 }

@@ -1,0 +1,43 @@
+//! Loads BMv2 JSON files and prints what they declare, or why they do not load.
+//!
+//! `cargo run -p fairlane-pipeline --example inspect -- prog.json`
+
+use std::process::ExitCode;
+
+use fairlane_pipeline::Program;
+
+fn main() -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for path in std::env::args().skip(1) {
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) => {
+                eprintln!("{path}: {e}");
+                code = ExitCode::FAILURE;
+                continue;
+            }
+        };
+        match Program::from_json(&text) {
+            Ok(p) => {
+                println!(
+                    "{path}: {} tables, {} actions",
+                    p.tables().len(),
+                    p.actions().len()
+                );
+                for t in p.tables() {
+                    let key: Vec<String> = t
+                        .key
+                        .iter()
+                        .map(|k| format!("{} {:?}<{}>", k.name, k.kind, k.width))
+                        .collect();
+                    println!("  {:?} table {}({})", t.gress, t.name, key.join(", "));
+                }
+            }
+            Err(e) => {
+                eprintln!("{path}: {e}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    code
+}

@@ -1,0 +1,172 @@
+//! Control flow: tables, conditionals, action calls.
+
+use super::calc;
+use super::packet::Packet;
+use super::run::run;
+use super::state::State;
+use crate::ir::*;
+use crate::program::Program;
+use crate::table::Target;
+
+/// Runs a pipeline from a node to its end, or to an exit.
+pub fn apply(program: &Program, st: &mut State, pkt: &mut Packet, start: NextNode) {
+    let ir = &program.ir;
+    let mut next = start;
+    while let Some(at) = next {
+        next = match &ir.nodes[at as usize] {
+            Node::Test { slot, yes, no } => {
+                if pkt.slots[*slot as usize] != 0 {
+                    *yes
+                } else {
+                    *no
+                }
+            }
+            Node::Cond {
+                code,
+                slot,
+                yes,
+                no,
+            } => {
+                run(ir, st, pkt, *code);
+                if pkt.slots[*slot as usize] != 0 {
+                    *yes
+                } else {
+                    *no
+                }
+            }
+            Node::Table(t) => apply_table(program, st, pkt, *t as usize),
+            Node::Call { action, next } => {
+                run(ir, st, pkt, ir.actions[*action as usize].code);
+                *next
+            }
+        };
+        if pkt.exit || pkt.failed.is_some() {
+            return;
+        }
+    }
+}
+
+/// Copies an action's arguments to its parameters; its code.
+fn bind(ir: &Ir, pkt: &mut Packet, action: u32, params: &[u64]) -> Code {
+    let start = ir.layout.params as usize;
+    pkt.slots[start..start + params.len()].copy_from_slice(params);
+    ir.actions[action as usize].code
+}
+
+/// What is run, and its place among the table's actions; none when nothing is.
+type Choice = (Code, Option<u32>);
+
+fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> NextNode {
+    let ir = &program.ir;
+    let table_ir = &ir.tables[t];
+    let hit = st.tables[t].lookup(table_ir, &pkt.slots);
+    let Some(at) = hit else {
+        let (code, place) = choose(program, st, pkt, t, None);
+        run(ir, st, pkt, code);
+        return match (table_ir.hit_miss, place) {
+            (Some((_, miss)), _) => miss,
+            (None, Some(p)) => table_ir.next[p as usize],
+            (None, None) => table_ir.base_next,
+        };
+    };
+    let now = st.now;
+    let table = &mut st.tables[t];
+    let (timeouts, counts) = (table.timeouts, table.counts);
+    if timeouts || counts || table_ir.meter_target.is_some() {
+        let Some(Some(entry)) = table.entries.get_mut(at as usize) else {
+            return table_ir.base_next;
+        };
+        entry.last_hit = now;
+        if counts {
+            entry.counter.packets = entry.counter.packets.wrapping_add(1);
+            entry.counter.bytes = entry
+                .counter
+                .bytes
+                .wrapping_add(u64::from(pkt.ingress_length));
+        }
+        if let Some(target) = &table_ir.meter_target {
+            let colour = entry.meter.colour(now, pkt.ingress_length);
+            pkt.set(target, colour);
+        }
+    }
+    let (code, place) = choose(program, st, pkt, t, Some(at));
+    run(ir, st, pkt, code);
+    match (table_ir.hit_miss, place) {
+        (Some((hit, _)), _) => hit,
+        (None, Some(p)) => table_ir.next[p as usize],
+        (None, None) => table_ir.base_next,
+    }
+}
+
+/// The action of an entry, or of the default when `at` is none, its arguments bound.
+fn choose(
+    program: &Program,
+    st: &mut State,
+    pkt: &mut Packet,
+    t: usize,
+    at: Option<u32>,
+) -> Choice {
+    fn target(st: &State, t: usize, at: Option<u32>) -> Option<&Target> {
+        match at {
+            Some(at) => st.tables[t]
+                .entries
+                .get(at as usize)?
+                .as_ref()
+                .map(|e| &e.target),
+            None => st.tables[t].default.as_ref().map(|d| &d.0),
+        }
+    }
+    let ir = &program.ir;
+    let nothing = (Code::default(), None);
+    let profile = program.tables[t].profile.map_or(0, |p| p.index());
+    let member = match target(st, t, at) {
+        None => return nothing,
+        Some(Target::Run(b)) => return (bind(ir, pkt, b.action, &b.params), Some(b.place)),
+        Some(Target::OneShot(choices)) => {
+            let n = choices.len();
+            let Some(i) = select(ir, st, pkt, profile, n) else {
+                return nothing;
+            };
+            return match target(st, t, at) {
+                Some(Target::OneShot(choices)) => {
+                    let b = &choices[i];
+                    (bind(ir, pkt, b.action, &b.params), Some(b.place))
+                }
+                _ => nothing,
+            };
+        }
+        Some(Target::Member(m)) => *m,
+        Some(Target::Group(g)) => {
+            let g = *g;
+            let n = st.profiles[profile]
+                .groups
+                .get(&g)
+                .map_or(0, |g| g.choices.len());
+            let Some(i) = select(ir, st, pkt, profile, n) else {
+                return nothing;
+            };
+            match st.profiles[profile].groups.get(&g) {
+                Some(g) => g.choices[i],
+                None => return nothing,
+            }
+        }
+    };
+    let actions = &program.tables[t].actions;
+    let Some(member) = st.profiles[profile].members.get(&member) else {
+        return nothing;
+    };
+    let Some(place) = crate::table::resolve(program, actions, &member.call) else {
+        return nothing;
+    };
+    (
+        bind(ir, pkt, actions[place as usize].0, &member.params),
+        Some(place),
+    )
+}
+
+/// The selector's choice among `n`; none among none.
+fn select(ir: &Ir, st: &mut State, pkt: &Packet, profile: usize, n: usize) -> Option<usize> {
+    let calc = (*ir.selectors.get(profile)?)?;
+    let hash = calc::compute(ir, st, pkt, calc);
+    (n > 0).then(|| (hash % n as u64) as usize)
+}

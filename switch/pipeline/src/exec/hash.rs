@@ -1,0 +1,309 @@
+//! The algorithms of `calculations`: checksums and hashes, as BMv2 computes them.
+
+/// A checksum or hash algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algo {
+    /// Internet checksum (RFC 1071), complemented.
+    Csum16,
+    Crc16,
+    Crc32,
+    CrcCcitt,
+    Crc8Custom,
+    Crc64Custom,
+    Xor8,
+    Xor16,
+    Xor32,
+    Xor64,
+    /// The first 8 bytes as a big-endian number.
+    Identity,
+    Xxh64,
+    /// `hash_ex` of simple_switch.
+    HashEx,
+    /// A new number at each call.
+    RoundRobin,
+}
+
+/// The name an algorithm has in the JSON.
+pub fn by_name(name: &str) -> Option<Algo> {
+    Some(match name {
+        "csum16" | "cksum16" => Algo::Csum16,
+        // The custom ones start with the standard polynomial; it can be changed over Thrift only.
+        "crc16" | "crc16_custom" => Algo::Crc16,
+        "crc32" | "crc32_custom" => Algo::Crc32,
+        "crcCCITT" => Algo::CrcCcitt,
+        "crc8_custom" => Algo::Crc8Custom,
+        "crc64_custom" => Algo::Crc64Custom,
+        "xor8" => Algo::Xor8,
+        "xor16" => Algo::Xor16,
+        "xor32" => Algo::Xor32,
+        "xor64" => Algo::Xor64,
+        "identity" => Algo::Identity,
+        "xxh64" | "bmv2_hash" => Algo::Xxh64,
+        "hash_ex" => Algo::HashEx,
+        "round_robin" => Algo::RoundRobin,
+        _ => return None,
+    })
+}
+
+/// Names of the algorithms, for messages.
+pub const NAMES: &str = "csum16, crc16, crc16_custom, crc32, crc32_custom, crcCCITT, crc8_custom, \
+crc64_custom, xor8, xor16, xor32, xor64, identity, xxh64, bmv2_hash, hash_ex, round_robin";
+
+/// Applies `algo` to the bytes; `counter` is the state of round robin.
+pub fn run(algo: Algo, data: &[u8], counter: &mut u64) -> u64 {
+    match algo {
+        Algo::Csum16 => u64::from(!ones_sum(data)),
+        Algo::Crc16 => reflected(&CRC16, 0, data) & 0xffff,
+        Algo::Crc32 => reflected(&CRC32, 0xffff_ffff, data) ^ 0xffff_ffff,
+        Algo::CrcCcitt => u64::from(data.iter().fold(0xffff_u16, |crc, &b| {
+            CCITT[usize::from(b ^ (crc >> 8) as u8)] ^ crc << 8
+        })),
+        Algo::Crc8Custom => u64::from(data.iter().fold(0_u8, |crc, &b| CRC8[usize::from(b ^ crc)])),
+        Algo::Crc64Custom => reflected(&CRC64, 0, data),
+        Algo::Xor8 => xor(data, 1),
+        Algo::Xor16 => xor(data, 2),
+        Algo::Xor32 => xor(data, 4),
+        Algo::Xor64 => xor(data, 8),
+        Algo::Identity => data.iter().take(8).fold(0, |v, &b| v << 8 | u64::from(b)),
+        Algo::Xxh64 => xxh64(data),
+        Algo::HashEx => u64::from(hash_ex(data)),
+        Algo::RoundRobin => {
+            *counter = counter.wrapping_add(1);
+            counter.wrapping_sub(1)
+        }
+    }
+}
+
+/// One's complement sum of 16-bit big-endian words, an odd byte padded with zero (RFC 1071).
+pub fn ones_sum(data: &[u8]) -> u16 {
+    let mut sum = 0_u64;
+    let mut words = data.chunks_exact(4);
+    for w in &mut words {
+        sum += u64::from(u32::from_be_bytes([w[0], w[1], w[2], w[3]]));
+    }
+    let mut tail = [0; 4];
+    tail[..words.remainder().len()].copy_from_slice(words.remainder());
+    sum += u64::from(u32::from_be_bytes(tail));
+    fold(sum)
+}
+
+/// Folds a sum of 16-bit words to one.
+pub fn fold(mut sum: u64) -> u16 {
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// XOR of words of `n` bytes, the last padded with zeros at its end.
+fn xor(data: &[u8], n: usize) -> u64 {
+    data.chunks(n).fold(0, |acc, chunk| {
+        let word = chunk.iter().fold(0_u64, |v, &b| v << 8 | u64::from(b));
+        acc ^ word << (8 * (n - chunk.len()))
+    })
+}
+
+/// A table of reflected CRC remainders: `poly` is reflected too.
+const fn reflected_table(poly: u64) -> [u64; 256] {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let mut crc = i as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ poly
+            } else {
+                crc >> 1
+            };
+            bit += 1;
+        }
+        table[i] = crc;
+        i += 1;
+    }
+    table
+}
+
+const fn ccitt_table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let mut crc = (i as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x8000 != 0 {
+                crc << 1 ^ 0x1021
+            } else {
+                crc << 1
+            };
+            bit += 1;
+        }
+        table[i] = crc;
+        i += 1;
+    }
+    table
+}
+
+const fn crc8_table() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let mut crc = i as u8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x80 != 0 {
+                crc << 1 ^ 0x07
+            } else {
+                crc << 1
+            };
+            bit += 1;
+        }
+        table[i] = crc;
+        i += 1;
+    }
+    table
+}
+
+/// Polynomial 0x8005.
+static CRC16: [u64; 256] = reflected_table(0xa001);
+/// Polynomial 0x04c11db7.
+static CRC32: [u64; 256] = reflected_table(0xedb8_8320);
+/// Polynomial 0x1b.
+static CRC64: [u64; 256] = reflected_table(0xd800_0000_0000_0000);
+static CCITT: [u16; 256] = ccitt_table();
+static CRC8: [u8; 256] = crc8_table();
+
+fn reflected(table: &[u64; 256], init: u64, data: &[u8]) -> u64 {
+    data.iter()
+        .fold(init, |crc, &b| table[usize::from(crc as u8 ^ b)] ^ crc >> 8)
+}
+
+/// FNV-like hash of simple_switch; bytes are signed there.
+fn hash_ex(data: &[u8]) -> u32 {
+    let mut hash = 2_166_136_261_u32;
+    for &b in data {
+        hash = (hash ^ (b as i8) as u32).wrapping_mul(16_777_619);
+    }
+    hash = hash.wrapping_add(hash << 13);
+    hash ^= hash >> 7;
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 17;
+    hash.wrapping_add(hash << 5)
+}
+
+const P1: u64 = 0x9e37_79b1_85eb_ca87;
+const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
+const P3: u64 = 0x1656_67b1_9e37_79f9;
+const P4: u64 = 0x85eb_ca77_c2b2_ae63;
+const P5: u64 = 0x27d4_eb2f_1656_67c5;
+
+fn round(acc: u64, input: u64) -> u64 {
+    acc.wrapping_add(input.wrapping_mul(P2))
+        .rotate_left(31)
+        .wrapping_mul(P1)
+}
+
+fn le64(b: &[u8]) -> u64 {
+    b.iter()
+        .take(8)
+        .rev()
+        .fold(0, |v, &x| v << 8 | u64::from(x))
+}
+
+/// xxHash, 64 bits, seed 0 (the xxHash specification, version 0.1.1).
+pub fn xxh64(data: &[u8]) -> u64 {
+    let mut stripes = data.chunks_exact(32);
+    let mut hash = if data.len() >= 32 {
+        let mut acc = [P1.wrapping_add(P2), P2, 0, 0_u64.wrapping_sub(P1)];
+        for stripe in &mut stripes {
+            for (lane, word) in acc.iter_mut().zip(stripe.chunks_exact(8)) {
+                *lane = round(*lane, le64(word));
+            }
+        }
+        let mut h = acc[0]
+            .rotate_left(1)
+            .wrapping_add(acc[1].rotate_left(7))
+            .wrapping_add(acc[2].rotate_left(12))
+            .wrapping_add(acc[3].rotate_left(18));
+        for lane in acc {
+            h = (h ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4);
+        }
+        h
+    } else {
+        P5
+    };
+    hash = hash.wrapping_add(data.len() as u64);
+    let rest = if data.len() >= 32 {
+        stripes.remainder()
+    } else {
+        data
+    };
+    let mut words = rest.chunks_exact(8);
+    for word in &mut words {
+        hash = (hash ^ round(0, le64(word)))
+            .rotate_left(27)
+            .wrapping_mul(P1)
+            .wrapping_add(P4);
+    }
+    let mut rest = words.remainder();
+    if rest.len() >= 4 {
+        let (head, tail) = rest.split_at(4);
+        hash = (hash ^ le64(head).wrapping_mul(P1))
+            .rotate_left(23)
+            .wrapping_mul(P2)
+            .wrapping_add(P3);
+        rest = tail;
+    }
+    for &b in rest {
+        hash = (hash ^ u64::from(b).wrapping_mul(P5))
+            .rotate_left(11)
+            .wrapping_mul(P1);
+    }
+    hash = (hash ^ hash >> 33).wrapping_mul(P2);
+    hash = (hash ^ hash >> 29).wrapping_mul(P3);
+    hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h(algo: Algo, data: &[u8]) -> u64 {
+        run(algo, data, &mut 0)
+    }
+
+    /// Check values for "123456789" from the catalogue of parametrised CRC algorithms.
+    #[test]
+    fn crc_check_values() {
+        let data = b"123456789";
+        assert_eq!(h(Algo::Crc16, data), 0xbb3d); // CRC-16/ARC
+        assert_eq!(h(Algo::Crc32, data), 0xcbf4_3926); // CRC-32/ISO-HDLC
+        assert_eq!(h(Algo::CrcCcitt, data), 0x29b1); // CRC-16/IBM-3740
+        assert_eq!(h(Algo::Crc8Custom, data), 0xf4); // CRC-8/SMBUS
+    }
+
+    /// The example of RFC 1071 section 3.
+    #[test]
+    fn internet_checksum() {
+        let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(ones_sum(&data), 0xddf2);
+        assert_eq!(h(Algo::Csum16, &data), 0x220d);
+        assert_eq!(h(Algo::Csum16, &[]), 0xffff);
+    }
+
+    #[test]
+    fn xxh64_known() {
+        assert_eq!(xxh64(b""), 0xef46_db37_51d8_e999);
+        assert_eq!(xxh64(b"a"), 0xd24e_c4f1_a98c_6e5b);
+        assert_eq!(
+            xxh64(b"Nobody inspects the spammish repetition"),
+            0xfbce_a83c_8a37_8bf1
+        );
+    }
+
+    #[test]
+    fn xor_pads_at_the_end() {
+        assert_eq!(h(Algo::Xor16, &[0x12, 0x34, 0x56]), 0x1234 ^ 0x5600);
+        assert_eq!(h(Algo::Identity, &[1, 2, 3]), 0x010203);
+    }
+}

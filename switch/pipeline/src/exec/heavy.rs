@@ -1,0 +1,258 @@
+//! The rarer instructions.
+
+use super::calc;
+use super::eval::{decimal, Env};
+use super::headers::{self, header, union};
+use super::num::Num;
+use super::packet::{field_of, Packet};
+use super::state::State;
+use crate::ir::*;
+use crate::switch::DropCause;
+
+/// Lines of log kept at most.
+const MAX_LOG: usize = 1 << 16;
+/// Largest clone session (simple_switch keeps the id in 15 bits).
+const SESSION_MASK: u64 = 0x7fff;
+/// Field and learn list ids are kept in 16 bits.
+const LIST_MASK: u64 = 0xffff;
+
+fn env<'a>(ir: &'a Ir, st: &'a State, pkt: &'a Packet) -> Env<'a> {
+    Env {
+        ir,
+        registers: &st.registers,
+        pkt,
+    }
+}
+
+/// Writes a number to a place; a place that does not exist is left alone.
+fn write(ir: &Ir, st: &mut State, pkt: &mut Packet, dst: &LValue, v: &Num) {
+    match dst {
+        LValue::Field(f) => pkt.set_num(f, v),
+        LValue::FieldOf(h, f) => {
+            if let Some(h) = header(&env(ir, st, pkt), h) {
+                pkt.set_num(&field_of(ir, h, f), v);
+            }
+        }
+        LValue::StackLast(s, f) => {
+            if let Some(h) = env(ir, st, pkt).last(*s) {
+                pkt.set_num(&field_of(ir, h, f), v);
+            }
+        }
+        LValue::Register(reg, idx) => {
+            let idx = env(ir, st, pkt).num(idx);
+            register_write(st, *reg, &idx, v);
+        }
+    }
+}
+
+fn register_write(st: &mut State, reg: u32, idx: &Num, v: &Num) {
+    let Some(idx) = idx.to_u64() else { return };
+    let reg = &mut st.registers[reg as usize];
+    let width = reg.width;
+    if let Some(cell) = reg.limbs_at_mut(idx) {
+        v.write_limbs(cell, width);
+    }
+}
+
+pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
+    match h {
+        Heavy::Assign(dst, e) => {
+            let v = env(ir, st, pkt).num(e);
+            write(ir, st, pkt, dst, &v);
+        }
+        Heavy::CopySlots { dst, src, n } => {
+            let src = *src as usize;
+            pkt.slots.copy_within(src..src + *n as usize, *dst as usize);
+        }
+        Heavy::EvalBool(slot, e) => {
+            let v = env(ir, st, pkt).truth(e);
+            pkt.slots[*slot as usize] = v.into();
+        }
+        Heavy::Eval(slot, e) => {
+            let v = env(ir, st, pkt).num(e).low_u64();
+            pkt.slots[*slot as usize] = v;
+        }
+        Heavy::AssignVarbit { dst, src } => headers::copy_varbit(pkt, *dst as usize, *src as usize),
+        Heavy::AssignHeader(dst, src) => {
+            let e = env(ir, st, pkt);
+            if let (Some(d), Some(s)) = (header(&e, dst), header(&e, src)) {
+                headers::assign_header(ir, pkt, d, s);
+            }
+        }
+        Heavy::AssignUnion(dst, src) => {
+            let e = env(ir, st, pkt);
+            if let (Some(d), Some(s)) = (union(&e, dst), union(&e, src)) {
+                headers::assign_union(ir, pkt, d, s);
+            }
+        }
+        Heavy::AssignStack(dst, src) => {
+            let (d, s) = (
+                &ir.layout.stacks[*dst as usize],
+                &ir.layout.stacks[*src as usize],
+            );
+            pkt.slots[d.next as usize] = pkt.slots[s.next as usize];
+            for (&dh, &sh) in d.headers.iter().zip(&s.headers) {
+                headers::assign_header(ir, pkt, dh, sh);
+            }
+        }
+        Heavy::AssignUnionStack(dst, src) => {
+            let (d, s) = (
+                &ir.layout.union_stacks[*dst as usize],
+                &ir.layout.union_stacks[*src as usize],
+            );
+            pkt.slots[d.next as usize] = pkt.slots[s.next as usize];
+            for (&du, &su) in d.unions.iter().zip(&s.unions) {
+                headers::assign_union(ir, pkt, du, su);
+            }
+        }
+        Heavy::AddHeader(h) => {
+            if let Some(h) = header(&env(ir, st, pkt), h) {
+                headers::add_header(ir, pkt, h);
+            }
+        }
+        Heavy::RemoveHeader(h) => {
+            if let Some(h) = header(&env(ir, st, pkt), h) {
+                headers::remove_header(ir, pkt, h);
+            }
+        }
+        Heavy::Push(s, n) => {
+            let n = env(ir, st, pkt).bounded(n, 1 << 16) as usize;
+            headers::push(ir, pkt, *s, n);
+        }
+        Heavy::Pop(s, n) => {
+            let n = env(ir, st, pkt).bounded(n, 1 << 16) as usize;
+            headers::pop(ir, pkt, *s, n);
+        }
+        Heavy::PushUnion(s, n) => {
+            let n = env(ir, st, pkt).bounded(n, 1 << 16) as usize;
+            headers::push_union(ir, pkt, *s, n);
+        }
+        Heavy::PopUnion(s, n) => {
+            let n = env(ir, st, pkt).bounded(n, 1 << 16) as usize;
+            headers::pop_union(ir, pkt, *s, n);
+        }
+        Heavy::RegisterRead(dst, reg, idx) => {
+            let idx = env(ir, st, pkt).num(idx).to_u64();
+            let v = idx
+                .and_then(|i| st.registers[*reg as usize].limbs_at(i))
+                .map(Num::from_limbs);
+            if let Some(v) = v {
+                write(ir, st, pkt, dst, &v);
+            }
+        }
+        Heavy::RegisterWrite(reg, idx, e) => {
+            let (idx, v) = (env(ir, st, pkt).num(idx), env(ir, st, pkt).num(e));
+            register_write(st, *reg, &idx, &v);
+        }
+        Heavy::Count(counter, idx) => {
+            let idx = env(ir, st, pkt).num(idx).to_u64();
+            if let Some(cell) = idx.and_then(|i| st.counters[*counter as usize].get_mut(i as usize))
+            {
+                cell.packets = cell.packets.wrapping_add(1);
+                cell.bytes = cell.bytes.wrapping_add(u64::from(pkt.ingress_length));
+            }
+        }
+        Heavy::ExecuteMeter(meter, idx, dst) => {
+            let idx = env(ir, st, pkt).num(idx).to_u64();
+            let now = st.now;
+            let cell = idx.and_then(|i| st.meters[*meter as usize].get_mut(i as usize));
+            if let Some(cell) = cell {
+                let colour = cell.colour(now, pkt.ingress_length);
+                write(ir, st, pkt, dst, &Num::from_u64(colour));
+            }
+        }
+        Heavy::Random(dst, lo, hi) => {
+            let e = env(ir, st, pkt);
+            let (lo, hi) = (e.num(lo).low_u64(), e.num(hi).low_u64());
+            // As in BMv2, an empty interval leaves the field alone.
+            if lo <= hi {
+                let v = st.rng.between(lo, hi);
+                write(ir, st, pkt, dst, &Num::from_u64(v));
+            }
+        }
+        Heavy::Hash {
+            dst,
+            base,
+            calc,
+            size,
+        } => {
+            let e = env(ir, st, pkt);
+            let (base, size) = (e.num(base).low_u64(), e.num(size).low_u64());
+            let hash = calc::compute(ir, st, pkt, *calc);
+            let v = base.wrapping_add(hash % size.max(1));
+            write(ir, st, pkt, dst, &Num::from_u64(v));
+        }
+        Heavy::Digest(list) => {
+            pkt.requests.digest = env(ir, st, pkt).num(list).low_u64() & LIST_MASK;
+        }
+        Heavy::CloneIngress(session, list) | Heavy::CloneEgress(session, list) => {
+            let e = env(ir, st, pkt);
+            let session = e.num(session).low_u64() & SESSION_MASK;
+            let list = e.num(list).low_u64() & LIST_MASK;
+            pkt.requests.clone = Some((session as u32, list));
+        }
+        Heavy::Resubmit(list) => {
+            pkt.requests.resubmit = env(ir, st, pkt).num(list).low_u64() & LIST_MASK;
+        }
+        Heavy::Recirculate(list) => {
+            pkt.requests.recirculate = env(ir, st, pkt).num(list).low_u64() & LIST_MASK;
+        }
+        Heavy::Truncate(length) => {
+            let length = env(ir, st, pkt).bounded(length, u64::from(u32::MAX)) as usize;
+            pkt.truncate = pkt.truncate.min(length);
+        }
+        Heavy::LogMsg(format, values) => {
+            if st.log.is_none() {
+                return;
+            }
+            let e = env(ir, st, pkt);
+            let line = fill(format, values.iter().map(|v| decimal(&e.num(v))));
+            if let Some(log) = st.log.as_mut().filter(|l| l.len() < MAX_LOG) {
+                log.push(line);
+            }
+        }
+        Heavy::Assert(cond, place) => {
+            if env(ir, st, pkt).num(cond).is_zero() {
+                pkt.failed = Some(DropCause::Assert);
+                pkt.exit = true;
+                if let Some(log) = st.log.as_mut().filter(|l| l.len() < MAX_LOG) {
+                    log.push(place.clone());
+                }
+            }
+        }
+    }
+}
+
+/// Puts values for the `{}` of a format; `\{` and `\}` are braces.
+fn fill(format: &str, mut values: impl Iterator<Item = String>) -> String {
+    let mut out = String::with_capacity(format.len());
+    let mut chars = format.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if matches!(chars.peek(), Some('{' | '}')) => out.extend(chars.next()),
+            '{' => {
+                let inside: String = chars.by_ref().take_while(|&c| c != '}').collect();
+                match values.next() {
+                    Some(v) => out.push_str(&v),
+                    None => out.push_str(&format!("{{{inside}}}")),
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn formats() {
+        let f = |s: &str| fill(s, ["1", "-2"].iter().map(|s| s.to_string()));
+        assert_eq!(f("a={} b={}"), "a=1 b=-2");
+        assert_eq!(f("\\{x\\} {} {} {}"), "{x} 1 -2 {}");
+        assert_eq!(f("{"), "1");
+        assert_eq!(f(""), "");
+    }
+}

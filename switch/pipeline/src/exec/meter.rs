@@ -1,0 +1,168 @@
+//! Two-rate three-colour meters (RFC 2698, colour-blind), as BMv2 runs them.
+
+use crate::control::MeterConfig;
+use crate::info::MeterUnit;
+use crate::Nanos;
+
+/// Colours as v1model numbers them.
+pub const GREEN: u64 = 0;
+pub const YELLOW: u64 = 1;
+pub const RED: u64 = 2;
+
+/// A token bucket whose tokens are counted from time zero, so that no rounding accumulates.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    rate: u64,
+    burst: u64,
+    tokens: u64,
+    /// Tokens produced between time zero and the last update.
+    produced: u128,
+}
+
+impl Bucket {
+    fn new(now: Nanos, rate: u64, burst: u64) -> Bucket {
+        Bucket {
+            rate,
+            burst,
+            tokens: burst,
+            produced: produced(now, rate),
+        }
+    }
+
+    /// Takes `amount` tokens if there are so many.
+    fn take(&mut self, now: Nanos, amount: u64) -> bool {
+        let produced = produced(now, self.rate);
+        let fresh = produced.saturating_sub(self.produced);
+        self.produced = self.produced.max(produced);
+        self.tokens = (u128::from(self.tokens) + fresh).min(u128::from(self.burst)) as u64;
+        if self.tokens < amount {
+            return false;
+        }
+        self.tokens -= amount;
+        true
+    }
+}
+
+fn produced(now: Nanos, rate: u64) -> u128 {
+    u128::from(now) * u128::from(rate) / 1_000_000_000
+}
+
+/// One meter cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter {
+    unit: MeterUnit,
+    config: Option<MeterConfig>,
+    committed: Bucket,
+    peak: Bucket,
+}
+
+impl Meter {
+    pub fn new(unit: MeterUnit) -> Meter {
+        Meter {
+            unit,
+            config: None,
+            committed: Bucket::default(),
+            peak: Bucket::default(),
+        }
+    }
+
+    pub fn config(&self) -> Option<MeterConfig> {
+        self.config
+    }
+
+    pub fn set(&mut self, now: Nanos, config: Option<MeterConfig>) {
+        self.config = config;
+        if let Some(c) = config {
+            self.committed = Bucket::new(now, c.cir, c.cburst);
+            self.peak = Bucket::new(now, c.pir, c.pburst);
+        }
+    }
+
+    /// The colour of a packet of `bytes` bytes.
+    pub fn colour(&mut self, now: Nanos, bytes: u32) -> u64 {
+        if self.config.is_none() {
+            return GREEN;
+        }
+        let amount = match self.unit {
+            MeterUnit::Packets => 1,
+            MeterUnit::Bytes => u64::from(bytes),
+        };
+        if !self.peak.take(now, amount) {
+            RED
+        } else if !self.committed.take(now, amount) {
+            YELLOW
+        } else {
+            GREEN
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn bursts_then_rates() {
+        let mut m = Meter::new(MeterUnit::Packets);
+        assert_eq!(m.colour(0, 100), GREEN);
+        // 10 and 20 packets/s, bursts 1 and 3.
+        m.set(
+            0,
+            Some(MeterConfig {
+                cir: 10,
+                cburst: 1,
+                pir: 20,
+                pburst: 3,
+            }),
+        );
+        let colours: Vec<u64> = (0..5).map(|_| m.colour(0, 100)).collect();
+        assert_eq!(colours, [GREEN, YELLOW, YELLOW, RED, RED]);
+        // 50 ms give one token of the peak rate, none of the committed rate.
+        assert_eq!(m.colour(50 * MS, 100), YELLOW);
+        // 100 ms after the start: one of each.
+        assert_eq!(m.colour(100 * MS, 100), GREEN);
+        assert_eq!(m.colour(100 * MS, 100), RED);
+    }
+
+    #[test]
+    fn long_run_rate_is_exact() {
+        let mut m = Meter::new(MeterUnit::Bytes);
+        m.set(
+            0,
+            Some(MeterConfig {
+                cir: 3000,
+                cburst: 200,
+                pir: 10_000_000,
+                pburst: 10_000_000,
+            }),
+        );
+        // 100 bytes every 7 ms, far above 3000 bytes/s, for 100 s.
+        let green = (0..)
+            .map(|i| i * 7 * MS)
+            .take_while(|t| *t <= 100_000 * MS)
+            .filter(|t| m.colour(*t, 100) == GREEN)
+            .count();
+        assert!((2998..=3002).contains(&green), "{green}");
+    }
+
+    #[test]
+    fn bytes_count() {
+        let mut m = Meter::new(MeterUnit::Bytes);
+        m.set(
+            0,
+            Some(MeterConfig {
+                cir: 1000,
+                cburst: 1500,
+                pir: 2000,
+                pburst: 3000,
+            }),
+        );
+        assert_eq!(m.colour(0, 1500), GREEN);
+        assert_eq!(m.colour(0, 1500), YELLOW);
+        assert_eq!(m.colour(0, 1), RED);
+        m.set(0, None);
+        assert_eq!(m.colour(0, 1500), GREEN);
+    }
+}

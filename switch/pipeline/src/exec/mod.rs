@@ -1,0 +1,15 @@
+//! Running a program.
+
+pub mod calc;
+pub mod control;
+pub mod deparser;
+pub mod eval;
+pub mod hash;
+pub mod headers;
+pub mod heavy;
+pub mod meter;
+pub mod num;
+pub mod packet;
+pub mod parser;
+pub mod run;
+pub mod state;

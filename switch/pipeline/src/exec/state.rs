@@ -1,0 +1,163 @@
+//! What a switch remembers between packets: tables, counters, meters, registers and so on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
+use crate::ir::Ir;
+use crate::program::Program;
+use crate::table::{Profile, Table};
+use crate::Nanos;
+
+use super::meter::Meter;
+
+/// A register array: cells of whole limbs.
+#[derive(Debug, Clone)]
+pub struct Register {
+    pub width: u32,
+    pub limbs: usize,
+    pub size: usize,
+    pub cells: Vec<u64>,
+}
+
+impl Register {
+    #[inline]
+    pub fn get(&self, idx: u64) -> Option<u64> {
+        if self.limbs == 1 {
+            return self.cells.get(idx as usize).copied();
+        }
+        self.limbs_at(idx).map(|l| l[0])
+    }
+
+    #[inline]
+    pub fn set(&mut self, idx: u64, v: u64) {
+        let mask = if self.width >= 64 {
+            u64::MAX
+        } else {
+            (1 << self.width) - 1
+        };
+        if let Some(cell) = self.cells.get_mut(idx as usize) {
+            *cell = v & mask;
+        }
+    }
+
+    pub fn limbs_at(&self, idx: u64) -> Option<&[u64]> {
+        if idx >= self.size as u64 {
+            return None;
+        }
+        let start = idx as usize * self.limbs;
+        self.cells.get(start..start + self.limbs)
+    }
+
+    pub fn limbs_at_mut(&mut self, idx: u64) -> Option<&mut [u64]> {
+        if idx >= self.size as u64 {
+            return None;
+        }
+        let start = idx as usize * self.limbs;
+        self.cells.get_mut(start..start + self.limbs)
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, good enough for `random()`.
+#[derive(Debug, Clone)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Uniform in `lo..=hi`, without bias (Lemire 2019).
+    pub fn between(&mut self, lo: u64, hi: u64) -> u64 {
+        let Some(span) = (hi - lo).checked_add(1) else {
+            return self.next();
+        };
+        loop {
+            let wide = u128::from(self.next()) * u128::from(span);
+            let low = wide as u64;
+            if low >= span || low >= span.wrapping_neg() % span {
+                return lo + (wide >> 64) as u64;
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct State {
+    pub tables: Vec<Table>,
+    pub profiles: Vec<Profile>,
+    pub counters: Vec<Vec<CounterData>>,
+    pub meters: Vec<Vec<Meter>>,
+    pub registers: Vec<Register>,
+    pub value_sets: Vec<Vec<ValueSetMember>>,
+    pub groups: BTreeMap<u16, Vec<Replica>>,
+    pub sessions: BTreeMap<u32, CloneSession>,
+    pub digests: VecDeque<Digest>,
+    pub digests_lost: u64,
+    pub max_digests: usize,
+    pub rng: Rng,
+    /// State of round robin per calculation.
+    pub round_robin: Vec<u64>,
+    /// `log_msg` lines, when kept.
+    pub log: Option<Vec<String>>,
+    pub now: Nanos,
+    pub max_parser_states: u32,
+    pub drop_port: u64,
+    /// Scratch for calculations.
+    pub scratch: Vec<u8>,
+}
+
+impl State {
+    pub fn new(program: &Program, config: &crate::SwitchConfig) -> State {
+        let ir: &Ir = &program.ir;
+        State {
+            tables: (0..program.tables.len())
+                .map(|i| Table::new(program, i))
+                .collect(),
+            profiles: program
+                .profiles
+                .iter()
+                .map(|_| Profile::default())
+                .collect(),
+            counters: program
+                .counters
+                .iter()
+                .map(|c| vec![CounterData::default(); c.size])
+                .collect(),
+            meters: program
+                .meters
+                .iter()
+                .map(|m| vec![Meter::new(m.unit); m.size])
+                .collect(),
+            registers: program
+                .registers
+                .iter()
+                .map(|r| {
+                    let limbs = r.width.div_ceil(64) as usize;
+                    Register {
+                        width: r.width,
+                        limbs,
+                        size: r.size,
+                        cells: vec![0; limbs * r.size],
+                    }
+                })
+                .collect(),
+            value_sets: vec![Vec::new(); program.value_sets.len()],
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            digests: VecDeque::new(),
+            digests_lost: 0,
+            max_digests: config.max_digests,
+            rng: Rng(config.seed),
+            round_robin: vec![0; ir.calculations.len()],
+            log: config.log.then(Vec::new),
+            now: 0,
+            max_parser_states: config.max_parser_states,
+            drop_port: u64::from(config.drop_port),
+            scratch: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,637 @@
+//! The program as it is run: headers laid out in slots, expressions, code, control flow.
+//!
+//! All fields, validity bits, stack counters, action parameters, temporaries and constants of a
+//! packet are 64-bit slots of one array, so that every operand of the register code
+//! ([`Op`]) is an index. A field wider than 64 bits takes several slots, low limb first.
+
+use num_bigint::BigInt;
+
+/// Index of a slot.
+pub type Slot = u32;
+
+#[derive(Debug, Clone)]
+pub struct FieldDef {
+    pub name: String,
+    /// Bits; 0 for a variable-length field.
+    pub width: u32,
+    pub signed: bool,
+    pub saturating: bool,
+    /// Slot relative to the header's base.
+    pub rel: u32,
+    /// Bits before it in the header, when no variable-length field precedes.
+    pub offset: u32,
+    pub varbit: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct HeaderType {
+    pub name: String,
+    pub fields: Vec<FieldDef>,
+    /// Slots all its fields take.
+    pub slots: u32,
+    /// Bits of all fixed-width fields.
+    pub bits: u32,
+    /// Position of the variable-length field.
+    pub varbit: Option<usize>,
+    /// Longest header in bytes, from the JSON's `max_length`; 0 when not given.
+    pub max_bytes: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct Header {
+    pub name: String,
+    pub ty: usize,
+    pub metadata: bool,
+    pub base: Slot,
+    /// Slot of its validity; the constant 1 for metadata.
+    pub valid: Slot,
+    /// Index of its variable-length field among those of the packet.
+    pub varbit: Option<usize>,
+    /// The union it belongs to.
+    pub union: Option<usize>,
+    /// Length of the variable-length field in bits, when the type says so (`length_exp`).
+    pub length: Option<Expr>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Stack {
+    pub name: String,
+    pub ty: usize,
+    pub headers: Vec<u32>,
+    /// Slot of `nextIndex`.
+    pub next: Slot,
+}
+
+#[derive(Debug, Clone)]
+pub struct Union {
+    pub ty: usize,
+    pub headers: Vec<u32>,
+}
+
+#[derive(Debug, Clone)]
+pub struct UnionType {
+    pub name: String,
+    /// Member name and header type.
+    pub members: Vec<(String, usize)>,
+}
+
+#[derive(Debug, Clone)]
+pub struct UnionStack {
+    pub ty: usize,
+    pub unions: Vec<u32>,
+    pub next: Slot,
+}
+
+/// A fixed-width field of a header instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    pub slot: Slot,
+    pub width: u32,
+    pub signed: bool,
+    pub saturating: bool,
+    /// Slot of the header's validity.
+    pub valid: Slot,
+}
+
+impl Field {
+    pub fn limbs(&self) -> usize {
+        self.width.div_ceil(64) as usize
+    }
+}
+
+/// Where everything of a packet is.
+#[derive(Debug, Default)]
+pub struct Layout {
+    pub types: Vec<HeaderType>,
+    pub headers: Vec<Header>,
+    pub stacks: Vec<Stack>,
+    pub union_types: Vec<UnionType>,
+    pub unions: Vec<Union>,
+    pub union_stacks: Vec<UnionStack>,
+    /// Slots `0..metadata_end` are metadata fields.
+    pub metadata_end: u32,
+    /// Slots `0..packet_end` belong to the packet: metadata, validity, stack counters, headers.
+    pub packet_end: u32,
+    /// First slot of the action parameters.
+    pub params: u32,
+    /// Initial value of every slot.
+    pub init: Vec<u64>,
+    /// Number of variable-length fields.
+    pub varbits: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BinOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Shl,
+    Shr,
+    And,
+    Or,
+    Xor,
+    TwoCompMod,
+    UsatCast,
+    SatCast,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CmpOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// A header, perhaps chosen at run time.
+#[derive(Debug, Clone)]
+pub enum HeaderRef {
+    Fixed(u32),
+    StackElem(u32, Box<Expr>),
+    UnionMember(UnionRef, u32),
+}
+
+/// A header union, perhaps chosen at run time.
+#[derive(Debug, Clone)]
+pub enum UnionRef {
+    Fixed(u32),
+    StackElem(u32, Box<Expr>),
+}
+
+/// An expression. Numbers are unbounded integers, truth values are 0 and 1.
+#[derive(Debug, Clone)]
+pub enum Expr {
+    Const(BigInt),
+    Field(Field),
+    /// Action parameter: slot and width.
+    Param(Slot, u32),
+    /// Field `rel` of the last element of a stack.
+    StackLast(u32, FieldOfType),
+    /// Field of a header chosen at run time.
+    FieldOf(HeaderRef, FieldOfType),
+    Register(u32, Box<Expr>),
+    Bin(BinOp, Box<Expr>, Box<Expr>),
+    BitNot(Box<Expr>),
+    /// `cond ? a : b`
+    Cond(Box<Expr>, Box<Expr>, Box<Expr>),
+    StackSize(u32),
+    StackLastIndex(u32),
+    UnionStackSize(u32),
+    /// From here on truth values.
+    Bool(bool),
+    Cmp(CmpOp, Box<Expr>, Box<Expr>),
+    BoolEq(Box<Expr>, Box<Expr>),
+    BoolAnd(Box<Expr>, Box<Expr>),
+    BoolOr(Box<Expr>, Box<Expr>),
+    BoolNot(Box<Expr>),
+    Valid(HeaderRef),
+    ValidUnion(UnionRef),
+    HeaderEq(HeaderRef, HeaderRef),
+    UnionEq(UnionRef, UnionRef),
+    /// `d2b`
+    ToBool(Box<Expr>),
+    /// `b2d`
+    ToData(Box<Expr>),
+}
+
+/// A field of a header type: slot relative to the header's base, and width.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldOfType {
+    pub rel: u32,
+    pub width: u32,
+    pub signed: bool,
+    pub saturating: bool,
+}
+
+/// Operands of a two-operand instruction: `dst = (a op b) & mask`.
+#[derive(Debug, Clone, Copy)]
+pub struct Tri {
+    pub dst: Slot,
+    pub a: Slot,
+    pub b: Slot,
+    pub mask: u64,
+}
+
+/// Operands of a one-operand instruction with an immediate.
+#[derive(Debug, Clone, Copy)]
+pub struct Un {
+    pub dst: Slot,
+    pub a: Slot,
+    pub imm: u64,
+}
+
+/// Register code. Wrapping arithmetic modulo 2^64; the compiler proved that this is exact enough.
+#[derive(Debug, Clone, Copy)]
+pub enum Op {
+    /// `dst = a & imm`
+    Mov(Un),
+    Add(Tri),
+    Sub(Tri),
+    Mul(Tri),
+    /// Unsigned; 0 for a zero divisor.
+    Div(Tri),
+    Rem(Tri),
+    And(Tri),
+    Or(Tri),
+    Xor(Tri),
+    /// Shifts by 64 or more yield 0 (or the sign).
+    Shl(Tri),
+    Shr(Tri),
+    Sar(Tri),
+    /// `dst = !a & imm`
+    BitNot(Un),
+    Eq(Tri),
+    Ne(Tri),
+    LtU(Tri),
+    LeU(Tri),
+    LtS(Tri),
+    LeS(Tri),
+    /// `dst = a != 0`
+    NonZero(Un),
+    /// `dst = a == 0`
+    IsZero(Un),
+    /// Sign extension from `imm` bits.
+    Sext(Un),
+    /// `min(a, imm)`, unsigned.
+    MinU(Un),
+    /// Signed `a` clamped to `0..=imm`.
+    ClampU(Un),
+    /// Signed `a` clamped to `imm` bits signed.
+    ClampS(Un),
+    /// Unsigned `a` clamped to `imm` bits signed.
+    ClampUS(Un),
+    /// `dst = c ? a : b`
+    Select {
+        dst: Slot,
+        c: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    /// `dst = register[a] & mask`; unchanged when out of bounds.
+    RegGet {
+        dst: Slot,
+        reg: u32,
+        idx: Slot,
+        mask: u64,
+    },
+    /// Like `RegGet` inside an expression: 0 when out of bounds.
+    RegVal {
+        dst: Slot,
+        reg: u32,
+        idx: Slot,
+    },
+    RegSet {
+        reg: u32,
+        idx: Slot,
+        src: Slot,
+    },
+    /// `dst =` field `rel` of the stack's last element, 0 when the stack is empty.
+    StackLast {
+        dst: Slot,
+        stack: u32,
+        rel: u32,
+    },
+    SetValid(u32),
+    /// `add_header`, `remove_header`: also count the packet's length.
+    AddHeader(u32),
+    RemoveHeader(u32),
+    Count {
+        counter: u32,
+        idx: Slot,
+    },
+    Meter {
+        meter: u32,
+        idx: Slot,
+        dst: Slot,
+        mask: u64,
+    },
+    MarkToDrop,
+    Exit,
+    Jump(u32),
+    JumpIfZero(Slot, u32),
+    /// Anything rarer: an index into [`Ir::heavy`].
+    Heavy(u32),
+}
+
+/// Where a value is written.
+#[derive(Debug, Clone)]
+pub enum LValue {
+    Field(Field),
+    FieldOf(HeaderRef, FieldOfType),
+    StackLast(u32, FieldOfType),
+    Register(u32, Expr),
+}
+
+/// Instructions too big or too rare for [`Op`].
+#[derive(Debug, Clone)]
+pub enum Heavy {
+    Assign(LValue, Expr),
+    /// `dst[..n] = src[..n]`, slots.
+    CopySlots {
+        dst: Slot,
+        src: Slot,
+        n: u32,
+    },
+    AssignVarbit {
+        dst: u32,
+        src: u32,
+    },
+    AssignHeader(HeaderRef, HeaderRef),
+    AssignUnion(UnionRef, UnionRef),
+    AssignStack(u32, u32),
+    AssignUnionStack(u32, u32),
+    /// `add_header`/`remove_header` of a header chosen at run time.
+    AddHeader(HeaderRef),
+    RemoveHeader(HeaderRef),
+    Push(u32, Expr),
+    Pop(u32, Expr),
+    PushUnion(u32, Expr),
+    PopUnion(u32, Expr),
+    RegisterRead(LValue, u32, Expr),
+    RegisterWrite(u32, Expr, Expr),
+    Count(u32, Expr),
+    ExecuteMeter(u32, Expr, LValue),
+    Random(LValue, Expr, Expr),
+    Hash {
+        dst: LValue,
+        base: Expr,
+        calc: u32,
+        size: Expr,
+    },
+    Digest(Expr),
+    CloneIngress(Expr, Expr),
+    CloneEgress(Expr, Expr),
+    Resubmit(Expr),
+    Recirculate(Expr),
+    Truncate(Expr),
+    LogMsg(String, Vec<Expr>),
+    /// `assert` or `assume`, with its place in the source.
+    Assert(Expr, String),
+    /// Truth value of an expression the register code cannot hold, to a slot.
+    EvalBool(Slot, Expr),
+    /// Low 64 bits of such an expression, to a slot.
+    Eval(Slot, Expr),
+}
+
+/// A range of [`Ir::code`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Code {
+    pub start: u32,
+    pub end: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct Action {
+    pub code: Code,
+}
+
+/// How an extract finds its header.
+#[derive(Debug, Clone, Copy)]
+pub enum ExtractTo {
+    Header(u32),
+    Stack(u32),
+    UnionStack(u32, u32),
+}
+
+#[derive(Debug, Clone)]
+pub enum ParserOp {
+    Extract(ExtractTo),
+    /// With the variable-length field's width in bits.
+    ExtractVarbit(ExtractTo, Expr),
+    Run(Code),
+    /// `dst` from `width` bits at `offset` bits ahead.
+    Lookahead {
+        dst: Field,
+        offset: u32,
+        width: u32,
+    },
+    /// Bits.
+    Advance(Expr),
+    /// Condition: the slot tested after `code`, and the error when it is 0.
+    Verify {
+        code: Code,
+        slot: Slot,
+        error: Expr,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub enum SelectKey {
+    Field(Field),
+    StackLast(u32, FieldOfType),
+    UnionStackLast(u32, u32, FieldOfType),
+    Lookahead { offset: u32, width: u32 },
+}
+
+impl SelectKey {
+    pub fn width(&self) -> u32 {
+        match self {
+            SelectKey::Field(f) => f.width,
+            SelectKey::StackLast(_, f) | SelectKey::UnionStackLast(_, _, f) => f.width,
+            SelectKey::Lookahead { width, .. } => *width,
+        }
+    }
+}
+
+/// `None` ends the parser.
+pub type NextState = Option<u32>;
+
+#[derive(Debug, Clone)]
+pub enum SelectCase {
+    /// `key & mask == value`, bytes of the padded key.
+    Value {
+        value: Vec<u8>,
+        mask: Vec<u8>,
+        next: NextState,
+    },
+    /// Member of a value set; `mask` covers the unpadded key.
+    Set {
+        set: u32,
+        mask: Option<Vec<u8>>,
+        next: NextState,
+    },
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ParserState {
+    pub ops: Vec<ParserOp>,
+    pub key: Vec<SelectKey>,
+    /// Bytes of the padded key.
+    pub key_bytes: usize,
+    /// The select as numbers, when the padded key has at most 8 bytes and there are no value sets.
+    pub small: Option<Vec<(u64, u64, NextState)>>,
+    pub cases: Vec<SelectCase>,
+    pub default: NextState,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Parser {
+    pub states: Vec<ParserState>,
+    pub start: NextState,
+}
+
+#[derive(Debug, Clone)]
+pub enum CalcInput {
+    /// A field; its validity slot decides whether it is taken.
+    Field(Field),
+    /// A variable-length field of a header: index of the varbit and validity slot.
+    Varbit(u32, Slot),
+    Const(Vec<u8>, u32),
+    Header(u32),
+}
+
+#[derive(Debug, Clone)]
+pub struct Calculation {
+    pub algo: crate::exec::hash::Algo,
+    pub input: Vec<CalcInput>,
+    pub payload: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Checksum {
+    pub target: Field,
+    pub calc: u32,
+    pub condition: Option<(Code, Slot)>,
+    pub verify: bool,
+    pub update: bool,
+}
+
+/// What comes next in a control: a node, or `None` for the end.
+pub type NextNode = Option<u32>;
+
+#[derive(Debug, Clone)]
+pub enum Node {
+    Table(u32),
+    /// Test of one slot.
+    Test {
+        slot: Slot,
+        yes: NextNode,
+        no: NextNode,
+    },
+    /// Code, then a test.
+    Cond {
+        code: Code,
+        slot: Slot,
+        yes: NextNode,
+        no: NextNode,
+    },
+    Call {
+        action: u32,
+        next: NextNode,
+    },
+}
+
+/// Where a table's key comes from.
+#[derive(Debug, Clone)]
+pub struct KeyPart {
+    pub field: Field,
+    /// Static mask of the field (limbs), when the JSON has one.
+    pub mask: Option<Vec<u64>>,
+    /// Position in the packed key: limb and shift.
+    pub limb: u32,
+    pub shift: u32,
+}
+
+/// How a table is looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableKind {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+}
+
+#[derive(Debug, Clone)]
+pub struct TableIr {
+    pub kind: TableKind,
+    pub key: Vec<KeyPart>,
+    pub key_limbs: usize,
+    /// Next node per action of the table (same order as `TableInfo::actions`).
+    pub next: Vec<NextNode>,
+    /// `__HIT__` and `__MISS__`, instead of `next`.
+    pub hit_miss: Option<(NextNode, NextNode)>,
+    /// After a miss without default action.
+    pub base_next: NextNode,
+    pub default: Option<crate::control::ActionCall>,
+    pub entries: Vec<crate::control::TableEntry>,
+    /// Where a direct meter's colour goes.
+    pub meter_target: Option<Field>,
+}
+
+#[derive(Debug, Clone)]
+pub struct FieldList {
+    pub id: u64,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Debug, Clone)]
+pub struct LearnList {
+    pub id: u64,
+    pub fields: Vec<Field>,
+}
+
+/// The metadata fields `simple_switch` reads and writes; `None` where the program has none.
+#[derive(Debug, Clone, Default)]
+pub struct Arch {
+    pub ingress_port: Option<Field>,
+    pub packet_length: Option<Field>,
+    pub instance_type: Option<Field>,
+    pub egress_spec: Option<Field>,
+    pub egress_port: Option<Field>,
+    pub parser_error: Option<Field>,
+    pub checksum_error: Option<Field>,
+    pub ingress_global_timestamp: Option<Field>,
+    pub egress_global_timestamp: Option<Field>,
+    pub mcast_grp: Option<Field>,
+    pub egress_rid: Option<Field>,
+    pub priority: Option<Field>,
+    pub enq_timestamp: Option<Field>,
+    pub enq_qdepth: Option<Field>,
+    pub deq_timedelta: Option<Field>,
+    pub deq_qdepth: Option<Field>,
+    pub qid: Option<Field>,
+    /// All four queueing fields exist.
+    pub queueing: bool,
+}
+
+/// Error codes of the core library, as the program numbers them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ErrorCodes {
+    pub no_error: u64,
+    pub packet_too_short: u64,
+    pub stack_out_of_bounds: u64,
+    pub header_too_short: u64,
+    pub parser_timeout: u64,
+    pub parser_invalid_argument: u64,
+}
+
+/// Everything needed to run a program.
+#[derive(Debug, Default)]
+pub struct Ir {
+    pub layout: Layout,
+    pub code: Vec<Op>,
+    pub heavy: Vec<Heavy>,
+    pub parser: Parser,
+    pub deparser: Vec<u32>,
+    pub deparser_code: Code,
+    pub actions: Vec<Action>,
+    pub nodes: Vec<Node>,
+    pub ingress: NextNode,
+    pub egress: NextNode,
+    pub tables: Vec<TableIr>,
+    pub calculations: Vec<Calculation>,
+    /// Calculation of each profile's selector.
+    pub selectors: Vec<Option<u32>>,
+    pub checksums: Vec<Checksum>,
+    pub field_lists: Vec<FieldList>,
+    pub learn_lists: Vec<LearnList>,
+    pub arch: Arch,
+    pub errors: ErrorCodes,
+    /// Names of error codes, for messages.
+    pub error_names: Vec<(u64, String)>,
+    pub enums: Vec<(String, Vec<(String, i64)>)>,
+}

@@ -1,0 +1,255 @@
+//! From BMv2 JSON (behavioral-model, docs/JSON_format.md, version 2.24) to [`Program`].
+//!
+//! Everything a packet or the control plane could trip over later is refused here, with the path
+//! in the JSON.
+
+mod arch;
+mod codegen;
+mod control;
+mod expr;
+mod externs;
+mod json;
+mod layout;
+mod parser;
+mod primitives;
+
+use std::collections::HashMap;
+
+use codegen::CodeGen;
+use json::{Node, Result};
+use layout::Names;
+use primitives::Objects;
+
+use crate::error::LoadError;
+use crate::info::*;
+use crate::ir::{Action, Code, Field, Layout, Slot};
+use crate::program::Program;
+
+/// Format version understood: the major number must be equal.
+const MAJOR: i64 = 2;
+
+/// Loads a program.
+pub fn load(text: &str) -> std::result::Result<Program, LoadError> {
+    let root: serde_json::Value = serde_json::from_str(text).map_err(|e| LoadError {
+        path: String::new(),
+        position: Some((e.line(), e.column())),
+        message: if e.is_eof() {
+            "the JSON ends too early".to_string()
+        } else {
+            format!("this is not JSON: {}", strip_position(&e.to_string()))
+        },
+        hint: e
+            .is_eof()
+            .then(|| "the file is cut off, compile the program again".to_string()),
+    })?;
+    let root = Node::root(&root);
+    if !root.v.is_object() {
+        return Err(root.err("a BMv2 program is a JSON object"));
+    }
+    check_version(&root)?;
+    let names = Names::load(&root)?;
+    names.check_size(&root)?;
+    Loader::new(&root, &names)?.run(&root)
+}
+
+/// serde_json repeats the position in its message.
+fn strip_position(message: &str) -> &str {
+    message.rsplit_once(" at line ").map_or(message, |(m, _)| m)
+}
+
+fn check_version(root: &Node) -> Result<()> {
+    let Some(meta) = root.opt("__meta__") else {
+        return Ok(());
+    };
+    let Some(version) = meta.opt("version") else {
+        return Ok(());
+    };
+    let pair = version.tuple(2)?;
+    if pair[0].int()? != MAJOR {
+        return Err(version
+            .err(format!(
+                "BMv2 JSON of version {}.{} cannot be read, only {MAJOR}.x",
+                pair[0].int()?,
+                pair[1].int()?
+            ))
+            .hint("compile the program with a p4c that writes version 2"));
+    }
+    Ok(())
+}
+
+/// What is known while a program is loaded.
+struct Loader<'n> {
+    names: &'n Names,
+    program: Program,
+    gen: CodeGen,
+    registers: HashMap<String, u32>,
+    counters: HashMap<String, u32>,
+    meters: HashMap<String, u32>,
+    calculations: HashMap<String, u32>,
+    action_ids: HashMap<i64, ActionId>,
+    profiles: HashMap<String, ProfileId>,
+    /// Where the colour of each direct meter goes.
+    meter_targets: HashMap<String, Field>,
+    /// Direct counter of each table.
+    counter_bindings: HashMap<String, u32>,
+}
+
+impl<'n> Loader<'n> {
+    fn new(root: &Node, names: &'n Names) -> Result<Loader<'n>> {
+        let mut program = Program::default();
+        let registers = externs::registers(root, &mut program)?;
+        let counters = externs::counters(root, &mut program)?;
+        let meters = externs::meters(root, &mut program)?;
+        let layout = Layout {
+            types: names.layout.types.clone(),
+            headers: names.layout.headers.clone(),
+            stacks: names.layout.stacks.clone(),
+            union_types: names.layout.union_types.clone(),
+            unions: names.layout.unions.clone(),
+            union_stacks: names.layout.union_stacks.clone(),
+            init: names.layout.init.clone(),
+            ..names.layout
+        };
+        let widths = program.registers.iter().map(|r| r.width).collect();
+        Ok(Loader {
+            names,
+            program,
+            gen: CodeGen::new(layout, widths),
+            registers,
+            counters,
+            meters,
+            calculations: HashMap::new(),
+            action_ids: HashMap::new(),
+            profiles: HashMap::new(),
+            meter_targets: externs::meter_targets(root, names)?,
+            counter_bindings: externs::counter_bindings(root)?,
+        })
+    }
+
+    /// A list of primitive calls as code.
+    fn body(&mut self, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
+        let objects = Objects {
+            names: self.names,
+            registers: &self.registers,
+            counters: &self.counters,
+            meters: &self.meters,
+            calculations: &self.calculations,
+        };
+        primitives::body(&mut self.gen, &objects, params, calls)
+    }
+
+    fn scope(&self) -> expr::Scope<'_> {
+        expr::Scope {
+            names: self.names,
+            registers: &self.registers,
+            params: &[],
+        }
+    }
+
+    /// A truth value as code and the slot it ends in.
+    fn condition(&mut self, node: &Node) -> Result<(Code, Slot)> {
+        let e = self.scope().boolean(node)?;
+        let start = self.gen.here();
+        let slot = self.gen.condition(&e);
+        self.gen.end_statement();
+        Ok((
+            Code {
+                start,
+                end: self.gen.here(),
+            },
+            slot,
+        ))
+    }
+
+    fn run(mut self, root: &Node) -> Result<Program> {
+        self.load_calculations(root)?;
+        self.load_header_lengths(root)?;
+        self.load_errors(root)?;
+        self.load_actions(root)?;
+        self.load_value_sets(root)?;
+        self.load_parser(root)?;
+        self.load_deparser(root)?;
+        self.load_pipelines(root)?;
+        self.load_checksums(root)?;
+        self.load_learn_lists(root)?;
+        self.load_field_lists(root)?;
+        self.load_arch(root)?;
+        self.refuse_externs(root)?;
+        self.program.ir.layout = self.gen.layout;
+        self.program.ir.code = self.gen.code;
+        self.program.ir.heavy = self.gen.heavy;
+        Ok(self.program)
+    }
+
+    fn load_actions(&mut self, root: &Node) -> Result<()> {
+        let nodes = root.list("actions")?;
+        let mut parsed = Vec::new();
+        let mut most = 0;
+        for node in &nodes {
+            let mut params = Vec::new();
+            let mut limbs = 0;
+            for p in node.list("runtime_data")? {
+                let width = p.get("bitwidth")?.uint(2048)? as u32;
+                if width == 0 {
+                    return Err(p.err("a parameter is at least one bit wide"));
+                }
+                params.push(ParamInfo {
+                    name: p.get("name")?.str()?.to_string(),
+                    width,
+                });
+                limbs += width.div_ceil(64);
+            }
+            most = most.max(limbs);
+            parsed.push(params);
+        }
+        let base = self.gen.layout.init.len() as Slot;
+        self.gen.layout.params = base;
+        for _ in 0..most {
+            self.gen.slot(0);
+        }
+        for (node, params) in nodes.iter().zip(parsed) {
+            let mut next = base;
+            let mut slots = Vec::new();
+            for p in &params {
+                slots.push((next, p.width));
+                next += p.width.div_ceil(64);
+            }
+            let code = self.body(&slots, &node.list("primitives")?)?;
+            let id = ActionId(self.program.actions.len() as u32);
+            let json_id = node.get("id")?.int()?;
+            if self.action_ids.insert(json_id, id).is_some() {
+                return Err(node.err(format!("two actions have the id {json_id}")));
+            }
+            self.program.actions.push(ActionInfo {
+                name: node.get("name")?.str()?.to_string(),
+                json_id,
+                params,
+            });
+            self.program.ir.actions.push(Action { code });
+        }
+        Ok(())
+    }
+
+    fn action(&self, node: &Node) -> Result<ActionId> {
+        let id = node.int()?;
+        self.action_ids
+            .get(&id)
+            .copied()
+            .ok_or_else(|| node.err(format!("there is no action with id {id}")))
+    }
+
+    fn refuse_externs(&self, root: &Node) -> Result<()> {
+        if let Some(node) = root.list("extern_instances")?.first() {
+            let name = node.opt("name").and_then(|n| n.v.as_str()).unwrap_or("?");
+            let ty = node.opt("type").and_then(|n| n.v.as_str()).unwrap_or("?");
+            return Err(node
+                .err(format!(
+                    "the extern instance '{name}' of type '{ty}' is not supported"
+                ))
+                .hint(
+                    "v1model programs have none; was the program written for another architecture?",
+                ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,361 @@
+//! What simple_switch does around the P4 controls (targets/simple_switch/simple_switch.cpp):
+//! metadata set, clones, resubmission, replication, drops.
+
+use super::*;
+use crate::control::{CloneSession, Replica};
+use crate::exec::{control, deparser, parser};
+
+const MICRO: Nanos = 1000;
+
+impl Switch {
+    /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
+    /// unicast. A frame from `config.cpu_port` is a packet-out like any other frame.
+    pub fn ingress(&mut self, now: Nanos, port: Port, frame: &[u8], out: &mut IngressOut) {
+        for item in out.queued.drain(..) {
+            self.discard(item);
+        }
+        self.stats.received += 1;
+        if frame.len() > MAX_FRAME {
+            out.dropped = Some(DropCause::Limit);
+            self.stats.dropped_other += 1;
+            return;
+        }
+        let mut pkt = self.take();
+        let program = Arc::clone(&self.program);
+        let ir = &program.ir;
+        pkt.reset(&ir.layout, port, frame);
+        pkt.set_opt(&ir.arch.ingress_port, port.into());
+        pkt.set_opt(&ir.arch.packet_length, frame.len() as u64);
+        pkt.set_opt(&ir.arch.ingress_global_timestamp, now / MICRO);
+        out.dropped = self.ingress_passes(&program, now, pkt, &mut out.queued);
+        self.count_drop(out.dropped);
+    }
+
+    fn count_drop(&mut self, cause: Option<DropCause>) {
+        match cause {
+            Some(DropCause::Ingress) => self.stats.dropped_ingress += 1,
+            Some(DropCause::Egress) => self.stats.dropped_egress += 1,
+            Some(_) => self.stats.dropped_other += 1,
+            None => {}
+        }
+    }
+
+    /// Ingress, again for each resubmission.
+    fn ingress_passes(
+        &mut self,
+        program: &Program,
+        now: Nanos,
+        mut pkt: Box<Packet>,
+        queued: &mut Vec<Queued>,
+    ) -> Option<DropCause> {
+        let ir = &program.ir;
+        let arch = &ir.arch;
+        loop {
+            let length = pkt.length;
+            self.state.now = now;
+            parser::parse(ir, &mut self.state, &mut pkt);
+            let error = pkt.error;
+            pkt.set_opt(&arch.parser_error, error);
+            let wrong = pkt.checksum_error;
+            pkt.set_opt(&arch.checksum_error, wrong.into());
+            control::apply(program, &mut self.state, &mut pkt, ir.ingress);
+            pkt.exit = false;
+            if let Some(cause) = pkt.failed {
+                self.give(pkt);
+                return Some(cause);
+            }
+            if let Some((session, list)) = pkt.requests.clone.take() {
+                self.clone_ingress(program, &pkt, length, session, list, queued);
+            }
+            if pkt.requests.digest != 0 {
+                self.digest(program, now, &pkt);
+                pkt.requests.digest = 0;
+            }
+            if pkt.requests.resubmit != 0 {
+                if pkt.passes >= self.config.max_passes {
+                    self.give(pkt);
+                    return Some(DropCause::Loop);
+                }
+                let mut again = self.fresh_frame(program, &pkt, length);
+                copy_list(program, &mut again, &pkt, pkt.requests.resubmit);
+                again.set_opt(&arch.instance_type, InstanceType::Resubmitted as u64);
+                again.set_opt(&arch.packet_length, length.into());
+                again.passes += 1;
+                self.give(pkt);
+                pkt = again;
+                continue;
+            }
+            let group = arch.mcast_grp.as_ref().map_or(0, |f| pkt.get(f));
+            if group != 0 {
+                pkt.set_opt(&arch.instance_type, InstanceType::Replication as u64);
+                let replicas = self
+                    .state
+                    .groups
+                    .get(&(group as u16))
+                    .filter(|_| group <= 0xffff)
+                    .cloned();
+                return match replicas {
+                    Some(list) if !list.is_empty() => {
+                        self.replicate(program, pkt, &list, InstanceType::Replication, 0, queued);
+                        None
+                    }
+                    _ => {
+                        self.give(pkt);
+                        Some(DropCause::MulticastEmpty)
+                    }
+                };
+            }
+            let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as Port;
+            if port == self.config.drop_port {
+                self.give(pkt);
+                return Some(DropCause::Ingress);
+            }
+            pkt.set_opt(&arch.instance_type, InstanceType::Normal as u64);
+            return self.enqueue(program, pkt, port, InstanceType::Normal, queued);
+        }
+    }
+
+    /// The same frame from its start, all fields zero.
+    fn fresh_frame(&mut self, program: &Program, pkt: &Packet, length: u32) -> Box<Packet> {
+        let mut copy = self.take();
+        copy.copy_frame(pkt);
+        copy.offset = 0;
+        copy.len = pkt.len.min(pkt.truncate);
+        copy.length = length;
+        copy.reset_fields(&program.ir.layout);
+        copy
+    }
+
+    /// Clones the frame as it came in; it is parsed again, since the original's headers changed.
+    fn clone_ingress(
+        &mut self,
+        program: &Program,
+        pkt: &Packet,
+        length: u32,
+        session: u32,
+        list: u64,
+        queued: &mut Vec<Queued>,
+    ) {
+        let Some(config) = self.state.sessions.get(&session).cloned() else {
+            return;
+        };
+        let arch = &program.ir.arch;
+        let mut copy = self.fresh_frame(program, pkt, length);
+        copy.set_opt(&arch.ingress_port, copy.ingress_port.into());
+        parser::parse(&program.ir, &mut self.state, &mut copy);
+        copy.requests = Default::default();
+        copy.exit = false;
+        copy.reset_metadata(&program.ir.layout);
+        copy_list(program, &mut copy, pkt, list);
+        copy.set_opt(&arch.instance_type, InstanceType::IngressClone as u64);
+        self.mirror(program, copy, &config, InstanceType::IngressClone, queued);
+    }
+
+    fn mirror(
+        &mut self,
+        program: &Program,
+        pkt: Box<Packet>,
+        config: &CloneSession,
+        ty: InstanceType,
+        queued: &mut Vec<Queued>,
+    ) {
+        let mut replicas = Vec::new();
+        if let Some(group) = config.multicast_group {
+            replicas.extend(self.state.groups.get(&group).into_iter().flatten().copied());
+        }
+        replicas.extend(config.replicas.iter().copied());
+        self.replicate(
+            program,
+            pkt,
+            &replicas,
+            ty,
+            config.packet_length as usize,
+            queued,
+        );
+    }
+
+    /// One copy per replica; the last is the packet itself.
+    fn replicate(
+        &mut self,
+        program: &Program,
+        mut pkt: Box<Packet>,
+        replicas: &[Replica],
+        ty: InstanceType,
+        limit: usize,
+        queued: &mut Vec<Queued>,
+    ) {
+        let Some((last, others)) = replicas.split_last() else {
+            self.give(pkt);
+            return;
+        };
+        let rid = &program.ir.arch.egress_rid;
+        for r in others {
+            let mut copy = self.take();
+            copy.copy_from(&pkt);
+            copy.set_opt(rid, r.rid.into());
+            if limit != 0 {
+                copy.truncate = limit;
+            }
+            // A copy dropped for its priority is a drop of its own.
+            let cause = self.enqueue(program, copy, r.port, ty, queued);
+            self.count_drop(cause);
+        }
+        pkt.become_copy();
+        pkt.set_opt(rid, last.rid.into());
+        if limit != 0 {
+            pkt.truncate = limit;
+        }
+        let cause = self.enqueue(program, pkt, last.port, ty, queued);
+        self.count_drop(cause);
+    }
+
+    fn enqueue(
+        &mut self,
+        program: &Program,
+        packet: Box<Packet>,
+        egress_port: Port,
+        instance_type: InstanceType,
+        queued: &mut Vec<Queued>,
+    ) -> Option<DropCause> {
+        let priority = program
+            .ir
+            .arch
+            .priority
+            .as_ref()
+            .map_or(0, |f| packet.get(f));
+        if priority >= u64::from(self.config.priorities) {
+            self.give(packet);
+            return Some(DropCause::Priority);
+        }
+        queued.push(Queued {
+            egress_port,
+            priority: priority as u32,
+            instance_type,
+            epoch: self.epoch,
+            packet,
+        });
+        None
+    }
+
+    fn digest(&mut self, program: &Program, now: Nanos, pkt: &Packet) {
+        let lists = &program.ir.learn_lists;
+        let Some(at) = lists.iter().position(|l| l.id == pkt.requests.digest) else {
+            return;
+        };
+        if self.state.digests.len() >= self.state.max_digests {
+            self.state.digests_lost += 1;
+            return;
+        }
+        let members = lists[at]
+            .fields
+            .iter()
+            .map(|f| crate::Value::from_limbs(pkt.limbs(f)))
+            .collect();
+        self.state.digests.push_back(Digest {
+            list: crate::DigestId(at as u32),
+            timestamp: now,
+            members,
+        });
+    }
+
+    /// Egress, egress clone, checksum update, deparser. A recirculated packet goes through ingress
+    /// at once and shows up in `out.queued`.
+    pub fn egress(&mut self, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) {
+        if let Some(frame) = out.emitted.take() {
+            self.recycle(frame.bytes);
+        }
+        for item in out.queued.drain(..) {
+            self.discard(item);
+        }
+        out.dropped = self.egress_pass(now, item, info, out);
+        self.count_drop(out.dropped);
+        self.stats.emitted += u64::from(out.emitted.is_some());
+    }
+
+    fn egress_pass(
+        &mut self,
+        now: Nanos,
+        item: Queued,
+        info: QueueInfo,
+        out: &mut EgressOut,
+    ) -> Option<DropCause> {
+        if item.epoch != self.epoch {
+            return Some(DropCause::Swapped);
+        }
+        let program = Arc::clone(&self.program);
+        let ir = &program.ir;
+        let arch = &ir.arch;
+        let port = item.egress_port;
+        let mut pkt = item.packet;
+        pkt.set_opt(&arch.egress_global_timestamp, now / MICRO);
+        if arch.queueing {
+            pkt.set_opt(&arch.enq_timestamp, info.enq_timestamp / MICRO);
+            pkt.set_opt(&arch.enq_qdepth, info.enq_qdepth.into());
+            pkt.set_opt(&arch.deq_timedelta, info.deq_timedelta / MICRO);
+            pkt.set_opt(&arch.deq_qdepth, info.deq_qdepth.into());
+            pkt.set_opt(&arch.qid, item.priority.into());
+        }
+        pkt.set_opt(&arch.egress_port, port.into());
+        // Anything but the drop port, so that only egress decides on a drop.
+        pkt.set_opt(&arch.egress_spec, u64::from(self.config.drop_port) + 1);
+        let length = pkt.length;
+        pkt.set_opt(&arch.packet_length, length.into());
+        self.state.now = now;
+        control::apply(&program, &mut self.state, &mut pkt, ir.egress);
+        pkt.exit = false;
+        if let Some(cause) = pkt.failed {
+            self.give(pkt);
+            return Some(cause);
+        }
+        if let Some((session, list)) = pkt.requests.clone.take() {
+            if let Some(config) = self.state.sessions.get(&session).cloned() {
+                let mut copy = self.take();
+                copy.copy_from(&pkt);
+                copy.reset_metadata(&ir.layout);
+                copy_list(&program, &mut copy, &pkt, list);
+                copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
+                self.mirror(
+                    &program,
+                    copy,
+                    &config,
+                    InstanceType::EgressClone,
+                    &mut out.queued,
+                );
+            }
+        }
+        if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {
+            self.give(pkt);
+            return Some(DropCause::Egress);
+        }
+        let mut bytes = self.frames.pop().unwrap_or_default();
+        deparser::deparse(ir, &mut self.state, &mut pkt, &mut bytes);
+        if pkt.requests.recirculate == 0 {
+            self.give(pkt);
+            out.emitted = Some(Emitted { port, bytes });
+            return None;
+        }
+        if pkt.passes >= self.config.max_passes {
+            self.give(pkt);
+            self.recycle(bytes);
+            return Some(DropCause::Loop);
+        }
+        let mut again = self.take();
+        again.reset(&ir.layout, pkt.ingress_port, &bytes);
+        copy_list(&program, &mut again, &pkt, pkt.requests.recirculate);
+        again.set_opt(&arch.instance_type, InstanceType::Recirculated as u64);
+        again.set_opt(&arch.packet_length, bytes.len() as u64);
+        again.passes = pkt.passes + 1;
+        self.give(pkt);
+        self.recycle(bytes);
+        self.ingress_passes(&program, now, again, &mut out.queued)
+    }
+}
+
+/// Copies the fields of a field list; an unknown list is an empty one.
+fn copy_list(program: &Program, to: &mut Packet, from: &Packet, list: u64) {
+    if let Some(list) = program.ir.field_lists.iter().find(|l| l.id == list) {
+        for f in &list.fields {
+            to.copy_field(from, f);
+        }
+    }
+}

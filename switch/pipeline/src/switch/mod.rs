@@ -1,0 +1,294 @@
+//! One switch: a program and its state.
+
+mod externs;
+mod flow;
+mod profiles;
+mod replication;
+mod tables;
+
+use std::sync::Arc;
+
+use crate::control::Digest;
+use crate::error::ControlError;
+use crate::exec::packet::Packet;
+use crate::exec::state::State;
+use crate::program::Program;
+use crate::{Nanos, Port};
+
+/// `standard_metadata.instance_type` as `simple_switch` numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum InstanceType {
+    /// A packet from a port.
+    Normal = 0,
+    /// Cloned in ingress.
+    IngressClone = 1,
+    /// Cloned in egress.
+    EgressClone = 2,
+    /// Coalesced (unused by v1model).
+    Coalesced = 3,
+    /// Recirculated from egress.
+    Recirculated = 4,
+    /// A multicast copy.
+    Replication = 5,
+    /// Resubmitted from ingress.
+    Resubmitted = 6,
+}
+
+/// How a switch is set up.
+#[derive(Debug, Clone)]
+pub struct SwitchConfig {
+    /// `egress_spec` that means drop; 511 in v1model.
+    pub drop_port: Port,
+    /// The port of packet-in and packet-out, when there is one. Frames for it are emitted like for any port.
+    pub cpu_port: Option<Port>,
+    /// Seed of `random()`.
+    pub seed: u64,
+    /// Priority queues per port; a packet whose priority is not below this is dropped, as in BMv2.
+    pub priorities: u32,
+    /// How often one packet may be resubmitted or recirculated before it is dropped.
+    pub max_passes: u32,
+    /// Most parser states one packet may go through.
+    pub max_parser_states: u32,
+    /// Digests kept until taken; more are lost and counted.
+    pub max_digests: usize,
+    /// Keep `log_msg` lines for [`Switch::take_log`].
+    pub log: bool,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        SwitchConfig {
+            drop_port: 511,
+            cpu_port: None,
+            seed: 0,
+            priorities: 8,
+            max_passes: 64,
+            max_parser_states: 4096,
+            max_digests: 65536,
+            log: false,
+        }
+    }
+}
+
+/// Longest frame taken, bytes.
+pub const MAX_FRAME: usize = 65535;
+
+/// Why a packet left the pipeline without being queued or emitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropCause {
+    /// `egress_spec` was the drop port at the end of ingress.
+    Ingress,
+    /// `egress_spec` was the drop port at the end of egress.
+    Egress,
+    /// The multicast group is unknown or empty.
+    MulticastEmpty,
+    /// The packet's priority is not below [`SwitchConfig::priorities`].
+    Priority,
+    /// Resubmitted or recirculated too often.
+    Loop,
+    /// An `assert` or `assume` failed.
+    Assert,
+    /// Longer than [`MAX_FRAME`] bytes, or the program ran without end.
+    Limit,
+    /// Queued before another program was loaded.
+    Swapped,
+}
+
+/// A packet between ingress and egress.
+#[derive(Debug)]
+pub struct Queued {
+    pub(crate) egress_port: Port,
+    pub(crate) priority: u32,
+    pub(crate) instance_type: InstanceType,
+    epoch: u32,
+    packet: Box<Packet>,
+}
+
+impl Queued {
+    /// The port it goes to.
+    pub fn egress_port(&self) -> Port {
+        self.egress_port
+    }
+    /// Queue within the port: larger is more urgent, 0 to `priorities - 1`.
+    pub fn priority(&self) -> u32 {
+        self.priority
+    }
+    /// Its length in bytes as BMv2 counts it here: the frame's at ingress, headers added and removed since counted.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u32 {
+        self.packet.length
+    }
+    /// Where it comes from.
+    pub fn instance_type(&self) -> InstanceType {
+        self.instance_type
+    }
+}
+
+/// What the traffic manager tells of a packet's wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueInfo {
+    /// When it was enqueued.
+    pub enq_timestamp: Nanos,
+    /// Packets in the queue before it was enqueued.
+    pub enq_qdepth: u32,
+    /// How long it waited.
+    pub deq_timedelta: Nanos,
+    /// Packets left in the queue when it was dequeued.
+    pub deq_qdepth: u32,
+}
+
+/// What ingress made of a frame. Cleared at each call; keep one and reuse it.
+#[derive(Debug, Default)]
+pub struct IngressOut {
+    /// Packets for the traffic manager, in order.
+    pub queued: Vec<Queued>,
+    /// Why there is no packet that continues the frame itself (clones may be queued all the same).
+    pub dropped: Option<DropCause>,
+}
+
+/// A frame to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Emitted {
+    /// Port.
+    pub port: Port,
+    /// The whole frame.
+    pub bytes: Vec<u8>,
+}
+
+/// What egress made of a packet. Cleared at each call; keep one and reuse it.
+#[derive(Debug, Default)]
+pub struct EgressOut {
+    /// The frame, unless dropped or recirculated.
+    pub emitted: Option<Emitted>,
+    /// Clones, and what ingress made of a recirculated packet.
+    pub queued: Vec<Queued>,
+    /// Why there is no frame.
+    pub dropped: Option<DropCause>,
+}
+
+/// Counts of what went on in the pipeline itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwitchStats {
+    /// Frames given to [`Switch::ingress`].
+    pub received: u64,
+    /// Frames emitted by [`Switch::egress`].
+    pub emitted: u64,
+    /// Dropped at the end of ingress.
+    pub dropped_ingress: u64,
+    /// Dropped at the end of egress.
+    pub dropped_egress: u64,
+    /// Dropped for any other cause.
+    pub dropped_other: u64,
+    /// Digests lost because the queue was full.
+    pub digests_lost: u64,
+}
+
+/// One switch: a program, its tables and other state. See the crate's documentation.
+#[derive(Debug)]
+pub struct Switch {
+    pub(crate) program: Arc<Program>,
+    pub(crate) config: SwitchConfig,
+    pub(crate) state: State,
+    stats: SwitchStats,
+    /// Packets not in use.
+    pool: Vec<Box<Packet>>,
+    /// Frame buffers not in use.
+    frames: Vec<Vec<u8>>,
+    /// Counts the programs, so that packets of an old one are known.
+    epoch: u32,
+}
+
+/// Result of the control interface.
+pub type Control<T> = Result<T, ControlError>;
+
+/// Packets and buffers kept for reuse.
+const POOL: usize = 1024;
+
+impl Switch {
+    /// A switch in its initial state: const entries and default actions of the program, all else empty.
+    pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
+        let state = State::new(&program, &config);
+        Switch {
+            program,
+            config,
+            state,
+            stats: SwitchStats::default(),
+            pool: Vec::new(),
+            frames: Vec::new(),
+            epoch: 0,
+        }
+    }
+
+    /// The program it runs.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &SwitchConfig {
+        &self.config
+    }
+
+    /// Counts since the start.
+    pub fn stats(&self) -> SwitchStats {
+        SwitchStats {
+            digests_lost: self.state.digests_lost,
+            ..self.stats
+        }
+    }
+
+    /// Replaces the program; all state is new, as after `Switch::new`. `Queued` items of the old
+    /// program are dropped by [`Switch::egress`], with [`DropCause::Swapped`].
+    pub fn swap(&mut self, program: Arc<Program>) {
+        self.program = program;
+        self.pool.clear();
+        self.epoch = self.epoch.wrapping_add(1);
+        self.reset();
+    }
+
+    /// Back to the initial state of the same program (`reset_state` of BMv2).
+    pub fn reset(&mut self) {
+        self.state = State::new(&self.program, &self.config);
+    }
+
+    /// Gives back an item that will not go through egress (queue full), so that its buffers are reused.
+    pub fn discard(&mut self, item: Queued) {
+        if item.epoch == self.epoch {
+            self.give(item.packet);
+        }
+    }
+
+    /// Gives back a frame's buffer for reuse.
+    pub fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.frames.len() < POOL {
+            self.frames.push(bytes);
+        }
+    }
+
+    fn take(&mut self) -> Box<Packet> {
+        self.pool
+            .pop()
+            .unwrap_or_else(|| Box::new(Packet::new(&self.program.ir.layout)))
+    }
+
+    fn give(&mut self, packet: Box<Packet>) {
+        if self.pool.len() < POOL {
+            self.pool.push(packet);
+        }
+    }
+
+    /// Takes all digests queued.
+    pub fn take_digests(&mut self) -> Vec<Digest> {
+        self.state.digests.drain(..).collect()
+    }
+
+    /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
+    pub fn take_log(&mut self) -> Vec<String> {
+        self.state
+            .log
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+}

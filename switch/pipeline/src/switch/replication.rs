@@ -1,0 +1,129 @@
+//! The control interface to multicast groups and clone sessions.
+
+use super::*;
+use crate::control::{CloneSession, Replica};
+
+/// Clone sessions are 0 to this (simple_switch keeps the id in 15 bits).
+const MAX_SESSION: u32 = 0x7fff;
+/// Most copies of one group or session.
+const MAX_REPLICAS: usize = 65536;
+
+fn check_replicas(what: &str, replicas: &[Replica]) -> Control<()> {
+    if replicas.len() > MAX_REPLICAS {
+        return Err(ControlError::ResourceExhausted(format!(
+            "{what} makes more than {MAX_REPLICAS} copies"
+        )));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for r in replicas {
+        if !seen.insert(r) {
+            return Err(ControlError::InvalidArgument(format!(
+                "{what} has port {} with instance {} twice",
+                r.port, r.rid
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Switch {
+    /// Adds a multicast group (1 to 65535) with all its copies.
+    pub fn multicast_insert(&mut self, group: u16, replicas: Vec<Replica>) -> Control<()> {
+        if group == 0 {
+            return Err(ControlError::InvalidArgument(
+                "multicast group 0 means no multicast".to_string(),
+            ));
+        }
+        check_replicas(&format!("multicast group {group}"), &replicas)?;
+        if self.state.groups.contains_key(&group) {
+            return Err(ControlError::AlreadyExists(format!(
+                "there is already a multicast group {group}"
+            )));
+        }
+        self.state.groups.insert(group, replicas);
+        Ok(())
+    }
+
+    /// Replaces the copies of a multicast group at once.
+    pub fn multicast_modify(&mut self, group: u16, replicas: Vec<Replica>) -> Control<()> {
+        check_replicas(&format!("multicast group {group}"), &replicas)?;
+        match self.state.groups.get_mut(&group) {
+            Some(g) => {
+                *g = replicas;
+                Ok(())
+            }
+            None => Err(ControlError::NotFound(format!(
+                "there is no multicast group {group}"
+            ))),
+        }
+    }
+
+    /// Removes a multicast group.
+    pub fn multicast_delete(&mut self, group: u16) -> Control<()> {
+        match self.state.groups.remove(&group) {
+            Some(_) => Ok(()),
+            None => Err(ControlError::NotFound(format!(
+                "there is no multicast group {group}"
+            ))),
+        }
+    }
+
+    /// All multicast groups, by id.
+    pub fn multicast_groups(&self) -> Vec<(u16, Vec<Replica>)> {
+        self.state
+            .groups
+            .iter()
+            .map(|(id, r)| (*id, r.clone()))
+            .collect()
+    }
+
+    /// Adds a clone session (0 to 32767).
+    pub fn clone_insert(&mut self, session: u32, config: CloneSession) -> Control<()> {
+        if session > MAX_SESSION {
+            return Err(ControlError::InvalidArgument(format!(
+                "clone session {session} does not exist, the last is {MAX_SESSION}"
+            )));
+        }
+        check_replicas(&format!("clone session {session}"), &config.replicas)?;
+        if self.state.sessions.contains_key(&session) {
+            return Err(ControlError::AlreadyExists(format!(
+                "there is already a clone session {session}"
+            )));
+        }
+        self.state.sessions.insert(session, config);
+        Ok(())
+    }
+
+    /// Replaces a clone session.
+    pub fn clone_modify(&mut self, session: u32, config: CloneSession) -> Control<()> {
+        check_replicas(&format!("clone session {session}"), &config.replicas)?;
+        match self.state.sessions.get_mut(&session) {
+            Some(s) => {
+                *s = config;
+                Ok(())
+            }
+            None => Err(ControlError::NotFound(format!(
+                "there is no clone session {session}"
+            ))),
+        }
+    }
+
+    /// Removes a clone session.
+    pub fn clone_delete(&mut self, session: u32) -> Control<()> {
+        match self.state.sessions.remove(&session) {
+            Some(_) => Ok(()),
+            None => Err(ControlError::NotFound(format!(
+                "there is no clone session {session}"
+            ))),
+        }
+    }
+
+    /// All clone sessions, by id.
+    pub fn clone_sessions(&self) -> Vec<(u32, CloneSession)> {
+        self.state
+            .sessions
+            .iter()
+            .map(|(id, s)| (*id, s.clone()))
+            .collect()
+    }
+}

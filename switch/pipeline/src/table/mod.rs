@@ -1,0 +1,286 @@
+//! Match-action tables: entries, lookup, default actions.
+
+mod entry;
+mod index;
+mod profile;
+
+use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
+use crate::exec::meter::Meter;
+use crate::info::MeterUnit;
+use crate::ir::{KeyPart, TableIr};
+use crate::program::Program;
+use crate::Nanos;
+
+pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
+pub use index::Packed;
+use index::TupleSpace;
+pub use profile::{Group, Member, Profile};
+
+/// An action ready to run: its index in the program, its place among the table's actions, and its
+/// parameters as limbs.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    pub action: u32,
+    /// Place in `TableInfo::actions`, which chooses the next node.
+    pub place: u32,
+    pub params: Box<[u64]>,
+}
+
+/// What an entry leads to.
+#[derive(Debug, Clone)]
+pub enum Target {
+    Run(Bound),
+    Member(u32),
+    Group(u32),
+    /// Actions repeated by weight.
+    OneShot(Vec<Bound>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub target: Target,
+    pub last_hit: Nanos,
+    pub counter: CounterData,
+    pub meter: Meter,
+    pub packed: Packed,
+    pub key: Vec<KeyMatch>,
+    pub priority: i32,
+    pub action: TableAction,
+    pub idle_timeout: Nanos,
+    /// When the idle timeout was last reported.
+    pub reported: Nanos,
+    pub is_const: bool,
+    /// Order of insertion.
+    pub sequence: u64,
+}
+
+/// The lookup structure by number of limbs in the key.
+#[derive(Debug)]
+enum Index {
+    L1(TupleSpace<1>),
+    L2(TupleSpace<2>),
+    L4(TupleSpace<4>),
+    L8(TupleSpace<8>),
+    L16(TupleSpace<16>),
+    L32(TupleSpace<32>),
+}
+
+macro_rules! each {
+    ($index:expr, $t:ident => $body:expr) => {
+        match $index {
+            Index::L1($t) => $body,
+            Index::L2($t) => $body,
+            Index::L4($t) => $body,
+            Index::L8($t) => $body,
+            Index::L16($t) => $body,
+            Index::L32($t) => $body,
+        }
+    };
+}
+
+impl Index {
+    fn new(limbs: usize) -> Index {
+        match limbs {
+            0..=1 => Index::L1(TupleSpace::default()),
+            2 => Index::L2(TupleSpace::default()),
+            3..=4 => Index::L4(TupleSpace::default()),
+            5..=8 => Index::L8(TupleSpace::default()),
+            9..=16 => Index::L16(TupleSpace::default()),
+            _ => Index::L32(TupleSpace::default()),
+        }
+    }
+}
+
+/// The state of one table.
+#[derive(Debug)]
+pub struct Table {
+    index: Index,
+    pub entries: Vec<Option<Entry>>,
+    /// Free places in `entries`; the lowest is taken first, as BMv2 allocates handles.
+    free: std::collections::BTreeSet<u32>,
+    pub len: usize,
+    sequence: u64,
+    pub default: Option<(Target, TableAction)>,
+    pub timeouts: bool,
+    pub counts: bool,
+    unit: MeterUnit,
+}
+
+impl Table {
+    /// The table in its initial state: the program's entries and default action.
+    pub fn new(program: &Program, at: usize) -> Table {
+        let info = &program.tables[at];
+        let ir = &program.ir.tables[at];
+        let unit = match info.direct_meter {
+            Some(m) => program.meters[m.index()].unit,
+            None => MeterUnit::Packets,
+        };
+        let mut table = Table {
+            index: Index::new(ir.key_limbs),
+            entries: Vec::new(),
+            free: std::collections::BTreeSet::new(),
+            len: 0,
+            sequence: 0,
+            default: None,
+            timeouts: info.support_timeout,
+            counts: info.direct_counter.is_some(),
+            unit,
+        };
+        table.default = ir.default.as_ref().and_then(|call| {
+            let bound = flatten(program, info, call).ok()?;
+            Some((Target::Run(bound), TableAction::Call(call.clone())))
+        });
+        for e in &ir.entries {
+            let TableAction::Call(call) = &e.action else {
+                continue;
+            };
+            let (Ok(packed), Ok(bound)) = (
+                pack(info, ir, &e.key, e.priority),
+                flatten(program, info, call),
+            ) else {
+                continue;
+            };
+            if table.find(&packed).is_none() {
+                let at = table.add(
+                    0,
+                    packed,
+                    e.key.clone(),
+                    e.priority,
+                    Target::Run(bound),
+                    e.action.clone(),
+                    0,
+                );
+                if let Some(Some(entry)) = table.entries.get_mut(at as usize) {
+                    entry.is_const = true;
+                }
+            }
+        }
+        table
+    }
+
+    /// The entry that matches the packet.
+    #[inline]
+    pub fn lookup(&self, ir: &TableIr, slots: &[u64]) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        match &self.index {
+            Index::L1(t) => {
+                let mut key = 0;
+                for part in &ir.key {
+                    key |= narrow(part, slots);
+                }
+                t.lookup(&[key])
+            }
+            Index::L2(t) => t.lookup(&build(&ir.key, slots)),
+            Index::L4(t) => t.lookup(&build(&ir.key, slots)),
+            Index::L8(t) => t.lookup(&build(&ir.key, slots)),
+            Index::L16(t) => t.lookup(&build(&ir.key, slots)),
+            Index::L32(t) => t.lookup(&build(&ir.key, slots)),
+        }
+    }
+
+    pub fn find(&self, packed: &Packed) -> Option<u32> {
+        each!(&self.index, t => t.find(packed))
+    }
+
+    /// Adds an entry whose match is not there yet; its place in `entries`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn add(
+        &mut self,
+        now: Nanos,
+        packed: Packed,
+        key: Vec<KeyMatch>,
+        priority: i32,
+        target: Target,
+        action: TableAction,
+        idle_timeout: Nanos,
+    ) -> u32 {
+        let at = match self.free.pop_first() {
+            Some(at) => at,
+            None => {
+                self.entries.push(None);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        each!(&mut self.index, t => t.insert(&packed, at));
+        self.entries[at as usize] = Some(Entry {
+            target,
+            last_hit: now,
+            counter: CounterData::default(),
+            meter: Meter::new(self.unit),
+            packed,
+            key,
+            priority,
+            action,
+            idle_timeout,
+            reported: 0,
+            is_const: false,
+            sequence: self.sequence,
+        });
+        self.sequence += 1;
+        self.len += 1;
+        at
+    }
+
+    pub fn remove(&mut self, at: u32) -> Option<Entry> {
+        let entry = self.entries.get_mut(at as usize)?.take()?;
+        each!(&mut self.index, t => t.remove(&entry.packed));
+        self.free.insert(at);
+        self.len -= 1;
+        Some(entry)
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) -> Vec<Entry> {
+        each!(&mut self.index, t => t.clear());
+        self.free.clear();
+        self.len = 0;
+        std::mem::take(&mut self.entries)
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+/// A field of at most 64 bits, shifted to its place in the packed key. A field of an invalid
+/// header counts as zero, as in BMv2.
+#[inline]
+fn narrow(part: &KeyPart, slots: &[u64]) -> u64 {
+    let mut v = slots[part.field.slot as usize] * slots[part.field.valid as usize];
+    if let Some(mask) = &part.mask {
+        v &= mask[0];
+    }
+    v << part.shift
+}
+
+#[inline]
+fn build<const N: usize>(parts: &[KeyPart], slots: &[u64]) -> [u64; N] {
+    let mut key = [0; N];
+    for part in parts {
+        let limb = part.limb as usize;
+        if part.field.width <= 64 {
+            key[limb] |= narrow(part, slots);
+            continue;
+        }
+        let valid = slots[part.field.valid as usize];
+        for i in 0..part.field.limbs() {
+            let mask = part.mask.as_ref().map_or(u64::MAX, |m| m[i]);
+            key[limb + i] = slots[part.field.slot as usize + i] * valid & mask;
+        }
+    }
+    key
+}
+
+/// The call as written, with the action the table knows by that name.
+pub fn resolve(program: &Program, actions: &[crate::ActionId], call: &ActionCall) -> Option<u32> {
+    if let Some(place) = actions.iter().position(|a| *a == call.action) {
+        return Some(place as u32);
+    }
+    // p4c gives some actions (NoAction) several ids under one name.
+    let name = &program.actions.get(call.action.index())?.name;
+    actions
+        .iter()
+        .position(|a| program.actions[a.index()].name == *name)
+        .map(|p| p as u32)
+}
