@@ -5,7 +5,7 @@
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
 #
-# EXPERIMENT=als-3-slow picks another experiment; ARGS="--duration 20" is passed to fairlane.
+# EXPERIMENT=als-3b picks another experiment; ARGS="--duration 20" is passed to fairlane.
 
 SHELL := /bin/bash
 EXPERIMENT ?= als-3
@@ -30,7 +30,7 @@ test: build
 	scripts/test
 
 bench: build
-	.venv/bin/python -m fairlane.bench $(ARGS)
+	.venv/bin/python bench/forward.py $(ARGS)
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

@@ -70,7 +70,9 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
     handles.append(Line2D([], [], color="0.85", lw=8, label="window of the figures"))
     axes.legend(handles=handles, fontsize=8, loc="upper right")
     axes.set_ylabel("goodput (Mb/s)")
-    axes.set_ylim(0, None)
+    # TCP's slow start and R_f before the first flow would squeeze all else: they leave the picture at the top.
+    top = 2 * flows["fair_share_bps"].max() / 1e6 if not flows.empty else None
+    axes.set_ylim(0, top)
 
 
 def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:

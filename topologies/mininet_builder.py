@@ -168,6 +168,8 @@ class MininetNetwork:
         self._configure_root()
         for name in topology.hosts:
             self._configure_host(name)
+        # Mininet would otherwise configure the hosts again when it starts, and lose their routes.
+        self.net.built = True
 
     @property
     def switches(self) -> list[FairlaneSwitch]:
