@@ -13,8 +13,6 @@ const bit<32> IPV4_ROUTER_ALERT = 0x94040000;
 const bit<2> RTCP_VERSION = 2;
 const bit<8> RTCP_SR   = 200;
 const bit<8> RTCP_RR   = 201;
-const bit<8> RTCP_SDES = 202;
-const bit<8> RTCP_BYE  = 203;
 const bit<8> RTCP_APP  = 204;
 
 const bit<32> ALSF_NAME           = 0x414C5346;  // "ALSF"

@@ -46,7 +46,6 @@ control NegativeExponential(in bit<64> x, out bit<64> result) {
     table whole {
         key = { x[63:32] : exact @name("x_whole"); }
         actions = { set_factor; }
-        size = 16;
         default_action = set_factor(0);
         const entries = {
             0 : set_factor(2147483648);  // exp(-0)
@@ -71,7 +70,6 @@ control NegativeExponential(in bit<64> x, out bit<64> result) {
     table sixteenths {
         key = { x[31:28] : exact @name("x_sixteenths"); }
         actions = { set_factor; }
-        size = 16;
         default_action = set_factor(0);
         const entries = {
             0 : set_factor(2147483648);  // exp(-0/16)

@@ -25,7 +25,7 @@ control Verify(inout headers_t hdr, inout meta_t meta) {
     apply { verify_checksum(hdr.ipv4.isValid(), IPV4_FIELDS(hdr.ipv4), hdr.ipv4.checksum, HashAlgorithm.csum16); }
 }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     action drop() { mark_to_drop(sm); }
     action forward(mac_t dst, port_t port) {
         sm.egress_spec = port;
@@ -33,7 +33,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
         hdr.ethernet.dst = dst;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
-    table lpm {
+    table routes {
         key = { hdr.ipv4.dst : lpm; }
         actions = { forward; drop; NoAction; }
         size = 1024;
@@ -41,24 +41,24 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
     apply {
         if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && sm.checksum_error == 0) {
-            lpm.apply();
+            routes.apply();
         } else {
             drop();
         }
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 
 control Compute(inout headers_t hdr, inout meta_t meta) {
     apply { update_checksum(hdr.ipv4.isValid(), IPV4_FIELDS(hdr.ipv4), hdr.ipv4.checksum, HashAlgorithm.csum16); }
 }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
     }
 }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

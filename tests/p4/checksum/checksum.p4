@@ -23,7 +23,7 @@ control Verify(inout headers_t hdr, inout meta_t meta) {
     apply { verify_checksum_with_payload(hdr.udp.isValid(), PSEUDO, hdr.udp.checksum, HashAlgorithm.csum16); }
 }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         if (sm.checksum_error == 1) {
             sm.egress_spec = 3;
@@ -34,7 +34,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 
 control Compute(inout headers_t hdr, inout meta_t meta) {
     apply {
@@ -42,6 +42,6 @@ control Compute(inout headers_t hdr, inout meta_t meta) {
                                      HashAlgorithm.csum16);
     }
 }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

@@ -22,7 +22,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = 2;
         if (sm.instance_type == 6) {
@@ -44,7 +44,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         if (sm.instance_type == 1) {
             hdr.op.seen = 0xc0 + meta.kept + meta.lost;
@@ -60,6 +60,6 @@ control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t
     }
 }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

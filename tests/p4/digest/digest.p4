@@ -17,7 +17,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     action learn() { digest<learn_t>(1, { hdr.ethernet.src, sm.ingress_port }); }
     action forward(port_t port) { sm.egress_spec = port; }
     action drop() { mark_to_drop(sm); }
@@ -39,8 +39,8 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

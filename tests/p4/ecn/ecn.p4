@@ -26,11 +26,11 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 }
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply { sm.egress_spec = 2; }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     register<bit<19>>(1) threshold;
     counter(1, CounterType.packets) marks;
     apply {
@@ -48,11 +48,11 @@ control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t
 control Compute(inout headers_t hdr, inout meta_t meta) {
     apply { update_checksum(hdr.ipv4.isValid(), IPV4_FIELDS(hdr.ipv4), hdr.ipv4.checksum, HashAlgorithm.csum16); }
 }
-control Deparser(packet_out packet, in headers_t hdr) {
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
     }
 }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

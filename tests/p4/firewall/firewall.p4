@@ -49,7 +49,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     register<bit<1>>(CELLS) first;
     register<bit<1>>(CELLS) second;
     bit<32> a;
@@ -84,8 +84,8 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

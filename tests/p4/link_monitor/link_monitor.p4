@@ -61,7 +61,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         if (hdr.probe.isValid()) {
             sm.egress_spec = meta.port;
@@ -72,7 +72,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     register<bit<32>>(8) bytes;
 
     action identify(bit<7> id) { hdr.data[0].switch_id = id; }
@@ -99,7 +99,7 @@ control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t
 }
 
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) {
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.probe);
@@ -108,4 +108,4 @@ control Deparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

@@ -19,7 +19,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     meter(4, MeterType.packets) by_port;
     direct_meter<bit<2>>(MeterType.bytes) by_entry;
     direct_counter(CounterType.packets_and_bytes) hits;
@@ -47,8 +47,8 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

@@ -13,7 +13,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 }
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     action flood() { sm.mcast_grp = 1; }
     action forward(port_t port) { sm.egress_spec = port; }
     action drop() { mark_to_drop(sm); }
@@ -25,7 +25,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     apply { mac.apply(); }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         if (sm.mcast_grp != 0) {
             if (sm.egress_port == sm.ingress_port) {
@@ -36,6 +36,6 @@ control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t
     }
 }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.ethernet); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.ethernet); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

@@ -4,7 +4,7 @@
 header pair_t {
     bit<8> key;
     bit<8> flow;
-    bit<8> out;
+    bit<8> result;
 }
 
 struct headers_t { pair_t pair; }
@@ -19,10 +19,10 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     action send(port_t port, bit<8> value) {
         sm.egress_spec = port;
-        hdr.pair.out = value;
+        hdr.pair.result = value;
     }
     action drop() { mark_to_drop(sm); }
 
@@ -49,8 +49,8 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
-control Deparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+control SwitchDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

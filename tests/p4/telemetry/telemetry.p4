@@ -71,7 +71,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         if (sm.parser_error != error.NoError) {
             mark_to_drop(sm);
@@ -81,7 +81,7 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     action record(bit<32> id) {
         hdr.count.records = hdr.count.records + 1;
         hdr.records.push_front(1);
@@ -105,8 +105,8 @@ control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t
 
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply { packet.emit(hdr); }
 }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;

@@ -40,7 +40,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     counter(16, CounterType.packets) entered;
 
     action drop() { mark_to_drop(sm); }
@@ -80,10 +80,10 @@ control Ingress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
 control Compute(inout headers_t hdr, inout meta_t meta) { apply { } }
 
-control Deparser(packet_out packet, in headers_t hdr) {
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.tunnel);
@@ -91,4 +91,4 @@ control Deparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(P(), Verify(), Ingress(), Egress(), Compute(), Deparser()) main;
+V1Switch(P(), Verify(), SwitchIngress(), SwitchEgress(), Compute(), SwitchDeparser()) main;
