@@ -20,6 +20,9 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
 control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 
 control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    action_profile(32) shared;
+    action_selector(HashAlgorithm.crc16, 64, 14) balanced;
+
     action send(port_t port, bit<8> value) {
         sm.egress_spec = port;
         hdr.pair.result = value;
@@ -29,7 +32,7 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     table members {
         key = { hdr.pair.key : exact; }
         actions = { send; drop; }
-        implementation = action_profile(32);
+        implementation = shared;
     }
     table groups {
         key = {
@@ -37,7 +40,7 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
             hdr.pair.flow : selector;
         }
         actions = { send; drop; }
-        implementation = action_selector(HashAlgorithm.crc16, 64, 14);
+        implementation = balanced;
     }
     apply {
         mark_to_drop(sm);
