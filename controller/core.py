@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from p4.v1 import p4runtime_pb2
+from finsy.proto import p4r as p4runtime_pb2
 
 from .config import Config, Switch, mac
 from .connections import Connection, ConnectionCounter

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
+from finsy.proto import p4i as p4info_pb2
+from finsy.proto import p4r as p4runtime_pb2
 
 
 def canonical(value: int, width_bits: int) -> bytes:

@@ -15,7 +15,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from p4.v1 import p4runtime_pb2
+from finsy.proto import p4r as p4runtime_pb2
 
 from .config import Config, Switch
 from .core import PortRecord, SwitchControl, epoch_at
