@@ -454,5 +454,6 @@ fn pipeline_cause(cause: PipelineDrop) -> DropCause {
         PipelineDrop::Loop => DropCause::Loop,
         PipelineDrop::Assert => DropCause::Assert,
         PipelineDrop::Limit => DropCause::Limit,
+        PipelineDrop::Swapped => DropCause::Reconfigured,
     }
 }

@@ -167,6 +167,8 @@ pub enum UnionRef {
 pub enum Expr {
     Const(BigInt),
     Field(Field),
+    /// A variable-length field as a number.
+    Varbit(u32),
     /// Action parameter: slot and width.
     Param(Slot, u32),
     /// Field `rel` of the last element of a stack.

@@ -23,6 +23,10 @@ impl Env<'_> {
         match e {
             Expr::Const(c) => Num::from_big(c.clone()),
             Expr::Field(f) => self.pkt.num(f),
+            Expr::Varbit(v) => {
+                let bytes = &self.pkt.varbits[*v as usize].bytes;
+                Num::from_big(BigInt::from_bytes_be(num_bigint::Sign::Plus, bytes))
+            }
             Expr::Param(slot, width) => {
                 let start = *slot as usize;
                 Num::from_limbs(&self.pkt.slots[start..start + width.div_ceil(64) as usize])

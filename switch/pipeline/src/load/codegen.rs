@@ -125,6 +125,7 @@ impl CodeGen {
         use BinOp::*;
         match e {
             Expr::Const(c) => i128::try_from(c).ok().map(|v| (v, v)),
+            Expr::Varbit(_) => None,
             Expr::Field(f) => width_range(f.width, f.signed),
             Expr::Param(_, w) => width_range(*w, false),
             Expr::StackLast(_, f) | Expr::FieldOf(_, f) => width_range(f.width, f.signed),
@@ -250,7 +251,7 @@ impl CodeGen {
                 });
                 dst
             }
-            Expr::StackLast(..) | Expr::FieldOf(..) => return None,
+            Expr::StackLast(..) | Expr::FieldOf(..) | Expr::Varbit(_) => return None,
             Expr::Register(reg, idx) => {
                 if self.register_widths[*reg as usize] > 64 {
                     return None;

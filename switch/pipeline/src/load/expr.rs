@@ -132,9 +132,7 @@ impl Scope<'_> {
             "expression" => return self.any(&value, depth + 1),
             "field" => match names.field_or_varbit(&value)? {
                 FieldName::Fixed(f) => Any::Data(Expr::Field(f)),
-                FieldName::Varbit(..) => {
-                    return Err(value.err("a variable-length field cannot be used in an expression"))
-                }
+                FieldName::Varbit(v, _) => Any::Data(Expr::Varbit(v)),
             },
             "hexstr" => Any::Data(Expr::Const(value.hex()?)),
             "bool" => Any::Bool(Expr::Bool(value.bool()?)),

@@ -110,9 +110,11 @@ impl<'a> Node<'a> {
         Ok(v)
     }
 
+    /// A truth value; like jsoncpp, a number that is not 0 is true.
     pub fn bool(&self) -> Result<bool> {
         self.v
             .as_bool()
+            .or_else(|| self.v.as_i64().map(|n| n != 0))
             .ok_or_else(|| self.err(format!("expected true or false, found {}", kind(self.v))))
     }
 

@@ -400,7 +400,10 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let a = self.args(2)?;
                 let format = a[0].get("value")?.str()?.to_string();
                 let mut values = Vec::new();
-                for v in a[1].get("value")?.items()? {
+                let list = a[1].get("value")?;
+                // p4c writes an empty list as an empty object.
+                let none = list.v.as_object().is_some_and(|o| o.is_empty());
+                for v in if none { Vec::new() } else { list.items()? } {
                     values.push(self.scope().data(&v)?);
                 }
                 self.gen.push_heavy(Heavy::LogMsg(format, values));
