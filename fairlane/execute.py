@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +25,7 @@ def execute(experiment: Experiment, options: Options, fabric: str, out: Path | N
         raw.mkdir()
         with interruptible():
             outcome = run(experiment, options, raw, progress.for_console(console))
+            _remove_empty_logs(raw)
             figures = _write(experiment, outcome, raw, folder.work, fabric, target)
             final = folder.publish()
     except BaseException:
@@ -34,6 +37,13 @@ def execute(experiment: Experiment, options: Options, fabric: str, out: Path | N
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
     console.print(f"results: {os.path.relpath(final)}", highlight=False, soft_wrap=True)
     return all(c.holds for c in figures.checks)
+
+
+def _remove_empty_logs(folder: Path) -> None:
+    """Most processes print nothing."""
+    for path in folder.glob("*.log"):
+        if path.stat().st_size == 0:
+            path.unlink()
 
 
 def _keep_logs_if_asked(folder: results.ResultFolder) -> None:
@@ -60,14 +70,15 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:
     """A Mininet prompt on the network, until the user leaves it."""
-    import tempfile
-
     from mininet.cli import CLI
+    from mininet.log import setLogLevel
 
     console.print(options.toolchain.why, highlight=False)
-    with tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder, interruptible(), \
+    # Ctrl-C belongs to the prompt: it ends the command that runs there.
+    with tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder, interruptible((signal.SIGTERM, signal.SIGHUP)), \
             network(experiment, options, Path(folder), console.print) as (fabric, _, _):
         console.print(f"hosts {', '.join(experiment.topology.hosts)}; switches {', '.join(experiment.topology.switches)}; logs in {folder}.",
                       highlight=False, soft_wrap=True)
         console.print("Try: h1 ping -c 3 h11    (leave with Ctrl-D)", highlight=False)
+        setLogLevel("output")
         CLI(fabric.net)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,7 +24,7 @@ class Monitor:
         # (switch, port) -> (time, transmitted bytes) of about the last second.
         self._sent: dict[tuple[str, int], list[tuple[float, int]]] = {}
         self._queue: dict[tuple[str, int], float] = {}
-        self._told: Mapping[str, str] = {}
+        self._told: tuple[int | None, float | None, float | None] = (None, None, None)
         ports = experiment.topology.ports()
         self._last_hop = {}
         for flow in experiment.flows:
@@ -35,19 +36,19 @@ class Monitor:
             for path in self._folder.glob(f"{switch}*.csv"):
                 if path.stem.partition(".")[0] == switch:
                     self._switches.setdefault(path, (switch, Tail(path)))
+        key = self._experiment.bottleneck
+        # A row that cannot be read costs a moment of the display, never the run.
         for switch, tail in self._switches.values():
             for row in tail.rows():
-                self._take(switch, row)
-        key = self._experiment.bottleneck
+                with contextlib.suppress(ValueError, KeyError):
+                    self._take(switch, row)
         for row in self._controller.rows():
-            if (row["switch"], int(row["port"])) == key:
-                self._told = row
-        told = self._told
-        return Snapshot(
-            max(0.0, elapsed_s), self._experiment.duration_s,
-            {name: self._rate(hop) for name, hop in self._last_hop.items()},
-            int(told["connections"]) if told else None, float(told["fair_rate_bps"]) if told else None,
-            self._queue.get(key), int(told["utilisation_ppm"]) / 1e6 if told else None)
+            with contextlib.suppress(ValueError, KeyError):
+                if (row["switch"], int(row["port"])) == key:
+                    self._told = (int(row["connections"]), float(row["fair_rate_bps"]), int(row["utilisation_ppm"]) / 1e6)
+        connections, fair_rate_bps, utilisation = self._told
+        return Snapshot(elapsed_s, self._experiment.duration_s, {name: self._rate(hop) for name, hop in self._last_hop.items()},
+                        connections, fair_rate_bps, self._queue.get(key), utilisation)
 
     def _take(self, switch: str, row: Mapping[str, str]) -> None:
         key, now = (switch, int(row["port"])), float(row["unix_s"])

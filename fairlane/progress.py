@@ -17,7 +17,7 @@ _LINE_EVERY_S = 5.0
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A moment of a run. rates_bps: what reaches each flow's receiver, headers included."""
+    """A moment of a run. elapsed_s: negative before the first flow starts. rates_bps: what reaches each flow's receiver, headers included."""
 
     elapsed_s: float
     duration_s: float
@@ -51,7 +51,7 @@ class _PlainProgress:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, snapshot: Snapshot) -> None:
-        if time.monotonic() < self._next_s:
+        if snapshot.elapsed_s < 0 or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _LINE_EVERY_S
         rates = " ".join(f"{name}={rate / 1e6:.2f}" for name, rate in snapshot.rates_bps.items())
@@ -101,6 +101,8 @@ def _render(snapshot: Snapshot) -> Group:
     table.add_column("")
     scale = max([*snapshot.rates_bps.values(), snapshot.fair_rate_bps or 0.0, 1.0])
     for name, rate in snapshot.rates_bps.items():
-        table.add_row(name, f"{rate / 1e6:.3f}", ProgressBar(total=scale, completed=rate, width=40))
+        table.add_row(name, f"{rate / 1e6:.3f}", ProgressBar(total=scale, completed=rate, width=40, finished_style="bar.complete"))
+    if snapshot.elapsed_s < 0:
+        return Group(f"flows start in {-snapshot.elapsed_s:.0f} s")
     bar = ProgressBar(total=snapshot.duration_s, completed=min(snapshot.elapsed_s, snapshot.duration_s), width=60)
     return Group(f"{snapshot.elapsed_s:.0f} of {snapshot.duration_s:.0f} s   {_state(snapshot)}", bar, table)

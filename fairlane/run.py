@@ -54,9 +54,8 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Turns SIGINT, SIGTERM and SIGHUP into `Interrupted`; further ones while cleaning up are ignored."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)) -> Iterator[None]:
+    """Turns these signals into `Interrupted`; further ones while cleaning up are ignored."""
 
     def interrupt(number: int, frame: object) -> None:
         for n in numbers:

@@ -80,7 +80,7 @@ class FairRate:
 
 @dataclass(frozen=True)
 class Series:
-    """flows in the experiment's order; links and fair_rates by switch and port number."""
+    """flows that were to start, in the experiment's order; links and fair_rates by switch and port number."""
 
     experiment: Experiment
     flows: list[FlowRecord]
@@ -108,7 +108,9 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
             links[switch, port.number] = _link(port, rows, told)
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
-    return Series(experiment, [_flow(folder, f, experiment, timing) for f in experiment.flows], links, fair_rates)
+    # A flow that was to start after the end of a shortened run is no flow of it.
+    flows = [_flow(folder, f, experiment, timing) for f in experiment.flows if f.start_s < experiment.duration_s]
+    return Series(experiment, flows, links, fair_rates)
 
 
 def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:

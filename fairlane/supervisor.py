@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,7 +51,8 @@ class Supervisor:
             if one.died_s is None:
                 if one.process.exit_code() is not None:
                     one.died_s = now
-                    words = one.process.last_words(2)
+                    # Of one that was killed from outside they tell nothing.
+                    words = "" if one.process.exit_code() in (-signal.SIGKILL, -signal.SIGTERM) else one.process.last_words(2)
                     self.say(Event(now, f"{one.what} {one.process.how_it_ended()}; it is started again in {self.restart_after_s:g} s"
                                         + (f" (it last said: {words})" if words else "")))
             elif now - one.died_s >= self.restart_after_s:

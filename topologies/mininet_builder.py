@@ -214,6 +214,7 @@ class MininetNetwork:
                 raise FabricError(f"{receiver} does not answer {sender}: ping said\n{output.strip()}")
             declared = addresses.round_trip_s(self.topology, sender, receiver)
             trips.append(RoundTrip(sender, receiver, declared, float(found[1]) / 1000))
+            process.log.unlink()
         return trips
 
     def stop(self) -> None:
