@@ -2,6 +2,7 @@
 //! See docs/architecture.md.
 
 pub mod control_plane;
+pub mod p4info;
 
 mod check;
 mod report;
