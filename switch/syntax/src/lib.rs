@@ -12,7 +12,7 @@ pub mod diagnostic;
 mod lexer;
 mod parser;
 mod preprocess;
-mod print;
+pub mod print;
 pub mod source;
 pub mod span;
 pub mod token;

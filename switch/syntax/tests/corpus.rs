@@ -48,3 +48,25 @@ fn the_programs_of_the_repository_parse() {
         assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{}", file.display());
     }
 }
+
+/// `print(parse(text))` parses to what `text` parses to: printing it once more changes nothing.
+fn assert_prints_back(name: &Path, parsed: &fairlane_syntax::Parsed) {
+    let once = fairlane_syntax::print::program(&parsed.program);
+    let again = parse_text(name, once.clone(), &Options::default(), &DiskFiles);
+    assert_eq!(again.diagnostics.render(&again.sources), "", "{}", name.display());
+    let twice = fairlane_syntax::print::program(&again.program);
+    assert_eq!(once, twice, "{}", name.display());
+    assert!(again.program.declarations.len() == parsed.program.declarations.len());
+}
+
+#[test]
+fn what_is_printed_parses_to_the_same() {
+    let mut files = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/grammar.p4")];
+    p4_files(&repository().join("p4src"), &mut files);
+    p4_files(&repository().join("tests/p4"), &mut files);
+    for file in files {
+        let parsed = parse_file(&file, &options()).expect("the file was just listed");
+        assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{}", file.display());
+        assert_prints_back(&file, &parsed);
+    }
+}
