@@ -1,0 +1,451 @@
+//! The P4Runtime service of one device as a state machine: requests and events in, responses and stream messages out.
+//!
+//! Nothing here opens a socket, reads a clock or blocks. The gRPC server ([`crate::server`]) calls it on the thread that owns the
+//! device; a simulation calls it directly, with messages or with their bytes.
+
+use fairlane_device::{Device, Event};
+use fairlane_pipeline::Nanos;
+use prost::Message;
+
+use crate::arbitration::{Arbitration, ClientId, Notification, RoleKey};
+use crate::entity::{idle_message, Target};
+use crate::packet_io;
+use crate::pipeline_config::PipelineConfig;
+use crate::proto::p4::v1 as p4;
+use crate::status::{Result, Status};
+
+use p4::set_forwarding_pipeline_config_request::Action;
+use p4::stream_error::Details;
+use p4::stream_message_request::Update as Request;
+use p4::stream_message_response::Update as Response;
+use p4::write_request::Atomicity;
+
+/// The version of P4Runtime that this service speaks.
+pub const API_VERSION: &str = "1.4.1";
+
+/// Entities in one message of a read.
+const ENTITIES_PER_RESPONSE: usize = 256;
+
+/// What a message on a stream leads to.
+#[derive(Debug, Default, PartialEq)]
+pub struct StreamOutput {
+    /// Messages to send, in order.
+    pub messages: Vec<Notification>,
+    /// Close this client's stream with the status. The client is disconnected already.
+    pub terminate: Option<Status>,
+}
+
+/// What a read gives: the entities that could be read, and how it went.
+#[derive(Debug)]
+pub struct ReadOutput {
+    /// Messages to stream, in order.
+    pub responses: Vec<p4::ReadResponse>,
+    /// The status that ends the stream.
+    pub status: Result<()>,
+}
+
+/// A configuration saved by VERIFY_AND_SAVE: reads and writes go to a device of its own until it is committed.
+#[derive(Debug)]
+struct Saved {
+    config: PipelineConfig,
+    device: Device,
+}
+
+/// The service of one device. See the module.
+#[derive(Debug)]
+pub struct Core {
+    arbitration: Arbitration,
+    /// Nanoseconds since the Unix epoch at the device's instant 0, for timestamps.
+    epoch: Nanos,
+    committed: Option<PipelineConfig>,
+    saved: Option<Box<Saved>>,
+}
+
+impl Core {
+    /// A service without pipeline or clients. `epoch` is added to the device's time in timestamps (0: they are the device's time).
+    pub fn new(device_id: u64, epoch: Nanos) -> Core {
+        Core { arbitration: Arbitration::new(device_id), epoch, committed: None, saved: None }
+    }
+
+    // Streams
+
+    /// A message came in on a client's stream. The first must be an arbitration update.
+    pub fn stream_message(
+        &mut self,
+        client: ClientId,
+        message: p4::StreamMessageRequest,
+        device: &mut Device,
+        now: Nanos,
+    ) -> StreamOutput {
+        let (details, result) = match message.update {
+            Some(Request::Arbitration(update)) => return self.arbitrate(client, &update),
+            Some(Request::Packet(packet)) => {
+                let result = self.packet_out(client, &packet, device, now);
+                (Some(Details::PacketOut(p4::PacketOutError { packet_out: Some(packet) })), result)
+            }
+            Some(Request::DigestAck(ack)) => {
+                let result = self.digest_ack(client, &ack);
+                (Some(Details::DigestListAck(p4::DigestListAckError { digest_list_ack: Some(ack) })), result)
+            }
+            Some(Request::Other(other)) => {
+                let result = Err(Status::unimplemented(format!("messages of type {} are not known here", other.type_url)));
+                (Some(Details::Other(p4::StreamOtherError { other: Some(other) })), result)
+            }
+            None => (None, Err(Status::invalid("the stream message has no update"))),
+        };
+        let Err(status) = result else { return StreamOutput::default() };
+        let error = p4::StreamError {
+            canonical_code: status.code as i32,
+            message: status.message,
+            details,
+            ..Default::default()
+        };
+        let message = p4::StreamMessageResponse { update: Some(Response::Error(error)) };
+        StreamOutput { messages: vec![(client, message)], terminate: None }
+    }
+
+    /// [`Core::stream_message`] for a serialised message.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT when the bytes are no message.
+    pub fn stream_bytes(&mut self, client: ClientId, bytes: &[u8], device: &mut Device, now: Nanos) -> Result<StreamOutput> {
+        Ok(self.stream_message(client, decode(bytes)?, device, now))
+    }
+
+    fn arbitrate(&mut self, client: ClientId, update: &p4::MasterArbitrationUpdate) -> StreamOutput {
+        if update.role.as_ref().is_some_and(|role| role.config.is_some()) {
+            tracing::warn!("the role's config is kept and not enforced: every role has full pipeline access");
+        }
+        match self.arbitration.update(client, update) {
+            Ok(messages) => StreamOutput { messages, terminate: None },
+            Err(status) => StreamOutput { messages: self.arbitration.disconnect(client), terminate: Some(status) },
+        }
+    }
+
+    /// A client's stream is gone. Returns what to tell the others.
+    pub fn disconnect(&mut self, client: ClientId) -> Vec<Notification> {
+        self.arbitration.disconnect(client)
+    }
+
+    fn check_stream(&self, client: ClientId, what: &str) -> Result<&PipelineConfig> {
+        if !self.arbitration.is_primary(client) {
+            return Err(Status::denied(format!("{what}: only the primary may send it, and this client is not")));
+        }
+        self.committed.as_ref().ok_or_else(|| Status::precondition(format!("{what}: {}", no_pipeline().message)))
+    }
+
+    fn packet_out(&mut self, client: ClientId, packet: &p4::PacketOut, device: &mut Device, now: Nanos) -> Result<()> {
+        let config = self.check_stream(client, "packet-out")?;
+        let Some(port) = device.config().cpu_port else {
+            return Err(Status::precondition("packet-out: the switch was started without a CPU port (--cpu-port)"));
+        };
+        let frame = packet_io::packet_out(&config.model.packet_out, packet)?;
+        device.receive(now, port, &frame);
+        Ok(())
+    }
+
+    fn digest_ack(&mut self, client: ClientId, ack: &p4::DigestListAck) -> Result<()> {
+        self.check_stream(client, "digest list acknowledgement")?;
+        match &mut self.committed {
+            Some(config) => config.digests.acknowledge(&config.model, ack),
+            None => Err(no_pipeline()),
+        }
+    }
+
+    /// A message for every primary.
+    fn to_primaries(&self, update: Response) -> impl Iterator<Item = Notification> + '_ {
+        let message = p4::StreamMessageResponse { update: Some(update) };
+        self.arbitration.primaries().map(move |client| (client, message.clone()))
+    }
+
+    // Events and time
+
+    /// The data plane has something to say. `now` is the instant of the call.
+    pub fn on_device_events(&mut self, events: Vec<Event>, now: Nanos) -> Vec<Notification> {
+        let mut messages = Vec::new();
+        // One notification for the entries of one table that ran out together.
+        let mut idle: Vec<p4::TableEntry> = Vec::new();
+        for event in events {
+            let Some(config) = &mut self.committed else { break };
+            let update = match event {
+                Event::PacketIn { frame, .. } => match packet_io::packet_in(&config.model.packet_in, &frame) {
+                    Some(packet) => Response::Packet(packet),
+                    None => {
+                        tracing::debug!(bytes = frame.len(), "a frame for the CPU port is shorter than the packet_in header");
+                        continue;
+                    }
+                },
+                Event::Digest(digest) => {
+                    match config.digests.learn(&config.model, digest.list, digest.members, now, self.epoch) {
+                        Some(list) => Response::Digest(list),
+                        None => continue,
+                    }
+                }
+                Event::IdleTimeout { table, entry, .. } => {
+                    if let Some(table) = config.model.table_of(table) {
+                        let entry = idle_message(&config.notes, table, entry);
+                        if idle.first().is_some_and(|first| first.table_id != entry.table_id) {
+                            messages.extend(self.idle_notification(std::mem::take(&mut idle), now));
+                        }
+                        idle.push(entry);
+                    }
+                    continue;
+                }
+            };
+            messages.extend(self.to_primaries(update));
+        }
+        if !idle.is_empty() {
+            messages.extend(self.idle_notification(idle, now));
+        }
+        messages
+    }
+
+    fn idle_notification(&self, table_entry: Vec<p4::TableEntry>, now: Nanos) -> Vec<Notification> {
+        let timestamp = i64::try_from(self.epoch.saturating_add(now)).unwrap_or(i64::MAX);
+        self.to_primaries(Response::IdleTimeoutNotification(p4::IdleTimeoutNotification { table_entry, timestamp })).collect()
+    }
+
+    /// Sends the digests whose time has come.
+    pub fn tick(&mut self, now: Nanos) -> Vec<Notification> {
+        let Some(config) = &mut self.committed else { return Vec::new() };
+        let lists = config.digests.tick(&config.model, now, self.epoch);
+        lists.into_iter().flat_map(|list| self.to_primaries(Response::Digest(list)).collect::<Vec<_>>()).collect()
+    }
+
+    /// When [`Core::tick`] has something to do; `None` when only an event or a request can change that.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.committed.as_ref()?.digests.next_deadline()
+    }
+
+    // Requests
+
+    /// `Write`.
+    ///
+    /// # Errors
+    /// The status of the request, with one detail for each update when updates were tried.
+    pub fn write(&mut self, request: &p4::WriteRequest, device: &mut Device, now: Nanos) -> Result<()> {
+        let role = RoleKey::new(&request.role, role_id(request));
+        self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
+        let atomicity = Atomicity::try_from(request.atomicity)
+            .map_err(|_| Status::invalid(format!("atomicity {} is unknown", request.atomicity)))?;
+        let mut target = self.target(device, now)?;
+        let outcomes = match atomicity {
+            Atomicity::ContinueOnError => request.updates.iter().map(|update| target.write(update)).collect(),
+            // The device's thread does nothing else meanwhile: packets see the batch before or after, never in between.
+            Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => match target.write_all_or_none(&request.updates) {
+                Ok(()) => Vec::new(),
+                Err(outcomes) => outcomes,
+            },
+        };
+        Status::of_batch("update", outcomes)
+    }
+
+    /// `Read`.
+    pub fn read(&mut self, request: &p4::ReadRequest, device: &mut Device, now: Nanos) -> ReadOutput {
+        let mut entities = Vec::new();
+        let mut outcomes = Vec::with_capacity(request.entities.len());
+        let checked = self.arbitration.check_device(request.device_id).and_then(|()| self.target(device, now));
+        let target = match checked {
+            Ok(target) => target,
+            Err(status) => return ReadOutput { responses: Vec::new(), status: Err(status) },
+        };
+        for entity in &request.entities {
+            let before = entities.len();
+            let outcome = target.read(entity, &mut entities);
+            if outcome.is_err() {
+                entities.truncate(before);
+            }
+            outcomes.push(outcome);
+        }
+        let mut responses = Vec::with_capacity(entities.len().div_ceil(ENTITIES_PER_RESPONSE));
+        let mut entities = entities.into_iter().peekable();
+        while entities.peek().is_some() {
+            responses.push(p4::ReadResponse { entities: entities.by_ref().take(ENTITIES_PER_RESPONSE).collect() });
+        }
+        ReadOutput { responses, status: Status::of_batch("entity", outcomes) }
+    }
+
+    /// What reads and writes act on: the configuration saved last, committed or not.
+    fn target<'a>(&'a mut self, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
+        let (config, device) = match &mut self.saved {
+            Some(saved) => (&mut saved.config, &mut saved.device),
+            None => (self.committed.as_mut().ok_or_else(no_pipeline)?, device),
+        };
+        target(config, device, now)
+    }
+
+    /// `SetForwardingPipelineConfig`.
+    ///
+    /// # Errors
+    /// The status of the request; nothing has changed then.
+    pub fn set_pipeline(
+        &mut self,
+        request: &p4::SetForwardingPipelineConfigRequest,
+        device: &mut Device,
+        now: Nanos,
+    ) -> Result<()> {
+        let role = RoleKey::new(&request.role, config_role_id(request));
+        self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
+        let config = request.config.as_ref();
+        match Action::try_from(request.action) {
+            Ok(Action::Verify) => PipelineConfig::verify(config).map(drop),
+            Ok(Action::VerifyAndSave) => {
+                let config = PipelineConfig::verify(config)?;
+                let mut device = Device::new(device.config().clone());
+                device.load(now, config.model.program.clone());
+                self.saved = Some(Box::new(Saved { config, device }));
+                Ok(())
+            }
+            Ok(Action::VerifyAndCommit) => {
+                let config = PipelineConfig::verify(config)?;
+                self.realize(config, device, now);
+                Ok(())
+            }
+            Ok(Action::Commit) => self.commit(config, device, now),
+            Ok(Action::ReconcileAndCommit) => self.reconcile(config, device, now),
+            Ok(Action::Unspecified) | Err(_) => Err(Status::invalid(format!("action {} is unknown", request.action))),
+        }
+    }
+
+    fn realize(&mut self, config: PipelineConfig, device: &mut Device, now: Nanos) {
+        device.load(now, config.model.program.clone());
+        // What the old program had to say means nothing to the new one.
+        drop(device.take_events());
+        self.committed = Some(config);
+        self.saved = None;
+    }
+
+    fn commit(&mut self, config: Option<&p4::ForwardingPipelineConfig>, device: &mut Device, now: Nanos) -> Result<()> {
+        if config.is_some() {
+            return Err(Status::invalid("config must not be set for COMMIT: it realizes the one saved before"));
+        }
+        let saved = self.saved.as_deref_mut().ok_or_else(|| {
+            Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT")
+        })?;
+        let (kept, measured) = target(&mut saved.config, &mut saved.device, now)?.dump()?;
+        let config = PipelineConfig::verify(Some(&saved.config.message))?;
+        self.realize(config, device, now);
+        self.target(device, now)?.replay(&kept, &measured)
+    }
+
+    fn reconcile(&mut self, config: Option<&p4::ForwardingPipelineConfig>, device: &mut Device, now: Nanos) -> Result<()> {
+        let mut config = PipelineConfig::verify(config)?;
+        let Some(committed) = &mut self.committed else {
+            self.realize(config, device, now);
+            return Ok(());
+        };
+        if committed.message.p4info == config.message.p4info
+            && committed.message.p4_device_config == config.message.p4_device_config
+        {
+            committed.message.cookie = config.message.cookie;
+            self.saved = None;
+            return Ok(());
+        }
+        let (kept, measured) = target(committed, device, now)?.dump()?;
+        // First on a device of its own: a state that does not fit must leave the real one alone.
+        let mut trial = Device::new(device.config().clone());
+        trial.load(now, config.model.program.clone());
+        target(&mut config, &mut trial, now)?
+            .replay(&kept, &measured)
+            .map_err(|status| Status::invalid(format!("the forwarding state does not fit the new config: {status}")))?;
+        let config = PipelineConfig::verify(Some(&config.message))?;
+        self.realize(config, device, now);
+        self.target(device, now)?.replay(&kept, &measured)
+    }
+
+    /// `GetForwardingPipelineConfig`.
+    ///
+    /// # Errors
+    /// The status of the request.
+    pub fn get_pipeline(
+        &self,
+        request: &p4::GetForwardingPipelineConfigRequest,
+    ) -> Result<p4::GetForwardingPipelineConfigResponse> {
+        self.arbitration.check_device(request.device_id)?;
+        let config = match (&self.saved, &self.committed) {
+            (Some(saved), _) => Some(saved.config.respond(request.response_type)?),
+            (None, Some(committed)) => Some(committed.respond(request.response_type)?),
+            (None, None) => None,
+        };
+        Ok(p4::GetForwardingPipelineConfigResponse { config })
+    }
+
+    /// `Capabilities`.
+    ///
+    /// # Errors
+    /// NOT_FOUND for another device.
+    pub fn capabilities(&self, request: &p4::CapabilitiesRequest) -> Result<p4::CapabilitiesResponse> {
+        if request.device_id != 0 {
+            self.arbitration.check_device(request.device_id)?;
+        }
+        Ok(p4::CapabilitiesResponse { p4runtime_api_version: API_VERSION.to_string(), ..Default::default() })
+    }
+
+    // The same with serialised messages
+
+    /// [`Core::write`] for a serialised request.
+    ///
+    /// # Errors
+    /// As [`Core::write`], or INVALID_ARGUMENT when the bytes are no message.
+    pub fn write_bytes(&mut self, request: &[u8], device: &mut Device, now: Nanos) -> Result<()> {
+        self.write(&decode(request)?, device, now)
+    }
+
+    /// [`Core::read`] for a serialised request: the serialised responses, and the status after them.
+    pub fn read_bytes(&mut self, request: &[u8], device: &mut Device, now: Nanos) -> (Vec<Vec<u8>>, Result<()>) {
+        match decode(request) {
+            Ok(request) => {
+                let output = self.read(&request, device, now);
+                (output.responses.iter().map(Message::encode_to_vec).collect(), output.status)
+            }
+            Err(status) => (Vec::new(), Err(status)),
+        }
+    }
+
+    /// [`Core::set_pipeline`] for a serialised request.
+    ///
+    /// # Errors
+    /// As [`Core::set_pipeline`], or INVALID_ARGUMENT when the bytes are no message.
+    pub fn set_pipeline_bytes(&mut self, request: &[u8], device: &mut Device, now: Nanos) -> Result<()> {
+        self.set_pipeline(&decode(request)?, device, now)
+    }
+
+    /// [`Core::get_pipeline`] for a serialised request.
+    ///
+    /// # Errors
+    /// As [`Core::get_pipeline`], or INVALID_ARGUMENT when the bytes are no message.
+    pub fn get_pipeline_bytes(&self, request: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.get_pipeline(&decode(request)?)?.encode_to_vec())
+    }
+
+    /// [`Core::capabilities`] for a serialised request.
+    ///
+    /// # Errors
+    /// As [`Core::capabilities`], or INVALID_ARGUMENT when the bytes are no message.
+    pub fn capabilities_bytes(&self, request: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.capabilities(&decode(request)?)?.encode_to_vec())
+    }
+}
+
+fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
+    M::decode(bytes).map_err(|error| Status::invalid(format!("the bytes are no message: {error}")))
+}
+
+fn target<'a>(config: &'a mut PipelineConfig, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
+    let switch = device.switch_mut().ok_or_else(no_pipeline)?;
+    Ok(Target { model: &config.model, notes: &mut config.notes, digests: &mut config.digests, switch, now })
+}
+
+fn no_pipeline() -> Status {
+    Status::precondition("no forwarding pipeline config has been set: push one by SetForwardingPipelineConfig")
+}
+
+#[allow(deprecated)]
+fn role_id(request: &p4::WriteRequest) -> u64 {
+    request.role_id
+}
+
+#[allow(deprecated)]
+fn config_role_id(request: &p4::SetForwardingPipelineConfigRequest) -> u64 {
+    request.role_id
+}

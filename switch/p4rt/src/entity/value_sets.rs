@@ -1,0 +1,101 @@
+//! `ValueSetEntry`: parser value sets (P4Runtime specification 1.4, section "ValueSetEntry").
+
+use fairlane_pipeline::{KeyMatch, Value, ValueSetMember};
+
+use super::{find, keys, only_modify, select, wrap, Kind, Target, Type};
+use crate::bytes::{prefix_mask, trailing_zeros};
+use crate::model::{Field, ValueSet};
+use crate::proto::p4::config::v1::match_field::MatchType;
+use crate::proto::p4::v1 as p4;
+use crate::status::{Result, Status};
+
+impl Target<'_> {
+    pub(super) fn write_value_set(&mut self, kind: Type, entry: &p4::ValueSetEntry) -> Result<()> {
+        only_modify(kind, "a value set")?;
+        let model = self.model;
+        let set = find(&model.value_sets, "value_set_id", entry.value_set_id)?;
+        let at = |status: Status| status.at(format!("value set \"{}\"", set.name));
+        if set.size > 0 && entry.members.len() > set.size {
+            let text = format!("{} members; its size is {}", entry.members.len(), set.size);
+            return Err(at(Status::exhausted(text)));
+        }
+        let mut members: Vec<ValueSetMember> = Vec::with_capacity(entry.members.len());
+        for (index, member) in entry.members.iter().enumerate() {
+            let at = |status: Status| at(status.at(format!("member {}", index + 1)));
+            let member = decode_member(set, &member.r#match).map_err(at)?;
+            if members.contains(&member) {
+                return Err(at(Status::exists("it is given twice")));
+            }
+            members.push(member);
+        }
+        self.switch.set_value_set(set.program, members).map_err(|error| at(error.into()))
+    }
+
+    pub(super) fn read_value_sets(&self, filter: &p4::ValueSetEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+        for (value_set_id, set) in select(&self.model.value_sets, "value_set_id", filter.value_set_id)? {
+            let members = self.switch.value_set(set.program)?;
+            let members = members.iter().map(|member| p4::ValueSetMember { r#match: encode_member(set, member) }).collect();
+            out.push(wrap(Kind::ValueSetEntry(p4::ValueSetEntry { value_set_id, members })));
+        }
+        Ok(())
+    }
+}
+
+fn decode_member(set: &ValueSet, matches: &[p4::FieldMatch]) -> Result<ValueSetMember> {
+    let key = keys::decode(&set.fields, matches)?;
+    let (mut value_bits, mut mask_bits) = (Vec::new(), Vec::new());
+    for (field, item) in set.fields.iter().zip(key) {
+        let width = field.scalar.width;
+        let (value, mask) = match item {
+            KeyMatch::Exact(value) => (value, Value::ones(width)),
+            KeyMatch::Lpm { value, prefix_len } => (value, prefix_mask(prefix_len, width)),
+            KeyMatch::Ternary { value, mask } => (value, mask),
+            KeyMatch::Any => (Value::from(0u64), Value::from(0u64)),
+            KeyMatch::Range { .. } | KeyMatch::Valid(_) => {
+                return Err(Status::unimplemented(format!("match field \"{}\": value sets do not match ranges", field.name)));
+            }
+        };
+        push_bits(&mut value_bits, &value, width);
+        push_bits(&mut mask_bits, &mask, width);
+    }
+    Ok(ValueSetMember { value: from_bits(&value_bits), mask: from_bits(&mask_bits) })
+}
+
+fn encode_member(set: &ValueSet, member: &ValueSetMember) -> Vec<p4::FieldMatch> {
+    let total: u32 = set.fields.iter().map(|field| field.scalar.width).sum();
+    let (mut value_bits, mut mask_bits) = (Vec::new(), Vec::new());
+    push_bits(&mut value_bits, &member.value, total);
+    push_bits(&mut mask_bits, &member.mask, total);
+    let mut at = 0;
+    let mut key = Vec::with_capacity(set.fields.len());
+    for field in &set.fields {
+        let end = at + field.scalar.width as usize;
+        key.push(item(field, from_bits(&value_bits[at..end]), from_bits(&mask_bits[at..end])));
+        at = end;
+    }
+    keys::encode(&set.fields, &keys::canonical(&set.fields, key))
+}
+
+fn item(field: &Field, value: Value, mask: Value) -> KeyMatch {
+    let width = field.scalar.width;
+    match field.kind {
+        MatchType::Exact => KeyMatch::Exact(value),
+        MatchType::Lpm => KeyMatch::Lpm { value, prefix_len: width - trailing_zeros(&mask, width) },
+        _ => KeyMatch::Ternary { value, mask },
+    }
+}
+
+fn push_bits(bits: &mut Vec<bool>, value: &Value, width: u32) {
+    let bytes = value.to_be_bytes(width);
+    let len = bytes.len() as u32;
+    bits.extend((0..width).rev().map(|bit| bytes[(len - 1 - bit / 8) as usize] >> (bit % 8) & 1 != 0));
+}
+
+fn from_bits(bits: &[bool]) -> Value {
+    let mut bytes = vec![0u8; bits.len().div_ceil(8)];
+    let len = bytes.len();
+    for (place, bit) in bits.iter().rev().enumerate() {
+        bytes[len - 1 - place / 8] |= u8::from(*bit) << (place % 8);
+    }
+    Value::from_be_bytes(&bytes)
+}

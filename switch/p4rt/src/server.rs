@@ -1,0 +1,485 @@
+//! The gRPC server around [`Core`].
+//!
+//! Every request becomes a job on the device's thread ([`DeviceAccess`]); so the core has one caller at a time, and a packet never
+//! waits for a lock. The data plane's events are given to the core by that thread too ([`EventSink::deliver`]). Messages for clients
+//! go through a bounded queue for each stream: a client that does not read loses packets and digests, never the switch its memory.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fairlane_device::{Closed, Device, DeviceAccess, Event};
+use fairlane_pipeline::Nanos;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::Stream;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Streaming};
+
+use crate::arbitration::{ClientId, Notification};
+use crate::core::Core;
+use crate::proto::p4::v1 as p4;
+use crate::status::{Code, Status};
+
+use p4::p4_runtime_server::{P4Runtime, P4RuntimeServer};
+use p4::stream_message_response::Update as StreamUpdate;
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Where to listen; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// The device id that clients must give.
+    pub device_id: u64,
+    /// Nanoseconds since the Unix epoch at the device's instant 0, for timestamps.
+    pub epoch: Nanos,
+    /// Longest message, in either direction. A pipeline's JSON may be many megabytes.
+    pub max_message_bytes: usize,
+    /// Messages that wait for one client.
+    pub queue: usize,
+}
+
+impl Default for ServerConfig {
+    /// The loopback address with the port of P4Runtime, device 0, messages up to 256 MiB (as PI's server).
+    fn default() -> Self {
+        ServerConfig {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9559)),
+            device_id: 0,
+            epoch: 0,
+            max_message_bytes: 256 << 20,
+            queue: 4096,
+        }
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug)]
+pub enum ServeError {
+    /// Something else listens on the address.
+    AddressInUse(SocketAddr),
+    /// The address cannot be listened on.
+    Bind(SocketAddr, io::Error),
+    /// The threads of the server cannot be started.
+    Start(io::Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::AddressInUse(address) => write!(
+                f,
+                "P4Runtime cannot listen on {address}: the address is in use (by another switch?); stop that one or choose \
+                 another address with --grpc-server-addr"
+            ),
+            ServeError::Bind(address, error) => write!(f, "P4Runtime cannot listen on {address}: {error}"),
+            ServeError::Start(error) => write!(f, "the P4Runtime server cannot start: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+type Outgoing = mpsc::Sender<Result<p4::StreamMessageResponse, tonic::Status>>;
+
+struct Shared {
+    access: Arc<dyn DeviceAccess>,
+    core: Mutex<Core>,
+    clients: Mutex<HashMap<ClientId, Outgoing>>,
+    next_client: AtomicU64,
+    /// The deadline that the timer task knows; `Nanos::MAX` is none.
+    armed: AtomicU64,
+    rearm: Notify,
+    /// Messages lost because a client did not read.
+    lost: AtomicU64,
+    queue: usize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Queues messages for their clients. Never blocks.
+    fn dispatch(&self, messages: Vec<Notification>) {
+        if messages.is_empty() {
+            return;
+        }
+        let mut clients = lock(&self.clients);
+        for (client, message) in messages {
+            let Some(queue) = clients.get(&client) else { continue };
+            let must_arrive = matches!(message.update, Some(StreamUpdate::Arbitration(_)));
+            if queue.try_send(Ok(message)).is_ok() {
+                continue;
+            }
+            if must_arrive {
+                // A client that misses who is primary must not go on: it sees its stream end.
+                clients.remove(&client);
+                tracing::warn!(client = client.0, "the client does not read its stream: closed");
+            } else if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!(client = client.0, "the client does not read fast enough: packets or digests are lost");
+            }
+        }
+    }
+
+    /// Wakes the timer when the core's next deadline is another.
+    fn arm(&self, core: &Core) {
+        let deadline = core.next_deadline().unwrap_or(Nanos::MAX);
+        if self.armed.swap(deadline, Ordering::AcqRel) != deadline {
+            self.rearm.notify_one();
+        }
+    }
+
+    /// Runs work on the device's thread, and dispatches the messages it leads to before anything else runs there.
+    fn submit<R: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> (R, Vec<Notification>) + Send + 'static,
+        done: impl FnOnce(R) + Send + 'static,
+    ) -> Result<(), Closed> {
+        let shared = Arc::clone(self);
+        self.access.submit(Box::new(move |device, now| {
+            let mut core = lock(&shared.core);
+            let (result, messages) = work(&mut core, device, now);
+            shared.arm(&core);
+            shared.dispatch(messages);
+            drop(core);
+            done(result);
+        }))
+    }
+
+    async fn call<R: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> (R, Vec<Notification>) + Send + 'static,
+    ) -> Result<R, tonic::Status> {
+        let (sender, receiver) = oneshot::channel();
+        // The request may have been cancelled meanwhile: then nobody wants the result.
+        self.submit(work, |result| drop(sender.send(result))).map_err(closed)?;
+        receiver.await.map_err(|_| closed(Closed))
+    }
+
+    async fn request<R: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> crate::status::Result<R> + Send + 'static,
+    ) -> Result<Response<R>, tonic::Status> {
+        let result = self.call(|core, device, now| (work(core, device, now), Vec::new())).await?;
+        result.map(Response::new).map_err(|status| wire(&status))
+    }
+
+    fn disconnect(self: &Arc<Self>, client: ClientId) {
+        lock(&self.clients).remove(&client);
+        // When the device is gone there is nobody left to tell.
+        let _ = self.submit(move |core, _, _| ((), core.disconnect(client)), drop);
+    }
+
+    /// Ends all streams.
+    fn close(&self) {
+        for (_, queue) in lock(&self.clients).drain() {
+            let _ = queue.try_send(Err(closed(Closed)));
+        }
+    }
+}
+
+fn closed(closed: Closed) -> tonic::Status {
+    tonic::Status::unavailable(closed.to_string())
+}
+
+/// A status for gRPC, with its details in `grpc-status-details-bin`.
+fn wire(status: &Status) -> tonic::Status {
+    let code = tonic::Code::from(status.code as i32);
+    let details = status.details_bytes();
+    if details.is_empty() {
+        tonic::Status::new(code, status.message.clone())
+    } else {
+        tonic::Status::with_details(code, status.message.clone(), details.into())
+    }
+}
+
+/// Sends digests when their time has come.
+async fn timer(shared: Arc<Shared>) {
+    loop {
+        let tick = shared.call(|core, _, now| {
+            let messages = core.tick(now);
+            (core.next_deadline().map(|deadline| deadline.saturating_sub(now)), messages)
+        });
+        let Ok(wait) = tick.await else { return };
+        match wait {
+            None => shared.rearm.notified().await,
+            Some(wait) => {
+                // Not twice in a row for rounding.
+                let sleep = tokio::time::sleep(Duration::from_nanos(wait).max(Duration::from_micros(100)));
+                tokio::select! {
+                    () = sleep => {}
+                    () = shared.rearm.notified() => {}
+                }
+            }
+        }
+    }
+}
+
+struct Service(Arc<Shared>);
+
+type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
+
+/// Packet-outs and acknowledgements of one client that wait for the device's thread.
+const PENDING: usize = 256;
+
+#[tonic::async_trait]
+impl P4Runtime for Service {
+    async fn write(&self, request: Request<p4::WriteRequest>) -> Result<Response<p4::WriteResponse>, tonic::Status> {
+        let request = request.into_inner();
+        self.0
+            .request(move |core, device, now| {
+                let result = core.write(&request, device, now);
+                if let Err(status) = &result {
+                    tracing::debug!(%status, "Write");
+                }
+                result.map(|()| p4::WriteResponse {})
+            })
+            .await
+    }
+
+    type ReadStream = BoxStream<p4::ReadResponse>;
+
+    async fn read(&self, request: Request<p4::ReadRequest>) -> Result<Response<Self::ReadStream>, tonic::Status> {
+        let request = request.into_inner();
+        let output = self.0.call(move |core, device, now| (core.read(&request, device, now), Vec::new())).await?;
+        let status = output.status.err().map(|status| Err(wire(&status)));
+        let stream = tokio_stream::iter(output.responses.into_iter().map(Ok).chain(status));
+        Ok(Response::new(Box::pin(stream)))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<p4::SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<p4::SetForwardingPipelineConfigResponse>, tonic::Status> {
+        let request = request.into_inner();
+        self.0
+            .request(move |core, device, now| {
+                let result = core.set_pipeline(&request, device, now);
+                let action = request.action().as_str_name();
+                match &result {
+                    Ok(()) => tracing::info!("SetForwardingPipelineConfig {action}"),
+                    Err(status) => tracing::warn!(%status, "SetForwardingPipelineConfig {action}"),
+                }
+                result.map(|()| p4::SetForwardingPipelineConfigResponse {})
+            })
+            .await
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<p4::GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<p4::GetForwardingPipelineConfigResponse>, tonic::Status> {
+        let request = request.into_inner();
+        self.0.request(move |core, _, _| core.get_pipeline(&request)).await
+    }
+
+    type StreamChannelStream = BoxStream<p4::StreamMessageResponse>;
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<p4::StreamMessageRequest>>,
+    ) -> Result<Response<Self::StreamChannelStream>, tonic::Status> {
+        let client = ClientId(self.0.next_client.fetch_add(1, Ordering::Relaxed));
+        let (sender, receiver) = mpsc::channel(self.0.queue);
+        lock(&self.0.clients).insert(client, sender.clone());
+        tracing::info!(client = client.0, "a client has opened a stream");
+        tokio::spawn(serve_stream(Arc::clone(&self.0), client, request.into_inner(), sender));
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn capabilities(
+        &self,
+        request: Request<p4::CapabilitiesRequest>,
+    ) -> Result<Response<p4::CapabilitiesResponse>, tonic::Status> {
+        let request = request.into_inner();
+        self.0.request(move |core, _, _| core.capabilities(&request)).await
+    }
+}
+
+/// Reads one client's stream until it ends.
+async fn serve_stream(
+    shared: Arc<Shared>,
+    client: ClientId,
+    mut incoming: Streaming<p4::StreamMessageRequest>,
+    outgoing: Outgoing,
+) {
+    let pending = Arc::new(Semaphore::new(PENDING));
+    loop {
+        let message = tokio::select! {
+            message = incoming.message() => message,
+            () = outgoing.closed() => break,
+        };
+        let Ok(Some(message)) = message else { break };
+        let Ok(permit) = Arc::clone(&pending).acquire_owned().await else { break };
+        let outgoing = outgoing.clone();
+        let in_job = Arc::clone(&shared);
+        let submitted = shared.submit(
+            move |core, device, now| {
+                let output = core.stream_message(client, message, device, now);
+                (output.terminate, output.messages)
+            },
+            move |terminate| {
+                if let Some(status) = terminate {
+                    tracing::info!(client = client.0, %status, "the client's stream is closed");
+                    lock(&in_job.clients).remove(&client);
+                    let _ = outgoing.try_send(Err(wire(&status)));
+                }
+                drop(permit);
+            },
+        );
+        if submitted.is_err() {
+            let _ = outgoing_error(&shared, client);
+            break;
+        }
+    }
+    tracing::info!(client = client.0, "the client's stream has ended");
+    shared.disconnect(client);
+}
+
+/// Tells a client that the device is gone.
+fn outgoing_error(shared: &Shared, client: ClientId) -> Option<()> {
+    let queue = lock(&shared.clients).remove(&client)?;
+    queue.try_send(Err(closed(Closed))).ok()
+}
+
+/// Where the device's thread puts what the data plane has to say.
+#[derive(Clone)]
+pub struct EventSink(Arc<Shared>);
+
+impl EventSink {
+    /// Turns events into messages for the primary clients. Called by the owner of the device with what
+    /// [`Device::take_events`] gave; does not block.
+    pub fn deliver(&self, events: Vec<Event>, now: Nanos) {
+        if events.is_empty() {
+            return;
+        }
+        let mut core = lock(&self.0.core);
+        let messages = core.on_device_events(events, now);
+        self.0.arm(&core);
+        self.0.dispatch(messages);
+    }
+}
+
+/// A running server. Dropping it shuts it down.
+pub struct Server {
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+    stop: watch::Sender<bool>,
+    done: Option<oneshot::Receiver<()>>,
+    address: SocketAddr,
+}
+
+/// How long clients have to take leave when the server shuts down.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+impl Server {
+    /// Listens and serves, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`ServeError`], before any client is served.
+    pub fn start(config: ServerConfig, access: Arc<dyn DeviceAccess>) -> Result<Server, ServeError> {
+        let listener = TcpListener::bind(config.address).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => ServeError::AddressInUse(config.address),
+            _ => ServeError::Bind(config.address, error),
+        })?;
+        let start = ServeError::Start;
+        listener.set_nonblocking(true).map_err(start)?;
+        let address = listener.local_addr().map_err(start)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("p4runtime")
+            .enable_all()
+            .build()
+            .map_err(start)?;
+        let shared = Arc::new(Shared {
+            access,
+            core: Mutex::new(Core::new(config.device_id, config.epoch)),
+            clients: Mutex::new(HashMap::new()),
+            next_client: AtomicU64::new(1),
+            armed: AtomicU64::new(Nanos::MAX),
+            rearm: Notify::new(),
+            lost: AtomicU64::new(0),
+            queue: config.queue.max(16),
+        });
+        let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
+            .max_decoding_message_size(config.max_message_bytes)
+            .max_encoding_message_size(config.max_message_bytes);
+        let (stop, mut stopped) = watch::channel(false);
+        let (finished, done) = oneshot::channel();
+        let guard = runtime.enter();
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(start)?;
+        drop(guard);
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        runtime.spawn(timer(Arc::clone(&shared)));
+        runtime.spawn(async move {
+            // Keep-alives find clients that vanished without closing: another may then become primary.
+            let result = tonic::transport::Server::builder()
+                .http2_keepalive_interval(Some(Duration::from_secs(10)))
+                .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+                .add_service(service)
+                .serve_with_incoming_shutdown(incoming, async move {
+                    // An error means that the sender is gone, which is a stop as well.
+                    let _ = stopped.wait_for(|stop| *stop).await;
+                })
+                .await;
+            if let Err(error) = result {
+                tracing::error!(%error, "the P4Runtime server has ended");
+            }
+            let _ = finished.send(());
+        });
+        tracing::info!(%address, "P4Runtime server listening");
+        Ok(Server { shared, runtime: Some(runtime), stop, done: Some(done), address })
+    }
+
+    /// The address it listens on, with the port that the system chose.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where the device's thread delivers events.
+    pub fn event_sink(&self) -> EventSink {
+        EventSink(Arc::clone(&self.shared))
+    }
+
+    /// Ends all streams, finishes requests under way where the device still answers, and stops listening.
+    pub fn shutdown(mut self) {
+        self.stop_now();
+    }
+
+    fn stop_now(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        let _ = self.stop.send(true);
+        self.shared.close();
+        if let Some(done) = self.done.take() {
+            runtime.block_on(async {
+                // Streams that clients keep open all the same are cut.
+                let _ = tokio::time::timeout(FAREWELL, done).await;
+            });
+        }
+        runtime.shutdown_background();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop_now();
+    }
+}
+
+impl From<&Status> for tonic::Status {
+    fn from(status: &Status) -> tonic::Status {
+        wire(status)
+    }
+}
+
+impl From<Code> for tonic::Code {
+    fn from(code: Code) -> tonic::Code {
+        tonic::Code::from(code as i32)
+    }
+}
