@@ -1,4 +1,5 @@
 // One byte chooses: clone in ingress, clone in egress, resubmit, recirculate, truncate. Metadata that is in a field list survives.
+// (A recirculated packet is an ordinary one again when it reaches egress, so egress must look at something else to stop.)
 #include "../include/common.p4"
 
 header op_t {
@@ -53,7 +54,7 @@ control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_meta
         } else if (hdr.op.op == 2) {
             hdr.op.seen = 1;
             clone(CloneType.E2E, 3);
-        } else if (hdr.op.op == 4 && sm.instance_type == 0) {
+        } else if (hdr.op.op == 4 && hdr.op.seen < 0x40) {
             meta.kept = 2;
             recirculate_preserving_field_list(1);
         }
