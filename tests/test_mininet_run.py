@@ -1,0 +1,160 @@
+"""`fairlane run` for real, shortened: results, disturbances, and that nothing stays behind. Takes about a minute in all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlane import leftovers, probes
+
+pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
+for _reason, _holds in (
+    ("needs root", probes.is_root()),
+    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
+    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
+    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
+):
+    if not _holds:
+        pytest.skip(_reason, allow_module_level=True)
+
+ROOT = Path(__file__).resolve().parent.parent
+# Not 9559: a run of someone else may be under way.
+GRPC_PORT = 29559
+
+
+def interfaces() -> set[str]:
+    """Of any run of ours; runs with other ports may be under way."""
+    return {n for r in leftovers.records() for n in leftovers.interfaces(r.prefix)}
+
+
+class Run:
+    """`fairlane run als-3` as a user starts it, with its output to read along."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.out = folder / "out"
+        self.log = folder / "printed"
+        command = [sys.executable, "-m", "fairlane", "run", "als-3", "--target", "embedded", "--grpc-port", str(GRPC_PORT),
+                   "--out", str(self.out), *arguments]
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
+                                            env={**os.environ, "COLUMNS": "160"})
+
+    def printed(self) -> str:
+        return self.log.read_text()
+
+    def wait_for(self, holds: Callable[[str], object], timeout_s: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not holds(self.printed()):
+            assert self.process.poll() is None, self.printed()
+            assert time.monotonic() < deadline, self.printed()
+            time.sleep(0.05)
+
+    def record(self) -> leftovers.RunRecord:
+        return next(r for r in leftovers.records() if r.owner.pid == self.process.pid)
+
+    def child(self, pattern: str) -> int:
+        """The process of this run whose command line has `pattern`."""
+        for child in self.record().children:
+            command = Path(f"/proc/{child.pid}/cmdline")
+            if child.alive() and re.search(pattern, command.read_text().replace("\0", " ")):
+                return child.pid
+        raise AssertionError(f"no child with {pattern}")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def begin(*arguments: str) -> Run:
+        runs.append(Run(tmp_path, *arguments))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.wait()
+    leftovers.clean()
+
+
+def flows_are_up(text: str) -> bool:
+    return re.search(r"^ +[1-9]\d*/\d+ s ", text, re.MULTILINE) is not None
+
+
+def test_a_run_writes_its_results_and_leaves_nothing(start: Callable[..., Run]) -> None:
+    run = start("--duration", "14", "--seed", "3")
+    run.wait_for(flows_are_up)
+    record = run.record()
+    members = [m for c in record.children for m in c.session()]
+    assert run.process.wait(90) == 0, run.printed()
+    assert leftovers.interfaces(record.prefix) == [] and not record.path.exists()
+    assert not [m for m in members if m.alive()]
+    summary = json.loads((run.out / "summary.json").read_text())
+    assert (summary["experiment"], summary["target"], summary["seed"], summary["window_s"]) == ("als-3", "embedded", 3, [7.0, 14.0])
+    # TCP and the sources that join at 0, 3, 6, 9 and 12 s.
+    assert [f["name"] for f in summary["flows"]] == ["tcp-0", "tcp-1", "tcp-2", "als-0", "als-1", "als-2", "als-3", "als-4"]
+    assert all(f["goodput_bps"] > 0 for f in summary["flows"])
+    values = {c["name"]: c["value"] for c in summary["checks"]}
+    assert values["seconds with n_conn exact"] >= 0.9
+    assert values["sender packets with R_d <= R_f"] == 1.0
+    assert values["R_f in force after a join"] <= 2.0
+    assert values["bottleneck utilisation"] > 0.5
+    for name in ("flows.csv", "links.csv", "fair_rates.csv", "rates.png", "queue.png", "fair_rate.png"):
+        assert (run.out / name).stat().st_size > 0
+    assert summary["events"] == []
+    for name in ("Flows", "Links between switches", "Checks", "The paper"):
+        assert name in run.printed()
+
+
+def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callable[..., Run]) -> None:
+    run = start("--duration", "16", "--restart-after", "2")
+    run.wait_for(flows_are_up)
+    os.kill(run.child("-m controller "), signal.SIGKILL)
+    run.wait_for(lambda text: "the controller is started again" in text)
+    os.kill(run.child("fairlane-switch .*--device-id 2 "), signal.SIGKILL)
+    run.wait_for(lambda text: "switch s2 is started again" in text)
+    assert run.process.wait(90) == 0, run.printed()
+    summary = json.loads((run.out / "summary.json").read_text())
+    said = [e["what"] for e in summary["events"]]
+    assert said == [
+        "the controller was killed by SIGKILL; it is started again in 2 s", "the controller is started again",
+        "switch s2 was killed by SIGKILL; it is started again in 2 s", "switch s2 is started again"]
+    # The restarted switch was filled again: packets arrive at the end.
+    rows = [line.split(",") for line in (run.out / "flows.csv").read_text().splitlines()]
+    time_at, flow_at, goodput_at = (rows[0].index(c) for c in ("time_s", "flow", "goodput_bps"))
+    assert sum(float(r[goodput_at]) for r in rows[1:] if r[flow_at].startswith("als") and float(r[time_at]) > 14) > 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_run_in_order(start: Callable[..., Run], number: int, code: int) -> None:
+    run = start("--duration", "40")
+    run.wait_for(flows_are_up)
+    record = run.record()
+    os.kill(run.process.pid, number)
+    assert run.process.wait(30) == code
+    assert run.printed().splitlines()[-1] == f"fairlane: ended by {signal.Signals(number).name}; cleaned up, no results written."
+    assert leftovers.interfaces(record.prefix) == [] and not record.path.exists()
+    assert not [m for c in record.children for m in c.session()]
+    assert [p.name for p in run.out.parent.iterdir()] == ["printed"]
+
+
+def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run]) -> None:
+    before = interfaces()
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", GRPC_PORT + 1))
+        taken.listen()
+        run = start()
+        assert run.process.wait(30) == 2
+    assert f"fairlane: port {GRPC_PORT + 1} is taken, and a switch serves P4Runtime on it." in run.printed()
+    assert interfaces() <= before and not run.out.exists()
