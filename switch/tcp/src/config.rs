@@ -1,0 +1,216 @@
+//! What can be set on a connection, with the standards' defaults.
+
+use crate::Nanos;
+
+/// The congestion control of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Flavour {
+    /// Slow start, congestion avoidance, fast retransmit; no fast recovery (Jacobson 1988).
+    Tahoe,
+    /// RFC 5681.
+    Reno,
+    /// RFC 6582.
+    NewReno,
+    /// RFC 2018 and RFC 6675.
+    Sack,
+    /// RFC 9438 with SACK loss recovery.
+    Cubic,
+}
+
+impl Flavour {
+    pub const ALL: [Flavour; 5] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic];
+
+    /// Its name in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Tahoe => "tahoe",
+            Flavour::Reno => "reno",
+            Flavour::NewReno => "newreno",
+            Flavour::Sack => "sack",
+            Flavour::Cubic => "cubic",
+        }
+    }
+
+    /// Whether its receiver sends SACK blocks.
+    pub fn uses_sack(self) -> bool {
+        matches!(self, Flavour::Sack | Flavour::Cubic)
+    }
+}
+
+impl std::str::FromStr for Flavour {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        Flavour::ALL.into_iter().find(|f| f.name() == text.to_ascii_lowercase()).ok_or_else(|| ConfigError {
+            key: "flavour",
+            given: text.to_string(),
+            hint: "one of tahoe, reno, newreno, sack, cubic",
+        })
+    }
+}
+
+/// What a reduction takes its fraction of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ReductionBase {
+    /// Data in flight, less what limited transmit added (RFC 5681 equation 4).
+    FlightSize,
+    /// The congestion window, or the peer's where that is smaller (ns-2, Linux).
+    Window,
+}
+
+/// A setting that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("TCP `{key}` = {given} is not possible: {hint}")]
+pub struct ConfigError {
+    pub key: &'static str,
+    pub given: String,
+    pub hint: &'static str,
+}
+
+/// Settings of one connection, given to both ends. Sizes are in bytes, times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub flavour: Flavour,
+    /// Largest payload of a segment, 1..=65495.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928: 10, RFC 3390: 2 to 4).
+    pub initial_window_segments: u32,
+    /// Slow start threshold at the start; `None`: as high as the window may be (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u64>,
+    /// Upper bound of both the congestion window and the advertised window, up to 2^30 (RFC 7323). In whole segments of
+    /// ns-2's `window_`, this is `window_ * mss`.
+    pub max_window: u64,
+    /// RTO before the first measurement (RFC 6298 section 2.1: 1 s).
+    pub initial_rto: Nanos,
+    /// Lower bound of the RTO: 1 s in RFC 6298 section 2.4; 200 ms in Linux and ns-2.
+    pub min_rto: Nanos,
+    /// Upper bound of the RTO, at least `min_rto` (RFC 6298 section 2.5: 60 s or more).
+    pub max_rto: Nanos,
+    /// Tick of the clock that measures round trips (RFC 6298's G; ns-2's `tcpTick_`).
+    pub timer_granularity: Nanos,
+    /// Whether the receiver delays acknowledgements (RFC 5681 section 4.2): every second segment, or after `delayed_ack_timeout`.
+    pub delayed_ack: bool,
+    /// At most 500 ms (RFC 5681 section 4.2); ns-2's `interval_` is 100 ms, Linux's minimum 40 ms.
+    pub delayed_ack_timeout: Nanos,
+    /// RFC 3042: a new segment for each of the first two duplicate ACKs.
+    pub limited_transmit: bool,
+    /// RFC 7323 timestamps, and a round-trip sample from each ACK of new data.
+    pub timestamps: bool,
+    /// RFC 3168.
+    pub ecn: bool,
+    /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
+    pub handshake: bool,
+    pub reduction_base: ReductionBase,
+}
+
+impl Default for Config {
+    /// SACK with the standards' values, and Linux's minimum RTO and delayed ACK timer.
+    fn default() -> Self {
+        Config {
+            flavour: Flavour::Sack,
+            mss: 1460,
+            initial_window_segments: 10,
+            initial_ssthresh: None,
+            max_window: 4 << 20,
+            initial_rto: 1_000_000_000,
+            min_rto: 200_000_000,
+            max_rto: 60_000_000_000,
+            timer_granularity: 1_000_000,
+            delayed_ack: true,
+            delayed_ack_timeout: 40_000_000,
+            limited_transmit: true,
+            timestamps: false,
+            ecn: false,
+            handshake: true,
+            reduction_base: ReductionBase::FlightSize,
+        }
+    }
+}
+
+impl Config {
+    /// # Errors
+    /// The first setting that cannot be, with its key and the way out.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let error = |key, given: u64, hint| Err(ConfigError { key, given: given.to_string(), hint });
+        // 65535 less the IPv4 header and a TCP header without options
+        if self.mss == 0 || self.mss > 65_495 {
+            return error("mss", self.mss.into(), "give 1 to 65495 bytes");
+        }
+        if self.initial_window_segments == 0 {
+            return error("initial_window_segments", 0, "give at least 1");
+        }
+        if self.max_window < u64::from(self.mss) || self.max_window > 1 << 30 {
+            return error("max_window", self.max_window, "give at least one mss and at most 2^30 bytes (RFC 7323)");
+        }
+        if self.initial_ssthresh.is_some_and(|s| s < 2 * u64::from(self.mss)) {
+            return error("initial_ssthresh", self.initial_ssthresh.unwrap_or(0), "give at least two mss (RFC 5681)");
+        }
+        if self.initial_rto == 0 {
+            return error("initial_rto", 0, "give more than 0 ns; RFC 6298 says 1 s");
+        }
+        if self.min_rto == 0 {
+            return error("min_rto", 0, "give more than 0 ns; RFC 6298 says 1 s, Linux has 200 ms");
+        }
+        if self.max_rto < self.min_rto || self.max_rto < self.initial_rto {
+            return error("max_rto", self.max_rto, "give at least min_rto and initial_rto");
+        }
+        if self.timer_granularity == 0 {
+            return error("timer_granularity", 0, "give at least 1 ns");
+        }
+        if self.delayed_ack && (self.delayed_ack_timeout == 0 || self.delayed_ack_timeout > 500_000_000) {
+            return error("delayed_ack_timeout", self.delayed_ack_timeout, "give 1 ns to 500 ms (RFC 5681 section 4.2)");
+        }
+        Ok(())
+    }
+
+    /// The window scale shift that lets `max_window` be advertised (RFC 7323 section 2.3).
+    pub fn window_scale(&self) -> u8 {
+        (0..14).find(|&shift| self.max_window >> shift <= 0xffff).unwrap_or(14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_settings_are_named() {
+        let ok = Config::default();
+        assert_eq!(ok.validate(), Ok(()));
+        let bad = [
+            (Config { mss: 0, ..ok.clone() }, "mss"),
+            (Config { mss: 65_496, ..ok.clone() }, "mss"),
+            (Config { initial_window_segments: 0, ..ok.clone() }, "initial_window_segments"),
+            (Config { max_window: 1459, ..ok.clone() }, "max_window"),
+            (Config { max_window: (1 << 30) + 1, ..ok.clone() }, "max_window"),
+            (Config { initial_ssthresh: Some(100), ..ok.clone() }, "initial_ssthresh"),
+            (Config { initial_rto: 0, ..ok.clone() }, "initial_rto"),
+            (Config { min_rto: 0, ..ok.clone() }, "min_rto"),
+            (Config { max_rto: 1, ..ok.clone() }, "max_rto"),
+            (Config { timer_granularity: 0, ..ok.clone() }, "timer_granularity"),
+            (Config { delayed_ack_timeout: 500_000_001, ..ok.clone() }, "delayed_ack_timeout"),
+        ];
+        for (config, key) in bad {
+            assert_eq!(config.validate().map_err(|e| e.key), Err(key));
+        }
+    }
+
+    #[test]
+    fn flavours_are_read_by_name() {
+        for flavour in Flavour::ALL {
+            assert_eq!(flavour.name().parse(), Ok(flavour));
+        }
+        assert_eq!(
+            "vegas".parse::<Flavour>().unwrap_err().to_string(),
+            "TCP `flavour` = vegas is not possible: one of tahoe, reno, newreno, sack, cubic"
+        );
+    }
+
+    #[test]
+    fn window_scale_fits() {
+        for (window, shift) in [(65_535, 0), (65_536, 1), (4 << 20, 7), (1 << 30, 14)] {
+            let config = Config { max_window: window, ..Config::default() };
+            assert_eq!(config.window_scale(), shift, "{window}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! CUBIC's window (RFC 9438 section 4). Windows are in segments here, times in seconds, as in the RFC.
+//!
+//! Only `+ - * /` and `libm`'s cube root are used, so that a run is the same on every machine.
+
+use super::Core;
+use crate::Nanos;
+
+/// Multiplicative decrease factor (section 4.6).
+const BETA: f64 = 0.7;
+/// Segments per cubic second (section 5.1).
+const C: f64 = 0.4;
+/// The increase that makes an AIMD flow with `BETA` as aggressive as Reno (section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cubic {
+    /// The window before the last reduction.
+    w_max: f64,
+    /// cwnd when the current stage of congestion avoidance began, and the instant.
+    epoch: Option<Epoch>,
+    /// The window at the last reduction, for "has reached the window of the last reduction" (section 4.3).
+    cwnd_prior: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Epoch {
+    start: Nanos,
+    k: f64,
+    w_est: f64,
+    /// Fraction of a segment that the window has earned and `Core`, which counts octets, does not hold yet.
+    carry: f64,
+}
+
+impl Cubic {
+    /// Section 4.6 and 4.7: the new threshold; remembers the window it came from.
+    pub fn reduce(&mut self, core: &Core) -> u64 {
+        let cwnd = core.cwnd as f64 / core.mss as f64;
+        // fast convergence: the saturation point is falling, so leave room to others
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        ((core.reduction_base() as f64 * BETA) as u64).max(2 * core.mss)
+    }
+
+    /// Sections 4.2 to 4.5: an ACK of `acked` octets outside recovery.
+    pub fn grow(&mut self, core: &mut Core, now: Nanos, acked: u64, srtt: Option<Nanos>) {
+        if !core.cwnd_limited {
+            // time without data to send is no time to grow in (section 5.8)
+            self.epoch = None;
+            return;
+        }
+        if core.cwnd < core.ssthresh {
+            return core.grow(acked);
+        }
+        let mss = core.mss as f64;
+        let cwnd = core.cwnd as f64 / mss;
+        let (w_max, cwnd_prior) = (self.w_max.max(cwnd), self.cwnd_prior);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch {
+            start: now,
+            // K = cbrt((W_max - cwnd_epoch) / C), equation (2)
+            k: libm::cbrt((w_max - cwnd) / C),
+            w_est: cwnd,
+            carry: 0.0,
+        });
+        if self.w_max < cwnd && epoch.start == now {
+            // no reduction so far, or the window grew past it in slow start: the cubic starts at its plateau
+            self.w_max = cwnd;
+        }
+        let t = (now - epoch.start) as f64 * 1e-9 + srtt.unwrap_or(0) as f64 * 1e-9;
+        let w_cubic = C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + self.w_max;
+        // W_est, equation (4); alpha is 1 once the window of the last reduction is reached
+        let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA };
+        epoch.w_est += alpha * (acked as f64 / mss) / cwnd;
+        let target = w_cubic.clamp(cwnd, 1.5 * cwnd);
+        // per ACK, (target - cwnd) / cwnd segments, for as many segments as it acknowledges
+        let mut next = cwnd + (target - cwnd) / cwnd * (acked as f64 / mss).min(2.0);
+        // section 4.3: the Reno-friendly region
+        if w_cubic < epoch.w_est {
+            next = next.max(epoch.w_est);
+        }
+        let octets = (next - cwnd) * mss + epoch.carry;
+        core.cwnd = (core.cwnd + octets as u64).min(core.max_window);
+        epoch.carry = octets - (octets as u64) as f64;
+    }
+}

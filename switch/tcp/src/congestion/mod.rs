@@ -1,0 +1,170 @@
+//! Congestion control: the state common to all flavours, and the choice of one. One flavour, one file.
+//!
+//! A flavour sees three events: an ACK of new data, a duplicate ACK, a timeout (an ECN echo is a fourth, the same for all
+//! but the size of the reduction). It changes [`Core`]; the sender then sends what `Core` permits.
+
+pub(crate) mod cubic;
+pub(crate) mod newreno;
+pub(crate) mod reno;
+pub(crate) mod sack;
+pub(crate) mod tahoe;
+
+use crate::scoreboard::Scoreboard;
+use crate::{Config, Flavour, Nanos, ReductionBase, SenderStats};
+use cubic::Cubic;
+
+/// Duplicate ACKs that make a fast retransmit (RFC 5681 section 3.2).
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// Windows and stream positions of a sender. Positions are stream offsets: `una` is SND.UNA, `nxt` SND.NXT.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub mss: u64,
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub una: u64,
+    pub nxt: u64,
+    /// One past the highest octet ever sent; above `nxt` while old data are sent again after a timeout.
+    pub max_sent: u64,
+    /// The peer's window, and our own bound.
+    pub window_limit: u64,
+    pub max_window: u64,
+    pub dup_acks: u32,
+    /// In fast recovery (never, for Tahoe).
+    pub in_recovery: bool,
+    /// `max_sent` when the last recovery began (RFC 6582 `recover`, RFC 6675 RecoveryPoint), one past.
+    pub recover: u64,
+    /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
+    pub limited_sent: u64,
+    pub board: Scoreboard,
+    /// Set by a flavour: send the segment at `una` again now.
+    pub retransmit_first: bool,
+    /// Set by a flavour in an ACK of new data: leave the retransmission timer as it is.
+    pub keep_timer: bool,
+    /// Whether the window was what stopped the last transmission: only then may it grow (RFC 7661, RFC 9438 section 5.8).
+    pub cwnd_limited: bool,
+    pub reduction_base: ReductionBase,
+    pub stats: SenderStats,
+}
+
+impl Core {
+    pub fn new(config: &Config) -> Self {
+        let mss = u64::from(config.mss);
+        Core {
+            mss,
+            cwnd: (mss * u64::from(config.initial_window_segments)).min(config.max_window),
+            ssthresh: config.initial_ssthresh.unwrap_or(config.max_window).min(config.max_window),
+            una: 0,
+            nxt: 0,
+            max_sent: 0,
+            window_limit: config.max_window,
+            max_window: config.max_window,
+            dup_acks: 0,
+            in_recovery: false,
+            recover: 0,
+            limited_sent: 0,
+            board: Scoreboard::new(),
+            retransmit_first: false,
+            keep_timer: false,
+            cwnd_limited: false,
+            reduction_base: config.reduction_base,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Sent and not acknowledged (RFC 5681 section 2).
+    pub fn flight_size(&self) -> u64 {
+        self.max_sent - self.una
+    }
+
+    /// What a reduction takes its fraction of.
+    pub fn reduction_base(&self) -> u64 {
+        match self.reduction_base {
+            ReductionBase::FlightSize => self.flight_size().saturating_sub(self.limited_sent),
+            ReductionBase::Window => self.cwnd.min(self.window_limit),
+        }
+    }
+
+    /// RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
+    pub fn half(&self) -> u64 {
+        (self.reduction_base() / 2).max(2 * self.mss)
+    }
+
+    /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3).
+    pub fn grow(&mut self, acked: u64) {
+        if !self.cwnd_limited {
+            return;
+        }
+        let step = if self.cwnd < self.ssthresh {
+            acked.min(self.mss)
+        } else {
+            (self.mss * self.mss / self.cwnd).max(1)
+        };
+        self.cwnd = (self.cwnd + step).min(self.max_window);
+    }
+
+    /// Whether a third duplicate ACK may start a fast retransmit: not for duplicates of what a timeout or an earlier fast
+    /// retransmit sent again (RFC 6582 section 3.2 step 2, RFC 6675 section 5.1).
+    pub fn may_fast_retransmit(&self) -> bool {
+        !self.in_recovery && self.una > self.recover
+    }
+
+    /// Marks the start of a reduction: all that is sent up to now belongs to it.
+    pub fn begin_recovery(&mut self) {
+        self.recover = self.max_sent;
+        self.stats.fast_retransmits += 1;
+    }
+}
+
+/// The flavour of a sender, with what it remembers.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    Tahoe,
+    Reno,
+    NewReno(newreno::State),
+    Sack,
+    Cubic(Cubic),
+}
+
+impl Control {
+    pub fn new(flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::Tahoe => Control::Tahoe,
+            Flavour::Reno => Control::Reno,
+            Flavour::NewReno => Control::NewReno(newreno::State::default()),
+            Flavour::Sack => Control::Sack,
+            Flavour::Cubic => Control::Cubic(Cubic::default()),
+        }
+    }
+
+    /// `una` has moved by `acked` octets. `srtt` is the smoothed round trip, where there is one.
+    pub fn on_new_ack(&mut self, core: &mut Core, now: Nanos, acked: u64, srtt: Option<Nanos>) {
+        match self {
+            Control::Tahoe => tahoe::on_new_ack(core, acked),
+            Control::Reno => reno::on_new_ack(core, acked),
+            Control::NewReno(state) => newreno::on_new_ack(state, core, acked),
+            Control::Sack => sack::on_new_ack(core, |core| core.grow(acked)),
+            Control::Cubic(cubic) => sack::on_new_ack(core, |core| cubic.grow(core, now, acked, srtt)),
+        }
+    }
+
+    /// A duplicate ACK came: for SACK one that reports new data, for the others one as RFC 5681 section 2 defines it.
+    /// `core.dup_acks` counts it already.
+    pub fn on_dup_ack(&mut self, core: &mut Core) {
+        match self {
+            Control::Tahoe => tahoe::on_dup_ack(core),
+            Control::Reno => reno::on_dup_ack(core),
+            Control::NewReno(state) => newreno::on_dup_ack(state, core),
+            Control::Sack => sack::on_dup_ack(core, |core| core.half()),
+            Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
+        }
+    }
+
+    /// The slow start threshold after a timeout or an ECN echo.
+    pub fn reduced_ssthresh(&mut self, core: &Core) -> u64 {
+        match self {
+            Control::Cubic(cubic) => cubic.reduce(core),
+            _ => core.half(),
+        }
+    }
+}

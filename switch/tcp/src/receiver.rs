@@ -1,0 +1,257 @@
+//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo.
+//!
+//! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
+//! does not close its own direction.
+
+use crate::ranges::Ranges;
+use crate::segment::{Flags, SackBlocks, Segment, Timestamps, Transmit};
+use crate::sender::{micros, syn_options};
+use crate::{seq, Config, ConfigError, Nanos};
+
+/// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
+const RECENT: usize = 8;
+
+/// Counts since the start of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Segments with payload that arrived.
+    pub segments_received: u64,
+    /// Of those, segments that brought nothing new.
+    pub duplicates: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+}
+
+/// A TCP receiver.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: Config,
+    iss: u32,
+    /// The sender's initial sequence number; `None` until its SYN (or, without a handshake, its first segment) came.
+    irs: Option<u32>,
+    /// Stream offset of RCV.NXT.
+    next: u64,
+    out_of_order: Ranges,
+    /// Offsets of the latest out-of-order arrivals, the newest first.
+    recent: [u64; RECENT],
+    recent_len: usize,
+    /// In-order segments not yet acknowledged.
+    unacknowledged: u32,
+    timer: Option<Nanos>,
+    /// Stream offset of the FIN, once seen.
+    fin_at: Option<u64>,
+    /// Whether `next` is past it.
+    finished: bool,
+    ts_recent: u32,
+    echo_congestion: bool,
+    stats: ReceiverStats,
+}
+
+impl Receiver {
+    /// A receiver with initial sequence number `iss`; `config` is the sender's.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn new(config: Config, iss: u32) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Receiver {
+            config,
+            iss,
+            irs: None,
+            next: 1,
+            out_of_order: Ranges::with_capacity(16),
+            recent: [0; RECENT],
+            recent_len: 0,
+            unacknowledged: 0,
+            timer: None,
+            fin_at: None,
+            finished: false,
+            ts_recent: 0,
+            echo_congestion: false,
+            stats: ReceiverStats::default(),
+        })
+    }
+
+    /// Says that the sender's initial sequence number is `irs`, for connections without a handshake.
+    pub fn listen_without_handshake(&mut self, irs: u32) {
+        self.irs = Some(irs);
+    }
+
+    /// A segment came; `congestion_experienced` is the IP header's CE mark (RFC 3168).
+    pub fn on_segment(
+        &mut self,
+        now: Nanos,
+        segment: &Segment,
+        congestion_experienced: bool,
+        out: &mut Vec<Transmit>,
+    ) {
+        if segment.flags.has(Flags::RST) {
+            self.timer = None;
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(now, segment, out);
+        }
+        let Some(irs) = self.irs else { return };
+        let len = u64::from(segment.payload_len);
+        let fin = segment.flags.has(Flags::FIN);
+        if len == 0 && !fin {
+            return;
+        }
+        if self.config.ecn {
+            if segment.flags.has(Flags::CWR) {
+                self.echo_congestion = false;
+            }
+            self.echo_congestion |= congestion_experienced;
+        }
+        self.stats.segments_received += u64::from(len > 0);
+        let Some(start) = seq::to_offset(irs, self.next, segment.seq).filter(|&at| at > 0) else {
+            return self.acknowledge(now, out);
+        };
+        let end = start + len;
+        if end > self.next + self.config.max_window {
+            // outside the window: RFC 9293 section 3.10.7.4, drop and acknowledge
+            return self.acknowledge(now, out);
+        }
+        if fin && self.fin_at.is_none() {
+            self.fin_at = Some(end);
+        }
+        // RFC 7323 section 4.3: echo the timestamp of the segment that fills the left edge
+        if let Some(ts) = segment.timestamps.filter(|_| start <= self.next) {
+            self.ts_recent = ts.value;
+        }
+        let before = self.next;
+        let had_gap = !self.out_of_order.is_empty();
+        if start <= self.next {
+            self.next = self.next.max(end);
+            if had_gap {
+                if let Some((_, top)) = self.out_of_order.containing(self.next) {
+                    self.next = top;
+                }
+                self.out_of_order.remove_below(self.next);
+            }
+        } else {
+            if self.out_of_order.insert(start, end) == 0 {
+                self.stats.duplicates += 1;
+            }
+            self.remember(start);
+        }
+        let in_order = self.next > before;
+        if start < before && !in_order {
+            self.stats.duplicates += 1;
+        }
+        let finished = !self.finished && self.fin_at == Some(self.next);
+        if finished {
+            // the FIN takes one sequence number
+            self.next += 1;
+            self.finished = true;
+        }
+        self.unacknowledged += u32::from(in_order);
+        // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
+        let at_once = !self.config.delayed_ack || !in_order || had_gap || finished || self.unacknowledged >= 2;
+        if at_once {
+            self.acknowledge(now, out);
+        } else if self.timer.is_none() {
+            self.timer = Some(now + self.config.delayed_ack_timeout);
+        }
+    }
+
+    fn on_syn(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
+        if self.irs.is_some_and(|irs| irs != segment.seq) {
+            return;
+        }
+        self.irs = Some(segment.seq);
+        if let Some(ts) = segment.timestamps {
+            self.ts_recent = ts.value;
+        }
+        let mut flags = Flags::SYN.with(Flags::ACK);
+        if self.config.ecn && segment.flags.has(Flags::ECE) {
+            flags = flags.with(Flags::ECE);
+        }
+        let reply = Segment {
+            seq: self.iss,
+            ack: segment.seq.wrapping_add(1),
+            flags,
+            window: self.config.max_window.min(0xffff) as u16,
+            timestamps: segment.timestamps.and(self.timestamps(now)),
+            syn_options: syn_options(&self.config),
+            ..Segment::default()
+        };
+        out.push(Transmit { segment: reply, ecn_capable: false, retransmission: false });
+    }
+
+    /// The delayed-ACK timer ran out; nothing happens before [`Receiver::next_timer`].
+    pub fn on_timer(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if self.timer.is_some_and(|at| at <= now) {
+            self.acknowledge(now, out);
+        }
+    }
+
+    /// When [`Receiver::on_timer`] is to be called.
+    pub fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    fn acknowledge(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        let Some(irs) = self.irs else { return };
+        self.timer = None;
+        self.unacknowledged = 0;
+        self.stats.acks_sent += 1;
+        let flags = if self.echo_congestion { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+        let segment = Segment {
+            seq: self.iss.wrapping_add(1),
+            ack: seq::to_wire(irs, self.next),
+            flags,
+            window: (self.config.max_window >> self.config.window_scale()) as u16,
+            sack: self.sack_blocks(irs),
+            timestamps: self.timestamps(now),
+            ..Segment::default()
+        };
+        out.push(Transmit { segment, ecn_capable: false, retransmission: false });
+    }
+
+    fn timestamps(&self, now: Nanos) -> Option<Timestamps> {
+        self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent })
+    }
+
+    fn remember(&mut self, start: u64) {
+        self.recent_len = (self.recent_len + 1).min(RECENT);
+        self.recent.copy_within(..RECENT - 1, 1);
+        self.recent[0] = start;
+    }
+
+    /// RFC 2018 section 4: the block of the latest arrival first, then those reported before it.
+    fn sack_blocks(&mut self, irs: u32) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.out_of_order.is_empty() {
+            self.recent_len = 0;
+            return blocks;
+        }
+        if !self.config.flavour.uses_sack() {
+            return blocks;
+        }
+        let most = if self.config.timestamps { SackBlocks::MAX - 1 } else { SackBlocks::MAX };
+        for &at in &self.recent[..self.recent_len] {
+            let Some((left, right)) = self.out_of_order.containing(at) else { continue };
+            let block = (seq::to_wire(irs, left), seq::to_wire(irs, right));
+            if !blocks.as_slice().contains(&block) && blocks.as_slice().len() < most {
+                blocks.push(block.0, block.1);
+            }
+        }
+        blocks
+    }
+
+    /// Bytes of data delivered to the application, in order and without gaps.
+    pub fn delivered(&self) -> u64 {
+        self.next - 1 - u64::from(self.finished)
+    }
+
+    /// Whether everything up to the FIN was delivered.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+}

@@ -1,0 +1,569 @@
+//! The sending end: RFC 9293's state machine for one direction, the retransmission timer, and what may be sent when.
+
+use crate::congestion::{Control, Core};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::NextSeg;
+use crate::segment::{Flags, Segment, SynOptions, Timestamps, Transmit};
+use crate::{seq, Config, ConfigError, Flavour, Nanos};
+
+/// Counts since the start of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments with payload, retransmissions included.
+    pub segments_sent: u64,
+    /// Of those, segments with bytes that were sent before.
+    pub segments_retransmitted: u64,
+    /// Times the third duplicate ACK (or, for SACK, a loss seen on the scoreboard) began a fast retransmit.
+    pub fast_retransmits: u64,
+    /// Times the retransmission timer ran out with data outstanding.
+    pub timeouts: u64,
+    /// Reductions for an ECN echo.
+    pub ecn_reductions: u64,
+    /// ACK segments taken.
+    pub acks: u64,
+}
+
+impl SenderStats {
+    /// Reductions of the congestion window: loss events as a sender sees them.
+    pub fn loss_events(&self) -> u64 {
+        self.fast_retransmits + self.timeouts
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Closed,
+    SynSent,
+    Established,
+    Done,
+}
+
+/// A TCP sender. See the crate's documentation for the loop around it.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: Config,
+    iss: u32,
+    state: State,
+    core: Core,
+    control: Control,
+    rtt: RttEstimator,
+    /// The retransmission timer, also the persist timer when the peer's window is shut.
+    timer: Option<Nanos>,
+    /// One past the last octet that the application wrote.
+    written: u64,
+    /// Whether the application closed: a FIN follows the last octet.
+    closed: bool,
+    /// The segment whose round trip is being measured: one past its end, and when it left (RFC 6298 section 3).
+    timing: Option<(u64, Nanos)>,
+    /// The peer's next sequence number (RCV.NXT).
+    rcv_nxt: u32,
+    peer_scale: u8,
+    ts_recent: u32,
+    /// Reductions for ECN echoes up to here are made (RFC 3168 section 6.1.2: once per window of data).
+    ecn_recover: u64,
+    send_cwr: bool,
+    syn_lost: bool,
+    /// Where the segment began that the last timeout sent again.
+    timeout_una: Option<u64>,
+}
+
+impl Sender {
+    /// A sender with initial sequence number `iss`.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn new(config: Config, iss: u32) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let rtt =
+            RttEstimator::new(config.initial_rto, config.timer_granularity, config.min_rto, config.max_rto);
+        Ok(Sender {
+            core: Core::new(&config),
+            control: Control::new(config.flavour),
+            rtt,
+            iss,
+            state: State::Closed,
+            timer: None,
+            written: 1,
+            closed: false,
+            timing: None,
+            rcv_nxt: 0,
+            peer_scale: config.window_scale(),
+            ts_recent: 0,
+            ecn_recover: 0,
+            send_cwr: false,
+            syn_lost: false,
+            timeout_una: None,
+            config,
+        })
+    }
+
+    /// Opens the connection: sends a SYN, or data at once where the configuration has no handshake. A second call does nothing.
+    pub fn open(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if self.state != State::Closed {
+            return;
+        }
+        self.core.nxt = 1;
+        self.core.max_sent = 1;
+        if self.config.handshake {
+            self.state = State::SynSent;
+            self.send_syn(now, false, out);
+        } else {
+            self.core.una = 1;
+            self.state = State::Established;
+            self.send(now, out);
+        }
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` is data without end. [`Sender::poll`] sends what the window admits.
+    pub fn write(&mut self, bytes: u64) {
+        if !self.closed {
+            self.written = self.written.saturating_add(bytes);
+        }
+    }
+
+    /// The application will write no more: a FIN follows the last byte. No effect on data without end.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Sends what may be sent, after [`Sender::write`] or [`Sender::close`] on an open connection.
+    pub fn poll(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if self.state == State::Established {
+            self.send(now, out);
+        }
+    }
+
+    /// When [`Sender::on_timer`] is to be called. It moves with every ACK: a caller may keep an old event and ask again when it fires.
+    pub fn next_timer(&self) -> Option<Nanos> {
+        self.timer
+    }
+
+    /// A segment came from the receiver. What is none of this connection's business is ignored.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
+        if segment.flags.has(Flags::RST) {
+            if self.state != State::Closed {
+                self.state = State::Done;
+                self.timer = None;
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        match self.state {
+            State::SynSent => self.on_syn_ack(now, segment, out),
+            State::Established => self.on_ack(now, segment, out),
+            State::Closed | State::Done => {}
+        }
+    }
+
+    fn on_syn_ack(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
+        if !segment.flags.has(Flags::SYN) || segment.ack != seq::to_wire(self.iss, 1) {
+            return;
+        }
+        self.state = State::Established;
+        self.core.una = 1;
+        self.timer = None;
+        self.rcv_nxt = segment.seq.wrapping_add(1);
+        match segment.syn_options.window_scale {
+            Some(shift) => self.peer_scale = shift.min(14),
+            None => self.peer_scale = 0,
+        }
+        // RFC 7323 section 2.2: the window of a SYN is never scaled
+        self.core.window_limit = u64::from(segment.window).min(self.core.max_window);
+        if let Some(mss) = segment.syn_options.mss {
+            self.core.mss = self.core.mss.min(u64::from(mss.max(1)));
+        }
+        if let Some(ts) = segment.timestamps {
+            self.ts_recent = ts.value;
+        }
+        if let Some((_, sent)) = self.timing.take() {
+            self.rtt.sample(sent, now);
+        }
+        if self.syn_lost {
+            // RFC 5681 section 3.1, RFC 6298 (5.7)
+            self.core.cwnd = self.core.mss;
+            self.rtt.after_syn_timeout();
+        }
+        let before = out.len();
+        self.send(now, out);
+        if out.len() == before {
+            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+        }
+    }
+
+    fn on_ack(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
+        if segment.flags.has(Flags::SYN) {
+            // our last step of the handshake was lost
+            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            return;
+        }
+        let Some(ack) = seq::to_offset(self.iss, self.core.una, segment.ack) else { return };
+        if ack < self.core.una || ack > self.core.max_sent {
+            return;
+        }
+        self.core.stats.acks += 1;
+        self.core.keep_timer = false;
+        let window = (u64::from(segment.window) << self.peer_scale).min(self.core.max_window);
+        let window_changed = window != self.core.window_limit;
+        self.core.window_limit = window;
+        if let Some(ts) = segment.timestamps {
+            self.ts_recent = ts.value;
+        }
+        if self.config.ecn && segment.flags.has(Flags::ECE) {
+            self.on_ecn_echo(ack);
+        }
+        let newly_sacked = self.take_sack(segment, ack);
+        if ack > self.core.una {
+            self.on_new_ack(now, ack, segment.timestamps);
+            if self.state == State::Done {
+                return;
+            }
+        } else if self.core.flight_size() > 0 {
+            // RFC 6675 section 2 and RFC 5681 section 2 say what a duplicate ACK is
+            let duplicate = if self.config.flavour.uses_sack() {
+                newly_sacked > 0
+            } else {
+                segment.payload_len == 0 && !segment.flags.has(Flags::FIN) && !window_changed
+            };
+            if duplicate {
+                self.core.dup_acks = self.core.dup_acks.saturating_add(1);
+                self.control.on_dup_ack(&mut self.core);
+            }
+        }
+        self.send(now, out);
+    }
+
+    /// Takes the SACK blocks that lie in what is outstanding; returns how many octets were news.
+    fn take_sack(&mut self, segment: &Segment, ack: u64) -> u64 {
+        if !self.config.flavour.uses_sack() || segment.sack.is_empty() {
+            return 0;
+        }
+        let mut news = 0;
+        for &(left, right) in segment.sack.as_slice() {
+            let edges = (seq::to_offset(self.iss, self.core.una, left), seq::to_offset(self.iss, self.core.una, right));
+            let (Some(left), Some(right)) = edges else { continue };
+            // below the ACK: a D-SACK (RFC 2883) or an old block
+            if left >= ack && left < right && right <= self.core.max_sent {
+                news += self.core.board.sack(left, right);
+            }
+        }
+        if news > 0 {
+            self.core.board.update_lost(self.core.mss);
+        }
+        news
+    }
+
+    fn on_new_ack(&mut self, now: Nanos, ack: u64, timestamps: Option<Timestamps>) {
+        let acked = ack - self.core.una;
+        self.core.una = ack;
+        self.core.nxt = self.core.nxt.max(ack);
+        self.core.board.advance(ack);
+        if let Some(ts) = timestamps.filter(|_| self.config.timestamps) {
+            let elapsed = micros(now).wrapping_sub(ts.echo);
+            self.rtt.sample(now.saturating_sub(u64::from(elapsed) * 1000), now);
+            self.timing = None;
+        } else if let Some((_, sent)) = self.timing.filter(|&(end, _)| end <= ack) {
+            self.rtt.sample(sent, now);
+            self.timing = None;
+        }
+        self.control.on_new_ack(&mut self.core, now, acked, self.rtt.srtt());
+        self.core.dup_acks = 0;
+        self.core.limited_sent = 0;
+        // RFC 6298 (5.2) and (5.3)
+        if self.core.flight_size() == 0 {
+            self.timer = None;
+            if self.closed && ack == self.end() {
+                self.state = State::Done;
+            }
+        } else if !self.core.keep_timer {
+            self.timer = Some(now + self.rtt.rto());
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: as a lost segment, once per window, without a retransmission.
+    fn on_ecn_echo(&mut self, ack: u64) {
+        if self.core.in_recovery || ack <= self.ecn_recover {
+            return;
+        }
+        self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
+        self.core.cwnd = self.core.ssthresh;
+        self.ecn_recover = self.core.max_sent;
+        self.send_cwr = true;
+        self.core.stats.ecn_reductions += 1;
+    }
+
+    /// The timer ran out; nothing happens before [`Sender::next_timer`].
+    pub fn on_timer(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if self.timer.is_none_or(|at| at > now) {
+            return;
+        }
+        self.timer = None;
+        if self.state == State::SynSent {
+            self.syn_lost = true;
+            self.rtt.back_off();
+            self.send_syn(now, true, out);
+            return;
+        }
+        if self.core.flight_size() == 0 || self.core.window_limit == 0 {
+            self.rtt.back_off();
+            self.probe(now, out);
+            return;
+        }
+        // RFC 5681 section 3.1: a second timeout for the same segment leaves ssthresh alone
+        if self.timeout_una.replace(self.core.una) != Some(self.core.una) {
+            self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
+        }
+        self.core.stats.timeouts += 1;
+        self.core.cwnd = self.core.mss;
+        self.core.nxt = self.core.una;
+        self.core.recover = self.core.max_sent;
+        self.core.in_recovery = false;
+        self.core.dup_acks = 0;
+        self.core.limited_sent = 0;
+        self.core.retransmit_first = false;
+        self.core.board.clear(self.core.una);
+        self.timing = None;
+        // RFC 6298 (5.4) to (5.6)
+        self.rtt.back_off();
+        self.send(now, out);
+    }
+
+    /// Zero-window probe (RFC 9293 section 3.8.6.1): one octet, whatever the window.
+    fn probe(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if self.core.una < self.end() {
+            self.core.nxt = self.core.una;
+            self.transmit(self.core.una, 1, now, out);
+            self.core.nxt = self.core.una + 1;
+        }
+    }
+
+    /// One past the last sequence number that the application's data and FIN take.
+    fn end(&self) -> u64 {
+        self.written.saturating_add(u64::from(self.closed))
+    }
+
+    /// Sends what the windows admit.
+    fn send(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
+            let len = self.core.mss.min(self.core.max_sent - self.core.una);
+            let una = self.core.una;
+            self.core.board.high_rxt = self.core.board.high_rxt.max(una + len);
+            self.transmit(una, len, now, out);
+            if !self.core.keep_timer {
+                self.timer = Some(now + self.rtt.rto());
+            }
+        }
+        if self.core.in_recovery && self.config.flavour.uses_sack() {
+            self.send_by_pipe(now, out);
+        } else {
+            self.send_by_window(now, out);
+        }
+        if self.timer.is_none() && self.core.una < self.end() {
+            // nothing outstanding and yet data to send: the peer's window is shut
+            self.timer = Some(now + self.rtt.rto());
+        }
+    }
+
+    /// Sliding window: from `nxt` to the window's end.
+    fn send_by_window(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        let end = self.end();
+        loop {
+            let core = &self.core;
+            let len = core.mss.min(end - core.nxt);
+            if len == 0 {
+                self.core.cwnd_limited = false;
+                return;
+            }
+            // RFC 3042: the first two duplicate ACKs let one new segment each out
+            let limited = if self.config.limited_transmit && !core.in_recovery && core.nxt == core.max_sent && core.dup_acks <= 2 {
+                u64::from(core.dup_acks) * core.mss
+            } else {
+                0
+            };
+            let used = core.nxt - core.una;
+            let room = (core.cwnd + limited).min(core.window_limit).saturating_sub(used);
+            if room < len {
+                self.core.cwnd_limited = self.core.cwnd <= self.core.window_limit;
+                // RFC 9293 section 3.8.6.2.1: no small segments, unless nothing else keeps the connection alive
+                if room == 0 || used > 0 {
+                    return;
+                }
+            }
+            let len = len.min(room);
+            if limited > 0 && used + len > self.core.cwnd {
+                self.core.limited_sent += len;
+            }
+            let nxt = self.core.nxt;
+            self.transmit(nxt, len, now, out);
+            self.core.nxt += len;
+        }
+    }
+
+    /// RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS, what NextSeg says.
+    fn send_by_pipe(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        let end = self.end();
+        let mut pipe = self.core.board.pipe(self.core.una, self.core.max_sent);
+        while self.core.cwnd >= pipe.saturating_add(self.core.mss) {
+            let core = &self.core;
+            let fresh = core.mss.min(end - core.nxt);
+            let new_data = fresh > 0 && core.nxt + fresh <= core.una + core.window_limit;
+            match core.board.next_seg(core.una, core.recover, new_data) {
+                Some(NextSeg::Hole { start, end }) => {
+                    let len = core.mss.min(end - start);
+                    self.core.board.high_rxt = start + len;
+                    self.transmit(start, len, now, out);
+                    pipe += len;
+                }
+                Some(NextSeg::New) => {
+                    let nxt = core.nxt;
+                    self.transmit(nxt, fresh, now, out);
+                    self.core.nxt += fresh;
+                    pipe += fresh;
+                }
+                Some(NextSeg::Rescue { start, end }) => {
+                    let start = start.max(end.saturating_sub(core.mss));
+                    self.core.board.rescued = true;
+                    self.transmit(start, end - start, now, out);
+                    pipe += end - start;
+                }
+                None => break,
+            }
+        }
+        self.core.cwnd_limited = true;
+    }
+
+    /// Sends `len` sequence numbers from `start`, the FIN's included where it lies there.
+    fn transmit(&mut self, start: u64, len: u64, now: Nanos, out: &mut Vec<Transmit>) {
+        let stop = start + len;
+        let retransmission = start < self.core.max_sent;
+        let fin = self.closed && stop > self.written;
+        let payload = len - u64::from(fin);
+        let mut flags = if fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        if stop >= self.written && payload > 0 {
+            flags = flags.with(Flags::PSH);
+        }
+        let new_data = !retransmission && payload > 0;
+        if new_data && std::mem::take(&mut self.send_cwr) {
+            flags = flags.with(Flags::CWR);
+        }
+        let mut transmit = self.bare(flags, start, now);
+        transmit.segment.payload_len = payload as u32;
+        transmit.ecn_capable = self.config.ecn && new_data;
+        transmit.retransmission = retransmission;
+        out.push(transmit);
+        if payload > 0 {
+            self.core.stats.segments_sent += 1;
+            self.core.stats.segments_retransmitted += u64::from(retransmission);
+        }
+        if retransmission {
+            // RFC 6298 section 3, Karn: no sample of what was sent twice
+            if self.timing.is_some_and(|(end, _)| start < end) {
+                self.timing = None;
+            }
+        } else if self.timing.is_none() {
+            self.timing = Some((stop, now));
+        }
+        self.core.max_sent = self.core.max_sent.max(stop);
+        // RFC 6298 (5.1)
+        if self.timer.is_none() {
+            self.timer = Some(now + self.rtt.rto());
+        }
+    }
+
+    fn send_syn(&mut self, now: Nanos, again: bool, out: &mut Vec<Transmit>) {
+        let flags = if self.config.ecn { Flags::SYN.with(Flags::ECE).with(Flags::CWR) } else { Flags::SYN };
+        let mut transmit = self.bare(flags, 0, now);
+        transmit.segment.ack = 0;
+        transmit.segment.window = self.config.max_window.min(0xffff) as u16;
+        transmit.segment.syn_options = syn_options(&self.config);
+        transmit.retransmission = again;
+        out.push(transmit);
+        self.timing = if again { None } else { Some((1, now)) };
+        self.timer = Some(now + self.rtt.rto());
+    }
+
+    /// A segment without payload at stream offset `at`.
+    fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
+        let timestamps =
+            self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent });
+        let segment = Segment {
+            seq: seq::to_wire(self.iss, at),
+            ack: self.rcv_nxt,
+            flags,
+            // this end takes no data; any window will do
+            window: (self.config.max_window >> self.config.window_scale()) as u16,
+            timestamps,
+            ..Segment::default()
+        };
+        Transmit { segment, ecn_capable: false, retransmission: false }
+    }
+
+    /// Congestion window in bytes. In Reno's and NewReno's recovery it is inflated by the duplicate ACKs (RFC 5681 section 3.2).
+    pub fn cwnd(&self) -> u64 {
+        self.core.cwnd
+    }
+
+    /// Slow start threshold in bytes.
+    pub fn ssthresh(&self) -> u64 {
+        self.core.ssthresh
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub fn flight_size(&self) -> u64 {
+        self.core.flight_size()
+    }
+
+    /// Bytes of data that the receiver has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.core.una.clamp(1, self.written) - 1
+    }
+
+    /// Smoothed round-trip time, after the first measurement.
+    pub fn srtt(&self) -> Option<Nanos> {
+        self.rtt.srtt()
+    }
+
+    /// The current retransmission timeout, back-off included.
+    pub fn rto(&self) -> Nanos {
+        self.rtt.rto()
+    }
+
+    /// Whether the sender is in fast recovery (never, for Tahoe).
+    pub fn in_recovery(&self) -> bool {
+        self.core.in_recovery
+    }
+
+    /// Whether the handshake is over and the connection not yet.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether all data and the FIN are acknowledged, or the peer reset the connection.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Its congestion control.
+    pub fn flavour(&self) -> Flavour {
+        self.config.flavour
+    }
+
+    pub fn stats(&self) -> SenderStats {
+        self.core.stats
+    }
+}
+
+/// The options of a SYN or SYN-ACK.
+pub(crate) fn syn_options(config: &Config) -> SynOptions {
+    SynOptions {
+        mss: Some(config.mss as u16),
+        window_scale: Some(config.window_scale()),
+        sack_permitted: config.flavour.uses_sack(),
+    }
+}
+
+/// The timestamp clock: microseconds, modulo 2^32.
+pub(crate) fn micros(now: Nanos) -> u32 {
+    (now / 1000) as u32
+}
