@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ActionCall, CloneSession, EgressOut, IngressOut, KeyMatch, MatchKind, Program, QueueInfo, Replica, Switch,
-    SwitchConfig, TableAction, TableEntry, TableId, Value,
+    ActionCall, CloneSession, EgressOut, IngressOut, KeyMatch, MatchKind, Program, QueueInfo,
+    Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value,
 };
 
 struct Rng(u64);
@@ -40,7 +40,12 @@ impl Rng {
             return None;
         }
         let action = actions[self.below(actions.len() as u64) as usize];
-        let args = p.action(action)?.params.iter().map(|a| self.value(a.width)).collect();
+        let args = p
+            .action(action)?
+            .params
+            .iter()
+            .map(|a| self.value(a.width))
+            .collect();
         Some(ActionCall { action, args })
     }
 }
@@ -50,16 +55,24 @@ fn fill(sw: &mut Switch, rng: &mut Rng) {
     for (i, info) in p.tables().iter().enumerate() {
         let t = TableId(i as u32);
         for _ in 0..8 {
-            let Some(call) = rng.call(&p, t) else { continue };
+            let Some(call) = rng.call(&p, t) else {
+                continue;
+            };
             let key = info
                 .key
                 .iter()
                 .map(|k| match k.kind {
                     MatchKind::Exact => KeyMatch::Exact(rng.value(k.width)),
                     MatchKind::Valid => KeyMatch::Valid(rng.below(2) == 1),
-                    MatchKind::Lpm => KeyMatch::Lpm { value: Value::from(0_u64), prefix_len: rng.below(2) as u32 },
+                    MatchKind::Lpm => KeyMatch::Lpm {
+                        value: Value::from(0_u64),
+                        prefix_len: rng.below(2) as u32,
+                    },
                     _ if rng.below(2) == 0 => KeyMatch::Any,
-                    MatchKind::Range => KeyMatch::Range { low: Value::from(0_u64), high: rng.value(k.width) },
+                    MatchKind::Range => KeyMatch::Range {
+                        low: Value::from(0_u64),
+                        high: rng.value(k.width),
+                    },
                     _ => KeyMatch::Exact(rng.value(k.width)),
                 })
                 .collect();
@@ -71,14 +84,31 @@ fn fill(sw: &mut Switch, rng: &mut Rng) {
                 }
                 None => TableAction::Call(call),
             };
-            let priority = if info.needs_priority { 1 + rng.below(5) as i32 } else { 0 };
-            let _ = sw.table_insert(0, t, TableEntry { key, priority, action, idle_timeout: 0 });
+            let priority = if info.needs_priority {
+                1 + rng.below(5) as i32
+            } else {
+                0
+            };
+            let _ = sw.table_insert(
+                0,
+                t,
+                TableEntry {
+                    key,
+                    priority,
+                    action,
+                    idle_timeout: 0,
+                },
+            );
         }
     }
     let replicas = vec![Replica { port: 1, rid: 1 }, Replica { port: 2, rid: 7 }];
     for g in 1..8 {
         let _ = sw.multicast_insert(g, replicas.clone());
-        let config = CloneSession { replicas: replicas.clone(), multicast_group: Some(g), packet_length: 0 };
+        let config = CloneSession {
+            replicas: replicas.clone(),
+            multicast_group: Some(g),
+            packet_length: 0,
+        };
         let _ = sw.clone_insert(u32::from(g), config);
     }
 }
@@ -94,7 +124,13 @@ fn main() {
             }
         };
         let mut rng = Rng(0x1234_5678_9abc_def1);
-        let mut sw = Switch::new(program, SwitchConfig { log: true, ..SwitchConfig::default() });
+        let mut sw = Switch::new(
+            program,
+            SwitchConfig {
+                log: true,
+                ..SwitchConfig::default()
+            },
+        );
         fill(&mut sw, &mut rng);
         let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
         for i in 0..2000_u64 {
@@ -112,6 +148,10 @@ fn main() {
             }
         }
         let s = sw.stats();
-        println!("{path}: {s:?}, {} digests, {} log lines", sw.take_digests().len(), sw.take_log().len());
+        println!(
+            "{path}: {s:?}, {} digests, {} log lines",
+            sw.take_digests().len(),
+            sw.take_log().len()
+        );
     }
 }
