@@ -9,7 +9,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::{LogLevel, LogTarget, Options};
 use crate::clock;
-use crate::handle::{self, DeviceHandle, JobQueue};
+use crate::handle::JobQueue;
 use crate::pcap::Capture;
 use crate::port::{PortIo, Wire};
 use crate::signals::Termination;
@@ -17,7 +17,7 @@ use crate::socket::{Interface, OpenError, Receiver};
 use crate::stats::{SocketCounts, StatsWriter};
 
 /// Takes the events of the data plane, in order, on the switch's thread: must not block.
-pub type EventSink = Box<dyn FnMut(Vec<Event>) + Send>;
+pub type EventSink = Box<dyn FnMut(Vec<Event>, Nanos) + Send>;
 
 /// How often an interface that is down is looked at.
 const RECOVERY_INTERVAL: Nanos = 500_000_000;
@@ -43,7 +43,6 @@ pub struct Engine {
     wire: Wire,
     receiver: Receiver,
     jobs: JobQueue,
-    handle: DeviceHandle,
     termination: Termination,
     sink: Option<EventSink>,
     stats: Option<(StatsWriter, Nanos, Nanos)>,
@@ -56,11 +55,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the interfaces and files that the options name; the device gets their ports.
+    /// Opens the interfaces and files that the options name; the device gets their ports. Jobs are served once
+    /// [`Engine::run`] is under way.
     ///
     /// # Errors
     /// [`EngineError`], the first that occurs.
-    pub fn new(mut device: Device, options: &Options, termination: Termination) -> Result<Self, EngineError> {
+    pub fn new(
+        mut device: Device,
+        options: &Options,
+        termination: Termination,
+        jobs: JobQueue,
+    ) -> Result<Self, EngineError> {
         let mut ports = Vec::new();
         for (&number, name) in &options.interfaces {
             let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
@@ -89,7 +94,6 @@ impl Engine {
             }
             None => None,
         };
-        let (handle, jobs) = handle::pair()?;
         let logging = options.log != LogTarget::None && options.log_level != LogLevel::Off;
         let wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 });
         let next_capture_flush = wire.capturing().then(clock::now);
@@ -97,7 +101,6 @@ impl Engine {
             device,
             receiver: Receiver::new(),
             jobs,
-            handle,
             termination,
             sink: None,
             stats,
@@ -108,11 +111,6 @@ impl Engine {
             served: 0,
             wire,
         })
-    }
-
-    /// A handle by which other threads reach the device. Jobs wait until [`Engine::run`] is under way.
-    pub fn handle(&self) -> DeviceHandle {
-        self.handle.clone()
     }
 
     /// Sets where digests, packet-ins and idle timeouts go; without one they are thrown away.
@@ -145,7 +143,7 @@ impl Engine {
     fn forward_events(&mut self) {
         let events = self.device.take_events();
         if let Some(sink) = self.sink.as_mut().filter(|_| !events.is_empty()) {
-            sink(events);
+            sink(events, self.served);
         }
         if self.device.config().log {
             for line in self.device.take_log() {

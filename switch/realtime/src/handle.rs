@@ -17,8 +17,8 @@ pub struct DeviceHandle {
     wake: Arc<Wake>,
 }
 
-/// The owner's end.
-pub(crate) struct JobQueue {
+/// The owner's end: what [`crate::engine::Engine`] serves.
+pub struct JobQueue {
     jobs: mpsc::Receiver<Job>,
     wake: Arc<Wake>,
 }
@@ -47,7 +47,10 @@ impl Wake {
 }
 
 /// A handle and the queue it feeds.
-pub(crate) fn pair() -> io::Result<(DeviceHandle, JobQueue)> {
+///
+/// # Errors
+/// Those of eventfd(2).
+pub fn pair() -> io::Result<(DeviceHandle, JobQueue)> {
     // SAFETY: plain system call; the descriptor is owned at once.
     let event = unsafe {
         let fd = libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC);

@@ -1,16 +1,18 @@
 //! `fairlane-switch`: a P4 switch with the command line of `simple_switch_grpc`.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairlane_device::pipeline::Program;
 use fairlane_device::Device;
+use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options};
 use fairlane_realtime::engine::Engine;
 use fairlane_realtime::signals::Termination;
-use fairlane_realtime::{clock, logging};
+use fairlane_realtime::{clock, handle, logging};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -44,9 +46,33 @@ fn run(options: &Options) -> Result<(), String> {
     }
     // Before any thread is started, so that all inherit the blocked signals.
     let termination = Termination::take_over().map_err(|error| error.to_string())?;
-    let engine = Engine::new(device, options, termination).map_err(|error| error.to_string())?;
-    ready(options);
-    engine.run().map_err(|error| error.to_string())
+    let (handle, jobs) = handle::pair().map_err(|error| error.to_string())?;
+    // Before any file is opened for writing: a switch started twice must not empty the records of the first.
+    let config = ServerConfig {
+        address: options.grpc_address,
+        device_id: options.device_id,
+        epoch: clock::unix().wrapping_sub(clock::now()),
+        ..ServerConfig::default()
+    };
+    let server = Server::start(config, Arc::new(handle)).map_err(serve_error)?;
+    let mut engine = Engine::new(device, options, termination, jobs).map_err(|error| error.to_string())?;
+    let sink = server.event_sink();
+    engine.set_event_sink(Box::new(move |events, now| sink.deliver(events, now)));
+    ready(options, server.local_addr());
+    let ended = engine.run().map_err(|error| error.to_string());
+    server.shutdown();
+    ended
+}
+
+fn serve_error(error: ServeError) -> String {
+    match error {
+        ServeError::AddressInUse(address) => format!(
+            "--grpc-server-addr {address}: TCP port {port} is in use: find by whom with `ss -ltnp sport = :{port}`, stop it, or \
+             choose another port",
+            port = address.port()
+        ),
+        other => format!("--grpc-server-addr: {other}"),
+    }
 }
 
 fn load(path: &Path) -> Result<Program, String> {
@@ -56,10 +82,10 @@ fn load(path: &Path) -> Result<Program, String> {
 }
 
 /// Tells whoever started the switch that frames flow and requests are served.
-fn ready(options: &Options) {
+fn ready(options: &Options, grpc: SocketAddr) {
     let ports: Vec<String> = options.interfaces.iter().map(|(port, name)| format!("{port}@{name}")).collect();
     let mut stdout = std::io::stdout().lock();
     // Nobody may be listening; the switch runs all the same.
-    let _ = writeln!(stdout, "ready device {} grpc {} ports {}", options.device_id, options.grpc_address, ports.join(" "));
+    let _ = writeln!(stdout, "ready device {} grpc {} ports {}", options.device_id, grpc, ports.join(" "));
     let _ = stdout.flush();
 }
