@@ -26,7 +26,7 @@ use crate::span::Span;
 use crate::token::{is_keyword, Punct, Token, TokenKind};
 
 /// Blocks, statements, types and expressions may be nested that deep, all together.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 64;
 /// Operators and selectors may follow each other in one expression that often.
 const MAX_HEIGHT: u16 = 300;
 
@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
                         .note(open, "the brace is opened here");
                     let error = match token.kind {
                         TokenKind::End => error,
-                        _ => error.help(format!("{token} can stand only at the top level; a `}}` is missing before it")),
+                        _ => error.help(format!("`{}` can stand only at the top level; a `}}` is missing before it", token.text())),
                     };
                     self.report(error);
                 }

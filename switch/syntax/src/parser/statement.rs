@@ -283,7 +283,9 @@ impl Parser<'_> {
 
     /// A statement that is a branch or a loop's body: no declaration.
     fn branch(&mut self) -> Parse<Statement> {
-        let statement = self.nested(|parser| parser.scoped(Self::statement))?;
+        // A block counts for itself.
+        let statement =
+            if self.is(Punct::OpenBrace) { self.statement()? } else { self.nested(|parser| parser.scoped(Self::statement))? };
         if matches!(statement.kind, StatementKind::Declaration(_)) {
             self.report(
                 Diagnostic::error("misplaced-declaration", statement.span, "a declaration cannot be a branch or a loop's body")

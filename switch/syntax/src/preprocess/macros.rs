@@ -17,6 +17,8 @@ const MAX_DEPTH: usize = 100;
 /// A macro.
 #[derive(Debug, Clone)]
 pub(super) struct Macro {
+    /// Stands for its name in [`Hidden`].
+    id: u32,
     /// Where it is defined.
     pub span: Span,
     /// The parameters of a function-like one; a variadic one ends in `__VA_ARGS__` or the name that stands for it.
@@ -26,8 +28,8 @@ pub(super) struct Macro {
     pub body: Vec<Token>,
 }
 
-/// Names of macros that a token came out of.
-type Hidden = Rc<Vec<Symbol>>;
+/// The macros that a token came out of, by [`Macro::id`].
+type Hidden = Rc<Vec<u32>>;
 
 /// A token on its way through expansion.
 #[derive(Debug, Clone)]
@@ -47,7 +49,7 @@ impl Macro {
                 return Err(Diagnostic::error("bad-define", span, "`#define` awaits a name"));
             }
         };
-        let mut new = Macro { span: name.span, parameters: None, variadic: false, body: Vec::new() };
+        let mut new = Macro { id: 0, span: name.span, parameters: None, variadic: false, body: Vec::new() };
         if rest.front().is_some_and(|token| token.is(Punct::OpenParen) && !token.spaced) {
             rest.pop_front();
             new.parameters = Some(new.parse_parameters(&mut rest)?);
@@ -124,6 +126,13 @@ impl Macro {
 }
 
 impl Preprocessor<'_> {
+    /// Puts a macro in force. Macros of one name share an id.
+    pub(super) fn insert(&mut self, name: Symbol, mut new: Macro) {
+        let next = self.macro_ids.len() as u32;
+        new.id = *self.macro_ids.entry(name.clone()).or_insert(next);
+        self.macros.insert(name, new);
+    }
+
     /// Whether `#ifdef` holds.
     pub(super) fn is_defined(&self, name: &str) -> bool {
         self.macros.contains_key(name) || matches!(name, "__FILE__" | "__LINE__")
@@ -141,12 +150,7 @@ impl Preprocessor<'_> {
         let mut todo = items;
         todo.reverse();
         while let Some(item) = todo.pop() {
-            self.looked_at += 1;
-            if self.looked_at > MAX_TOKENS {
-                let message = format!("macro expansion gives more than {MAX_TOKENS} tokens");
-                self.exhaust(Diagnostic::error("macro-growth", item.token.span, message));
-            }
-            if self.exhausted || item.token.kind != TokenKind::Word || item.hidden.contains(&item.token.text) {
+            if self.exhausted || item.token.kind != TokenKind::Word {
                 out.push(item);
                 continue;
             }
@@ -154,7 +158,7 @@ impl Preprocessor<'_> {
                 out.push(Item { token, ..item });
                 continue;
             }
-            let Some(found) = self.macros.get(&item.token.text) else {
+            let Some(found) = self.macros.get(&item.token.text).filter(|found| !item.hidden.contains(&found.id)) else {
                 out.push(item);
                 continue;
             };
@@ -172,7 +176,7 @@ impl Preprocessor<'_> {
                 let found = found.clone();
                 match self.arguments(&item.token, &found, &mut todo) {
                     Some((arguments, close)) => {
-                        let common = item.hidden.iter().filter(|name| close.contains(name)).cloned().collect();
+                        let common = item.hidden.iter().filter(|id| close.contains(id)).copied().collect();
                         (arguments, common)
                     }
                     None => continue,
@@ -182,8 +186,13 @@ impl Preprocessor<'_> {
             };
             let Some(found) = self.macros.get(&item.token.text).cloned() else { continue };
             let mut hidden = hidden;
-            hidden.push(item.token.text.clone());
+            hidden.push(found.id);
             let mut replaced = self.substitute(&found, &item.token, arguments, depth);
+            self.expanded += replaced.len();
+            if self.expanded > MAX_TOKENS {
+                let message = format!("macros expand to more than {MAX_TOKENS} tokens");
+                self.exhaust(Diagnostic::error("macro-growth", item.token.span, message));
+            }
             // Neighbours mostly share one list: make the new one once.
             let mut last: Option<(Hidden, Hidden)> = None;
             for new in &mut replaced {
@@ -364,9 +373,9 @@ impl Preprocessor<'_> {
     }
 }
 
-fn unite(a: &Hidden, b: &[Symbol]) -> Hidden {
-    let missing = b.iter().filter(|name| !a.contains(name));
-    Rc::new(a.iter().chain(missing).cloned().collect())
+fn unite(a: &Hidden, b: &[u32]) -> Hidden {
+    let missing = b.iter().filter(|id| !a.contains(id));
+    Rc::new(a.iter().chain(missing).copied().collect())
 }
 
 /// The argument as a string literal (`#x`).

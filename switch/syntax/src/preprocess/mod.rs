@@ -44,8 +44,8 @@ pub enum MacroOption {
 const MAX_INCLUDE_DEPTH: usize = 64;
 /// Files that one compilation may read, each `#include` counted.
 const MAX_FILES: usize = 4096;
-/// Tokens that macro expansion may look at: more is a macro that grows without end.
-const MAX_TOKENS: usize = 1_000_000;
+/// Tokens that macros may expand to, all together: more is a macro that grows without end.
+const MAX_TOKENS: usize = 500_000;
 /// Bytes of one file.
 const MAX_FILE_BYTES: usize = 64 << 20;
 
@@ -64,9 +64,10 @@ pub(crate) fn preprocess(
         sources,
         diagnostics,
         macros: HashMap::new(),
+        macro_ids: HashMap::new(),
         out: Vec::new(),
         included: 0,
-        looked_at: 0,
+        expanded: 0,
         exhausted: false,
     };
     let file = preprocessor.sources.add(name.display().to_string(), text, None);
@@ -84,9 +85,10 @@ struct Preprocessor<'a> {
     sources: &'a mut SourceMap,
     diagnostics: &'a mut Diagnostics,
     macros: HashMap<Symbol, Macro>,
+    macro_ids: HashMap<Symbol, u32>,
     out: Vec<Token>,
     included: usize,
-    looked_at: usize,
+    expanded: usize,
     /// A limit was passed: nothing more is expanded or included.
     exhausted: bool,
 }
@@ -125,7 +127,7 @@ impl Preprocessor<'_> {
         match Macro::parse(span, &mut line) {
             Ok((name, mut new)) if line.is_empty() => {
                 new.body = body;
-                self.macros.insert(name, new);
+                self.insert(name, new);
             }
             _ => self.diagnostics.push(
                 Diagnostic::error("bad-define", span, format!("`-D {text}` defines no macro"))
@@ -291,7 +293,7 @@ impl Preprocessor<'_> {
                             .help(format!("write `#undef {name}` before it if that is meant")),
                     );
                 }
-                self.macros.insert(name, new);
+                self.insert(name, new);
             }
             Err(error) => self.diagnostics.push(error),
         }
