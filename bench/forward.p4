@@ -55,7 +55,7 @@ control Verify(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Receive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     action drop() {
         mark_to_drop(standard);
     }
@@ -86,7 +86,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {}
 }
 
@@ -106,4 +106,4 @@ control Deparse(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Deparse()) main;
+V1Switch(Parse(), Verify(), Receive(), Send(), Compute(), Deparse()) main;

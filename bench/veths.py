@@ -41,11 +41,13 @@ def missing() -> str | None:
 
 
 def program(name: str) -> str | None:
-    """A program of ours (beside the interpreter, or where cargo puts it) or of the system."""
+    """A program of ours (where cargo was told to put it, or beside the interpreter) or of the system."""
     root = Path(__file__).resolve().parent.parent
-    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "switch" / "target"))
-    places = [Path(sys.executable).parent, root / ".venv" / "bin", target / "release", target / "debug"]
-    for place in places:
+    places = [Path(sys.executable).parent, root / ".venv" / "bin"]
+    told = os.environ.get("CARGO_TARGET_DIR")
+    target = Path(told) if told else root / "switch" / "target"
+    built = [target / "release", target / "debug"]
+    for place in built + places if told else places + built:
         if os.access(place / name, os.X_OK):
             return str(place / name)
     return shutil.which(name)

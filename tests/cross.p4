@@ -16,7 +16,7 @@ control Verify(inout headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Receive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     action out_by(bit<9> port) {
         standard.egress_spec = port;
     }
@@ -37,7 +37,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {}
 }
 
@@ -49,4 +49,4 @@ control Deparse(packet_out packet, in headers_t hdr) {
     apply {}
 }
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Deparse()) main;
+V1Switch(Parse(), Verify(), Receive(), Send(), Compute(), Deparse()) main;

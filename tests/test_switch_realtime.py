@@ -260,10 +260,21 @@ def test_bad_starts_end_with_one_sentence(net: veths.Network, program: Path, tmp
     half = tmp_path / "half.json"
     half.write_text(program.read_text()[: len(program.read_text()) // 2])
     message = refused([*run, str(half)])
-    assert message.startswith(f"fairlane-switch: {half}: line ") and "EOF" in message
+    assert message.startswith(f"fairlane-switch: {half}: line ") and "the JSON ends too early" in message
     assert "No such file" in refused([*run, "/nonexistent.json"])
     assert refused([*run, *INTERFACES, "-i", "1@lo", str(program)]).startswith("fairlane-switch: -i 1@lo: port 1 is s1-eth1 already")
     assert "--port-rate 1=10mbps" in refused([*run, *INTERFACES, "--port-rate", "1=10mbps", str(program)])
+
+
+def test_a_taken_port_is_named_and_the_first_switch_keeps_its_records(net: veths.Network, program: Path, tmp_path: Path) -> None:
+    stats = tmp_path / "stats.csv"
+    with switch(net, program, "--stats", stats, "--stats-interval", "0.05"):
+        time.sleep(0.2)
+        message = refused(net.command("s1", [SWITCH, *INTERFACES, str(program), "--stats", str(stats)]))
+        rows = stats.read_text().count("\n")
+    assert message == ("fairlane-switch: --grpc-server-addr 0.0.0.0:9559: TCP port 9559 is in use: find by whom with "
+                       "`ss -ltnp sport = :9559`, stop it, or choose another port")
+    assert rows > 4
 
 
 def test_without_root_the_way_out_is_named(net: veths.Network, program: Path, tmp_path: Path) -> None:

@@ -189,7 +189,9 @@ impl Engine {
             return;
         }
         // Rows keep to the grid; those of a grid point that was missed altogether are left out.
-        *due += *interval * ((now - *due) / *interval + 1);
+        if let Some(late) = now.checked_sub(*due) {
+            *due += *interval * (late / *interval + 1);
+        }
     }
 
     /// Sleeps until `deadline`, a frame, a job or a signal, and serves frames and jobs. True when the switch is to end.
@@ -243,7 +245,7 @@ impl Engine {
     }
 
     fn finish(&mut self) {
-        let now = clock::now();
+        let now = clock::now().max(self.served);
         self.device.poll(now, &mut self.wire);
         self.wire.flush();
         self.write_stats(now);
