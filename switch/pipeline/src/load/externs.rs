@@ -11,7 +11,7 @@ use crate::ir::*;
 use crate::program::Program;
 
 /// Largest array of registers, counters or meters.
-const MAX_CELLS: u64 = 1 << 28;
+const MAX_CELLS: u64 = 1 << 24;
 
 pub fn registers(root: &Node, program: &mut Program) -> Result<HashMap<String, u32>> {
     let mut names = HashMap::new();

@@ -282,6 +282,7 @@ impl Names {
             let pair = node.tuple(2)?;
             let target = pair[1].tuple(2)?;
             let (header, field) = (target[0].str()?, target[1].str()?);
+            self.field_or_varbit(&pair[1])?;
             self.aliases.insert(
                 pair[0].str()?.to_string(),
                 (header.to_string(), field.to_string()),
