@@ -1,9 +1,176 @@
 //! The P4_16 compiler: typed front end, v1model middle end, BMv2 JSON and P4Info back ends.
 //! See docs/architecture.md.
+//!
+//! ```text
+//! text --syntax--> tree --check--> types, calls --lower--> specialised program --passes--> --bmv2--> JSON
+//!                                                                      \--> control plane --p4info--> P4Info
+//! ```
 
-pub mod control_plane;
-pub mod p4info;
-
+mod bmv2;
 mod check;
+pub mod control_plane;
+mod ir;
+mod lower;
+pub mod p4info;
+mod passes;
 mod report;
 mod types;
+
+use std::path::{Path, PathBuf};
+
+use fairlane_syntax::{Diagnostic, Diagnostics, DiskFiles, Files, MacroOption, Parsed, SourceMap};
+use serde_json::Value;
+
+use control_plane::ControlPlane;
+use report::{Message, Report, Severity, BMV2, V1MODEL};
+
+/// What the compiler is told besides the program.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `-I`: folders of included files, in order.
+    pub include: Vec<PathBuf>,
+    /// `-D`: macros, `NAME` or `NAME=VALUE`.
+    pub define: Vec<String>,
+    /// `-U`: macros to forget.
+    pub undefine: Vec<String>,
+    /// `--Werror`: warnings refuse the program, too.
+    pub warnings_are_errors: bool,
+    /// `--Wdisable=KIND`: kinds of warnings to drop; an empty one drops all.
+    pub disabled_warnings: Vec<String>,
+}
+
+/// What came out of a compilation.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The BMv2 JSON; `None` when there are errors.
+    pub json: Option<Value>,
+    /// The P4Info in protobuf's text format; `None` when there are errors.
+    pub p4info: Option<String>,
+    /// What the program shows to the control plane.
+    pub control_plane: Option<ControlPlane>,
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+    /// The files read, to show the diagnostics.
+    pub sources: SourceMap,
+    /// The diagnostics as a terminal shows them; empty when there is nothing to say.
+    pub rendered: String,
+}
+
+impl Outcome {
+    /// Whether the program is accepted.
+    pub fn is_ok(&self) -> bool {
+        self.json.is_some()
+    }
+}
+
+/// Compiles a file. A file that cannot be read is an error like others, in [`Outcome::diagnostics`].
+pub fn compile(path: &Path, options: &Options) -> Outcome {
+    match fairlane_syntax::parse_file(path, &syntax_options(options)) {
+        Ok(parsed) => finish(&path.display().to_string(), parsed, options),
+        Err(e) => {
+            let mut diagnostics = Diagnostics::default();
+            let message = format!("cannot read {}: {e}", path.display());
+            diagnostics.push(Diagnostic::error("unreadable-file", Default::default(), message).without_span());
+            let sources = SourceMap::default();
+            let rendered = diagnostics.render(&sources);
+            Outcome { json: None, p4info: None, control_plane: None, diagnostics, sources, rendered }
+        }
+    }
+}
+
+/// Compiles a text as if it stood in a file of that name; included files come from the disk.
+pub fn compile_source(name: &str, text: &str, options: &Options) -> Outcome {
+    compile_source_with(name, text, options, &DiskFiles)
+}
+
+/// As [`compile_source`], included files from `files`.
+pub fn compile_source_with(name: &str, text: &str, options: &Options, files: &dyn Files) -> Outcome {
+    let parsed = fairlane_syntax::parse_text(Path::new(name), text, &syntax_options(options), files);
+    finish(name, parsed, options)
+}
+
+fn syntax_options(options: &Options) -> fairlane_syntax::Options {
+    let define = options.define.iter().cloned().map(MacroOption::Define);
+    let undefine = options.undefine.iter().cloned().map(MacroOption::Undefine);
+    fairlane_syntax::Options { include_dirs: options.include.clone(), macros: define.chain(undefine).collect() }
+}
+
+fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
+    let Parsed { program, sources, mut diagnostics } = parsed;
+    let mut report = Report::default();
+    let mut json = None;
+    let mut p4info = None;
+    let mut control_plane = None;
+    // The checker goes on after syntax errors only to a point: what the parser left out would be missed twice.
+    if !diagnostics.has_errors() {
+        let checked = check::check(&program, &mut report);
+        if !report.has_errors() {
+            if let Some((mut ir, plane)) = lower::lower(&checked, &mut report) {
+                passes::simplify_parser::run(&mut ir.parser);
+                passes::synthesize_actions::run(&mut ir, &sources, &mut report);
+                let value = bmv2::emit(&ir, name, &sources, &mut report);
+                if !report.has_errors() {
+                    let text = p4info::emit(&plane, &mut diagnostics);
+                    json = Some(value);
+                    p4info = Some(text);
+                }
+                control_plane = Some(plane);
+            }
+        }
+    }
+    for m in report.into_messages() {
+        diagnostics.push(diagnostic(m));
+    }
+    let disabled = &options.disabled_warnings;
+    diagnostics.retain_warnings(|d| !disabled.iter().any(|k| k.is_empty() || k == d.code));
+    if diagnostics.has_errors() || options.warnings_are_errors && diagnostics.warning_count() > 0 {
+        json = None;
+        p4info = None;
+    }
+    let rendered = diagnostics.render(&sources);
+    Outcome { json, p4info, control_plane, diagnostics, sources, rendered }
+}
+
+/// A message as the syntax crate shows it: `P4_16 12.1 (assignment statement)` is the rule `12.1, assignment statement`
+/// and the kind `assignment-statement`.
+fn diagnostic(m: Message) -> Diagnostic {
+    let (code, rule) = match m.rule {
+        V1MODEL => ("architecture", None),
+        BMV2 => ("target", None),
+        rule => {
+            let rule = rule.strip_prefix("P4_16 ").unwrap_or(rule);
+            match rule.split_once(" (").and_then(|(n, t)| Some((n, t.strip_suffix(')')?))) {
+                Some((section, title)) => (kind(title), Some(format!("{section}, {title}"))),
+                None => ("type-error", Some(rule.to_owned())),
+            }
+        }
+    };
+    let d = match m.severity {
+        Severity::Error => Diagnostic::error(code, m.span, m.text),
+        Severity::Warning => Diagnostic::warning(code, m.span, m.text),
+    };
+    let d = match rule {
+        Some(r) => d.rule(r),
+        None => d.note(None, format!("this is a rule of the {}", if m.rule == V1MODEL { "v1model architecture" } else { "BMv2 target" })),
+    };
+    let d = if m.span == Default::default() { d.without_span() } else { d };
+    match m.help {
+        Some(h) => d.help(h),
+        None => d,
+    }
+}
+
+/// The kind of message for the title of a section: stable names for `--Wdisable` and tests.
+fn kind(title: &str) -> &'static str {
+    match title {
+        "name resolution" => "undeclared-name",
+        "scopes" => "duplicate-declaration",
+        "l-values" => "not-an-lvalue",
+        "parser states" => "parser-state",
+        "select expressions" => "select",
+        "literal constants" => "literal",
+        "table properties" | "entries" | "tables" => "table",
+        "function calls" | "calling convention" | "invoking controls" | "invoking actions" | "constructor invocations" => "call",
+        _ => "type-error",
+    }
+}

@@ -75,8 +75,8 @@ impl<'a> Checker<'a, '_> {
                 self.signature(id);
             }
             DeclarationKind::Function(f) => {
-                self.signature(id);
-                self.check_function(f);
+                let type_params = self.signature(id).map(|s| s.type_params.clone()).unwrap_or_default();
+                self.check_function(f, &type_params);
             }
             DeclarationKind::Action(a) => {
                 self.signature(id);
@@ -106,9 +106,11 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn check_function(&mut self, f: &'a FunctionDeclaration) {
+    fn check_function(&mut self, f: &'a FunctionDeclaration, type_params: &[crate::types::TypeParam]) {
         self.push_scope();
-        self.declare_type_params(&f.prototype.type_parameters);
+        for (name, p) in f.prototype.type_parameters.iter().zip(type_params) {
+            self.declare(name, Local::TypeParam(Type::Param(p.clone())));
+        }
         self.resolve_params(&f.prototype.parameters, Some(Self::param_local));
         let returns = self.resolve_type(&f.prototype.return_type);
         if matches!(returns, Type::Int) {
@@ -223,7 +225,7 @@ impl<'a> Checker<'a, '_> {
         }
         for d in i.initializer.iter().flatten() {
             match &d.kind {
-                DeclarationKind::Function(f) => self.check_function(f),
+                DeclarationKind::Function(f) => self.check_function(f, &[]),
                 _ => self.check_local(d),
             }
         }

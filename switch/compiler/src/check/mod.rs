@@ -7,7 +7,7 @@
 
 mod calls;
 mod casts;
-mod consteval;
+pub(crate) mod consteval;
 mod controls;
 mod decls;
 mod exprs;

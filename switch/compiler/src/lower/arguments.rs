@@ -1,0 +1,193 @@
+//! Arguments to parameters: copied in and out (spec 6.8), or by reference where nobody can tell.
+
+use fairlane_syntax::ast::{self, Argument, Direction, Parameter, Span, Symbol};
+
+use super::storage::Storage;
+use super::values::Val;
+use super::{Binding, Lower};
+use crate::check::CallInfo;
+use crate::ir::{Expr, ExprKind};
+use crate::types::Type;
+
+/// What a parameter stands for, and what is to be done when the call is over.
+#[derive(Debug)]
+pub(super) struct Bound<'a> {
+    pub name: Symbol,
+    pub binding: Binding<'a>,
+    /// The variable to copy out of, and the argument to copy to.
+    pub copy_out: Option<(Storage, &'a ast::Expr)>,
+}
+
+/// When arguments are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passing {
+    /// The callee sees only its parameters: references do where arguments do not overlap.
+    Closed,
+    /// The callee sees variables of its surroundings, too: everything is copied.
+    Open,
+}
+
+impl<'a> Lower<'a, '_> {
+    /// Evaluates the arguments of a call, left to right.
+    pub(super) fn bind_arguments(
+        &mut self,
+        info: &CallInfo,
+        params: &'a [Parameter],
+        arguments: &'a [Argument],
+        passing: Passing,
+        span: Span,
+    ) -> Vec<Bound<'a>> {
+        let map: Vec<(u32, Type)> = info.type_args.iter().map(|(id, t)| (*id, t.substitute(&self.substitution))).collect();
+        let types: Vec<Type> =
+            info.signature.params.iter().map(|p| p.ty.substitute(&map).substitute(&self.substitution)).collect();
+        let args: Vec<Option<&'a ast::Expr>> = (0..params.len())
+            .map(|i| match info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)) {
+                Some(a) => Some(&a.value),
+                None => params[i].default.as_ref(),
+            })
+            .collect();
+        // Where the writable arguments are.
+        let mut places: Vec<Option<Storage>> = Vec::new();
+        for (p, a) in params.iter().zip(&args) {
+            let writable = matches!(p.direction, Direction::Out | Direction::InOut);
+            places.push(match a {
+                Some(e) if writable && !matches!(e.kind, ast::ExprKind::DontCare | ast::ExprKind::Slice(..)) => self.place(e),
+                _ => None,
+            });
+        }
+        let mut out = Vec::new();
+        for (i, p) in params.iter().enumerate() {
+            let ty = types.get(i).cloned().unwrap_or(Type::Unknown);
+            let name = p.name.name.clone();
+            if matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_)) {
+                if let Some(instance) = args[i].and_then(|e| self.instance(e)) {
+                    out.push(Bound { name, binding: Binding::Instance(instance), copy_out: None });
+                }
+                continue;
+            }
+            let bound = match p.direction {
+                Direction::Out | Direction::InOut => {
+                    let others = places.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, s)| s.as_ref());
+                    let alias = match &places[i] {
+                        Some(s) => {
+                            s.is_dynamic()
+                                || passing == Passing::Open
+                                || others.into_iter().any(|o| o.overlaps(s))
+                        }
+                        None => true,
+                    };
+                    match (&places[i], args[i]) {
+                        (Some(s), _) if !alias => {
+                            let s = s.clone();
+                            if p.direction == Direction::Out {
+                                self.reset(&s, span);
+                            }
+                            Bound { name, binding: Binding::Storage(s), copy_out: None }
+                        }
+                        (_, arg) => {
+                            let s = self.allocate(&p.name.name, &ty, false);
+                            if p.direction == Direction::Out {
+                                self.reset(&s, span);
+                            } else if let Some(e) = arg {
+                                let v = self.value_as(e, &ty);
+                                self.store(&s, v, span);
+                            }
+                            let copy_out = arg.filter(|e| !matches!(e.kind, ast::ExprKind::DontCare)).map(|e| (s.clone(), e));
+                            Bound { name, binding: Binding::Storage(s), copy_out }
+                        }
+                    }
+                }
+                _ => {
+                    let v = match args[i] {
+                        Some(e) => self.value_as(e, &ty),
+                        None => self.default_value(&ty),
+                    };
+                    let v = self.settle_value(v, span);
+                    let overwritten = places.iter().flatten().any(|s| self.value_overlaps(&v, s));
+                    let later = (i + 1..params.len()).any(|j| args[j].is_some_and(|e| self.has_effects(e)));
+                    let v = if self.is_plain(&v) && passing == Passing::Closed && !overwritten && !later {
+                        v
+                    } else {
+                        self.freeze(v, span)
+                    };
+                    let binding = match self.storage_of(&v) {
+                        Some(s) => Binding::Storage(s),
+                        None => Binding::Value(v),
+                    };
+                    Bound { name, binding, copy_out: None }
+                }
+            };
+            out.push(bound);
+        }
+        out
+    }
+
+    /// Copies results to their arguments, in order.
+    pub(super) fn copy_out(&mut self, bound: &[Bound<'a>], span: Span) {
+        for b in bound {
+            let Some((from, to)) = &b.copy_out else { continue };
+            self.store_expr(to, from, span);
+        }
+    }
+
+    /// Writes the value of a variable to an l-value of the source.
+    pub(super) fn store_expr(&mut self, to: &'a ast::Expr, from: &Storage, span: Span) {
+        let v = self.load(from);
+        if let ast::ExprKind::Slice(base, high, low) = &to.kind {
+            let (h, l) = (self.constant_int(high), self.constant_int(low));
+            let bounds = h.and_then(|h| u32::try_from(h).ok()).zip(l.and_then(|l| u32::try_from(l).ok()));
+            if let (Some(Storage::Scalar(p)), Some((h, l))) = (self.place(base), bounds) {
+                let e = self.as_scalar(v);
+                self.store_bits(&p, h, l, e, span);
+            }
+            return;
+        }
+        if let Some(s) = self.place(to) {
+            self.store(&s, v, span);
+        }
+    }
+
+    fn value_overlaps(&self, v: &Val, s: &Storage) -> bool {
+        match v {
+            Val::Scalar(e) => e.any(|x| match &x.kind {
+                ExprKind::Place(p) => Storage::Scalar((**p).clone()).overlaps(s),
+                _ => false,
+            }),
+            Val::Struct(parts, _) | Val::HeaderLiteral(Some(parts), _) => parts.iter().any(|(_, v)| self.value_overlaps(v, s)),
+            Val::StackLiteral(parts) => parts.iter().any(|v| self.value_overlaps(v, s)),
+            v => self.storage_of(v).is_some_and(|t| t.overlaps(s)),
+        }
+    }
+
+    /// Whether reading the value again costs nothing: variables and constants.
+    fn is_plain(&self, v: &Val) -> bool {
+        match v {
+            Val::Scalar(e) => e.is_const() || matches!(&e.kind, ExprKind::Param(_)) || matches!(&e.kind, ExprKind::Place(_)) && self.is_static(e),
+            Val::Struct(parts, _) => parts.iter().all(|(_, v)| self.is_plain(v)),
+            Val::HeaderLiteral(..) | Val::StackLiteral(..) | Val::Invalid => false,
+            v => self.storage_of(v).is_none_or(|s| !s.is_dynamic()),
+        }
+    }
+
+    fn is_static(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Place(p) => !Storage::Scalar((**p).clone()).is_dynamic(),
+            _ => true,
+        }
+    }
+
+    /// The variable that a value is, when it is one.
+    pub(super) fn storage_of(&self, v: &Val) -> Option<Storage> {
+        Some(match v {
+            Val::Scalar(Expr { kind: ExprKind::Place(p), .. }) => Storage::Scalar((**p).clone()),
+            Val::Header(h, t) => Storage::Header(h.clone(), t.clone()),
+            Val::Stack(s, t) => Storage::Stack(*s, t.clone()),
+            Val::Union(u, t) => Storage::Union(*u, t.clone()),
+            Val::Struct(parts, t) => Storage::Struct(
+                parts.iter().map(|(n, v)| Some((n.clone(), self.storage_of(v)?))).collect::<Option<_>>()?,
+                t.clone(),
+            ),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Fills in what the program shows to the control plane.
+
+use std::collections::HashSet;
+
+use fairlane_syntax::ast::*;
+use num_bigint::BigInt;
+use num_traits::{One, Zero};
+
+use super::tables::{prefix_length, Listed};
+use super::{fold, names, Lower};
+use crate::control_plane::*;
+use crate::ir::Match;
+use crate::types::{DeclId, Type};
+
+/// A table with nothing in it yet.
+pub(super) fn table(name: &str, annotations: &[Annotation]) -> Table {
+    Table {
+        name: name.to_owned(),
+        annotations: annotations.to_vec(),
+        keys: Vec::new(),
+        actions: Vec::new(),
+        default_action: None,
+        size: None,
+        implementation: None,
+        direct_counter: None,
+        direct_meter: None,
+        support_timeout: false,
+        entries: Vec::new(),
+        const_entries: false,
+    }
+}
+
+/// A match of an entry as the control plane would write it.
+pub(super) fn entry_match(m: &Match, kind: &str, width: u32) -> EntryMatch {
+    let all: BigInt = (BigInt::one() << width) - 1;
+    match (m, kind) {
+        (Match::Any, _) => EntryMatch::DontCare,
+        (Match::Exact(v), "lpm") => EntryMatch::Lpm(v.clone(), width),
+        (Match::Exact(v), "ternary") => EntryMatch::Ternary(v.clone(), all),
+        (Match::Exact(v), "range") => EntryMatch::Range(v.clone(), v.clone()),
+        (Match::Exact(v), _) => EntryMatch::Exact(v.clone()),
+        (Match::Mask(_, mask), _) if mask.is_zero() => EntryMatch::DontCare,
+        (Match::Mask(v, mask), "lpm") => EntryMatch::Lpm(v.clone(), prefix_length(mask, width).unwrap_or(width)),
+        (Match::Mask(v, mask), _) => EntryMatch::Ternary(v.clone(), mask.clone()),
+        (Match::Range(a, b), _) => EntryMatch::Range(a.clone(), b.clone()),
+    }
+}
+
+impl<'a> Lower<'a, '_> {
+    /// A type as the control plane sees it.
+    pub(super) fn data_type(&self, t: &Type) -> DataType {
+        match t {
+            Type::Bits { width, signed: false } => DataType::Bits(*width),
+            Type::Bits { width, signed: true } => DataType::SignedBits(*width),
+            Type::Varbit(w) => DataType::Varbit(*w),
+            Type::Bool => DataType::Bool,
+            Type::ErrorCode => DataType::Error,
+            Type::Str => DataType::String,
+            Type::Tuple(ts) => DataType::Tuple(ts.iter().map(|t| self.data_type(t)).collect()),
+            Type::Record(fs) => DataType::Tuple(fs.iter().map(|(_, t)| self.data_type(t)).collect()),
+            Type::Struct(n) => DataType::Struct(self.type_name(n)),
+            Type::Header(n) => DataType::Header(self.type_name(n)),
+            Type::Union(n) => DataType::HeaderUnion(self.type_name(n)),
+            Type::Stack(e, n) => DataType::Stack(Box::new(self.data_type(e)), *n),
+            Type::Enum(n) => DataType::Enum(n.name.to_string()),
+            Type::SerEnum(n, _) => DataType::SerializableEnum(n.name.to_string()),
+            Type::Newtype(n, _) => DataType::Newtype(n.name.to_string()),
+            Type::List(e) => DataType::Tuple(vec![self.data_type(e)]),
+            // An integer literal without width has the width that it needs at least.
+            _ => DataType::Bits(32),
+        }
+    }
+
+    /// An action listed by some table.
+    pub(super) fn describe_action(&mut self, l: &Listed<'a>) {
+        if self.control_plane.actions.iter().any(|a| a.name == l.full_name) {
+            return;
+        }
+        let annotations = self.action_annotations(l.declaration);
+        let params = l
+            .declaration
+            .parameters
+            .iter()
+            .filter(|p| p.direction == Direction::None)
+            .map(|p| {
+                let ty = self.type_of(p.ty.id);
+                Param {
+                    name: names::name_annotation(&p.annotations).unwrap_or_else(|| p.name.name.clone()).to_string(),
+                    annotations: p.annotations.clone(),
+                    bits: fold::bits_of(&self.scalar(&ty)),
+                    ty: self.data_type(&ty),
+                }
+            })
+            .collect();
+        self.control_plane.actions.push(Action { name: l.full_name.clone(), annotations, params });
+    }
+
+    fn action_annotations(&self, a: &ActionDeclaration) -> Vec<Annotation> {
+        let same = |d: &Declaration| matches!(&d.kind, DeclarationKind::Action(b) if std::ptr::eq(a, b));
+        for d in &self.checked.decls {
+            if same(d) {
+                return d.annotations.clone();
+            }
+            if let DeclarationKind::Control(c) = &d.kind {
+                if let Some(inner) = c.locals.iter().find(|d| same(d)) {
+                    return inner.annotations.clone();
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// What does not depend on the instances: types and headers of the controller.
+    pub(super) fn describe_types(&mut self) {
+        let mut seen = HashSet::new();
+        for (i, d) in self.checked.decls.iter().enumerate() {
+            let id = DeclId(i as u32);
+            let fields = |l: &Self, declared: &'a [Field]| -> Vec<(String, DataType, Vec<Annotation>)> {
+                declared.iter().map(|f| (f.name.name.to_string(), l.data_type(&l.type_of(f.ty.id)), f.annotations.clone())).collect()
+            };
+            let (name, kind) = match &d.kind {
+                DeclarationKind::Struct(s) if s.type_parameters.is_empty() => (&s.name, TypeDefinitionKind::Struct(fields(self, &s.fields))),
+                DeclarationKind::Header(s) if s.type_parameters.is_empty() => {
+                    self.controller_header(d, s);
+                    (&s.name, TypeDefinitionKind::Header(fields(self, &s.fields)))
+                }
+                DeclarationKind::HeaderUnion(s) if s.type_parameters.is_empty() => {
+                    (&s.name, TypeDefinitionKind::HeaderUnion(fields(self, &s.fields)))
+                }
+                DeclarationKind::Enum(e) => {
+                    let Some(def) = self.checked.enums.get(&id) else { continue };
+                    let kind = match &def.underlying {
+                        Some(t) => TypeDefinitionKind::SerializableEnum(
+                            fold::bits_of(t),
+                            def.members.iter().map(|(n, v)| (n.to_string(), v.clone().unwrap_or_default())).collect(),
+                        ),
+                        None => TypeDefinitionKind::Enum(def.members.iter().map(|(n, _)| n.to_string()).collect()),
+                    };
+                    if def.underlying.is_none() {
+                        self.program.enums.push((e.name.name.clone(), def.members.iter().map(|(n, _)| n.clone()).collect()));
+                    }
+                    (&e.name, kind)
+                }
+                DeclarationKind::Newtype(a) => (&a.name, TypeDefinitionKind::Newtype(self.data_type(&self.type_of(a.ty.id)))),
+                _ => continue,
+            };
+            if seen.insert(name.name.clone()) {
+                self.control_plane.types.push(TypeDefinition { name: name.name.to_string(), annotations: d.annotations.clone(), kind });
+            }
+        }
+        let errors = self.checked.errors.iter().map(ToString::to_string).collect();
+        self.control_plane.types.push(TypeDefinition { name: "error".into(), annotations: Vec::new(), kind: TypeDefinitionKind::Error(errors) });
+    }
+
+    fn controller_header(&mut self, d: &'a Declaration, s: &'a StructDeclaration) {
+        let Some(name) = names::string_annotation(&d.annotations, "controller_header") else { return };
+        let fields = s
+            .fields
+            .iter()
+            .map(|f| {
+                let ty = self.type_of(f.ty.id);
+                Param {
+                    name: names::name_annotation(&f.annotations).unwrap_or_else(|| f.name.name.clone()).to_string(),
+                    annotations: f.annotations.clone(),
+                    bits: fold::bits_of(&self.scalar(&ty)),
+                    ty: self.data_type(&ty),
+                }
+            })
+            .collect();
+        self.control_plane.controller_headers.push(ControllerHeader {
+            name: name.to_string(),
+            annotations: d.annotations.iter().filter(|a| &*a.name.name != "controller_header").cloned().collect(),
+            fields,
+        });
+    }
+}

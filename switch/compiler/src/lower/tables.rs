@@ -1,0 +1,601 @@
+//! Tables and their actions (spec 14.2).
+
+use std::rc::Rc;
+
+use fairlane_syntax::ast::{self, *};
+use num_bigint::BigInt;
+use num_traits::{One, ToPrimitive};
+
+use super::arguments::Passing;
+use super::instances::InstanceKind;
+use super::values::Val;
+use super::{describe, fold, names, Binding, Lower, TableBinding};
+use crate::check::{CallInfo, CallTarget, Signature};
+use crate::control_plane as cp;
+use crate::ir::{self, ActionId, Expr, ExprKind, HeaderRef, Implementation, Match, TableId};
+use crate::report::{BMV2, V1MODEL};
+use crate::types::Type;
+
+/// An action as a table lists it.
+pub(super) struct Listed<'a> {
+    pub reference: Option<&'a ActionReference>,
+    pub name: Symbol,
+    pub id: ActionId,
+    pub declaration: &'a ActionDeclaration,
+    pub full_name: String,
+}
+
+impl<'a> Lower<'a, '_> {
+    /// Makes a table of the control in work.
+    pub(super) fn make_table(&mut self, t: &'a TableDeclaration, d: &'a Declaration) -> Rc<TableBinding> {
+        let name = names::qualified(&self.prefix, &t.name.name, &d.annotations);
+        let mut table = ir::Table {
+            name: name.clone(),
+            keys: Vec::new(),
+            prelude: Vec::new(),
+            actions: Vec::new(),
+            default: None,
+            size: None,
+            entries: None,
+            implementation: Implementation::Simple,
+            with_counters: false,
+            direct_meter: None,
+            support_timeout: false,
+            span: d.span,
+        };
+        let mut shown = describe::table(&name, &d.annotations);
+        let mut selector: Vec<Expr> = Vec::new();
+        let mut key_types: Vec<(Type, Symbol)> = Vec::new();
+        let mut listed: Vec<Listed<'a>> = Vec::new();
+        for p in &t.properties {
+            match &p.kind {
+                TablePropertyKind::Key(keys) => self.keys(keys, &mut table, &mut shown, &mut selector, &mut key_types),
+                TablePropertyKind::Actions(list) => {
+                    for a in list {
+                        if let Some(l) = self.listed_action(a) {
+                            listed.push(l);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let default = t.properties.iter().find_map(|p| match &p.kind {
+            TablePropertyKind::Other(n, e) if &*n.name == "default_action" => Some((e, p.is_const)),
+            _ => None,
+        });
+        let mut hidden_default = false;
+        if default.is_none() && !listed.iter().any(|l| &*l.name == "NoAction") {
+            // A table without default action does nothing on a miss (spec 14.2.1).
+            if let Some(l) = self.no_action() {
+                hidden_default = true;
+                listed.push(l);
+            }
+        }
+        table.actions = listed.iter().map(|l| l.id).collect();
+        self.default_action(default, &listed, &mut table, &mut shown);
+        for (i, l) in listed.iter().enumerate() {
+            let annotations = l.reference.map(|r| r.annotations.clone()).unwrap_or_default();
+            shown.actions.push(cp::TableAction {
+                action: l.full_name.clone(),
+                table_only: names::has_annotation(&annotations, "tableonly"),
+                default_only: names::has_annotation(&annotations, "defaultonly") || hidden_default && i + 1 == listed.len(),
+                annotations,
+            });
+            self.describe_action(l);
+        }
+        for p in &t.properties {
+            match &p.kind {
+                TablePropertyKind::Entries(entries) => {
+                    shown.const_entries = p.is_const;
+                    let largest_wins = property_bool(t, "largest_priority_wins").unwrap_or(true);
+                    table.entries = Some(self.entries(entries, &key_types, &listed, largest_wins, &mut shown));
+                }
+                TablePropertyKind::Other(n, e) => self.property(&n.name, e, &mut table, &mut shown, &selector),
+                _ => {}
+            }
+        }
+        let id = TableId(self.program.tables.len());
+        if table.direct_meter.is_some() || table.with_counters {
+            self.attach(&table);
+        }
+        self.program.tables.push(table);
+        if !names::has_annotation(&d.annotations, "hidden") {
+            self.control_plane.tables.push(shown);
+        }
+        Rc::new(TableBinding { id, actions: listed.into_iter().map(|l| (l.name, l.id)).collect() })
+    }
+
+    fn keys(
+        &mut self,
+        keys: &'a [KeyElement],
+        table: &mut ir::Table,
+        shown: &mut cp::Table,
+        selector: &mut Vec<Expr>,
+        key_types: &mut Vec<(Type, Symbol)>,
+    ) {
+        let mut lpm = 0;
+        for k in keys {
+            let ty = self.type_of(k.expression.id);
+            let mut value = Expr::boolean(false);
+            let statements = self.collect(|l| {
+                let e = l.scalar_value(&k.expression);
+                let simple = match &e.kind {
+                    ExprKind::Place(p) => matches!(p.header, HeaderRef::Instance(_)),
+                    ExprKind::Valid(h) => matches!(h, HeaderRef::Instance(_)),
+                    _ => false,
+                };
+                value = if simple {
+                    e
+                } else {
+                    let scalar = if e.ty == Type::Int { Type::bit(32) } else { e.ty.clone() };
+                    l.temporary_of(&scalar, e, "key", k.span)
+                };
+            });
+            table.prelude.extend(statements);
+            let match_kind = k.match_kind.name.name.clone();
+            if &*match_kind == "selector" {
+                selector.push(value);
+                continue;
+            }
+            if !matches!(&*match_kind, "exact" | "lpm" | "ternary" | "range" | "optional") {
+                self.error(k.match_kind.span, V1MODEL, format!("match kind `{match_kind}` is not supported"));
+            }
+            if &*match_kind == "lpm" {
+                lpm += 1;
+                if lpm == 2 {
+                    self.error(k.span, BMV2, format!("table `{}` has more than one `lpm` key", table.name));
+                }
+            }
+            if matches!(value.ty, Type::Varbit(_)) {
+                self.error(k.span, BMV2, "a varbit field cannot be a key");
+            }
+            let name = names::name_annotation(&k.annotations).map_or_else(|| key_name(&k.expression), |n| n.to_string());
+            shown.keys.push(cp::KeyField {
+                name: name.clone(),
+                annotations: k.annotations.clone(),
+                match_kind: match_kind.to_string(),
+                bits: fold::bits_of(&value.ty),
+                ty: self.data_type(&ty),
+            });
+            key_types.push((ty, match_kind.clone()));
+            table.keys.push(ir::Key { expr: value, match_kind, name });
+        }
+    }
+
+    fn no_action(&mut self) -> Option<Listed<'a>> {
+        let path = Path { absolute: true, name: Ident { name: "NoAction".into(), span: Span::default() }, span: Span::default() };
+        self.table_action(&path, None, &[])
+    }
+
+    fn listed_action(&mut self, a: &'a ActionReference) -> Option<Listed<'a>> {
+        self.table_action(&a.name, Some(a), a.arguments.as_deref().unwrap_or(&[]))
+    }
+
+    /// The action of the target for an action in a table's list. One action serves all tables of an
+    /// instance, unless the list binds parameters.
+    fn table_action(&mut self, p: &Path, reference: Option<&'a ActionReference>, arguments: &'a [Argument]) -> Option<Listed<'a>> {
+        let (d, keep, full_name) = self.action(p)?;
+        let DeclarationKind::Action(a) = &d.kind else { return None };
+        let key = (crate::types::DeclId(d.span.start), format!("{full_name}@{}#{}", self.prefix, d.span.file.0));
+        let known = if arguments.is_empty() { self.global_actions.get(&key).copied() } else { None };
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = self.make_action(a, d, keep, &full_name, arguments);
+                if arguments.is_empty() {
+                    self.global_actions.insert(key, id);
+                }
+                id
+            }
+        };
+        Some(Listed { reference, name: p.name.name.clone(), id, declaration: a, full_name })
+    }
+
+    fn make_action(&mut self, a: &'a ActionDeclaration, d: &'a Declaration, keep: usize, name: &str, arguments: &'a [Argument]) -> ActionId {
+        let id = ActionId(self.program.actions.len());
+        self.program.actions.push(ir::Action { name: name.to_owned(), params: Vec::new(), body: Vec::new(), span: d.span });
+        let mut params = Vec::new();
+        let mut bindings: Vec<(Symbol, Binding<'a>)> = Vec::new();
+        for p in a.parameters.iter().filter(|p| p.direction == Direction::None) {
+            let declared = self.type_of(p.ty.id);
+            let ty = self.scalar(&declared);
+            if !matches!(ty, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::ErrorCode) {
+                self.error(p.span, BMV2, format!("an action parameter of type `{declared}` cannot be given by the control plane"));
+                continue;
+            }
+            let public = names::name_annotation(&p.annotations).unwrap_or_else(|| p.name.name.clone());
+            bindings.push((p.name.name.clone(), Binding::Value(Val::Scalar(Expr { kind: ExprKind::Param(params.len()), ty: ty.clone() }))));
+            params.push((public.to_string(), fold::bits_of(&ty)));
+        }
+        let returns = std::mem::take(&mut self.returns);
+        let loops = std::mem::take(&mut self.loops);
+        let body = self.collect(|l| {
+            // Parameters with a direction get the values that the list gives, when the action runs.
+            let directed: Vec<&'a Parameter> = a.parameters.iter().filter(|p| p.direction != Direction::None).collect();
+            let bound = if arguments.is_empty() || directed.is_empty() {
+                Vec::new()
+            } else {
+                let info = CallInfo {
+                    target: CallTarget::Action,
+                    type_args: Vec::new(),
+                    order: (0..directed.len()).map(|i| arguments.iter().position(|x| x.name.as_ref().is_some_and(|n| n.name == directed[i].name.name)).or(Some(i))).collect(),
+                    signature: Rc::new(Signature {
+                        name: a.name.name.clone(),
+                        type_params: Vec::new(),
+                        params: directed
+                            .iter()
+                            .map(|p| crate::check::ParamSig {
+                                name: p.name.name.clone(),
+                                direction: p.direction,
+                                ty: l.type_of(p.ty.id),
+                                optional: false,
+                                span: p.span,
+                            })
+                            .collect(),
+                        returns: Type::Void,
+                    }),
+                };
+                l.bind_arguments(&info, &a.parameters[..directed.len()], arguments, Passing::Open, d.span)
+            };
+            l.with_scopes(keep, |l| {
+                l.scoped(|l| {
+                    for (n, b) in &bindings {
+                        l.bind(n, b.clone());
+                    }
+                    for b in &bound {
+                        l.bind(&b.name, b.binding.clone());
+                    }
+                    l.action_body(a);
+                });
+            });
+            l.copy_out(&bound, d.span);
+        });
+        self.returns = returns;
+        self.loops = loops;
+        let action = &mut self.program.actions[id.0];
+        action.params = params;
+        action.body = body;
+        id
+    }
+
+    fn default_action(&mut self, given: Option<(&'a ast::Expr, bool)>, listed: &[Listed<'a>], table: &mut ir::Table, shown: &mut cp::Table) {
+        let (name, arguments, is_const): (Symbol, &'a [Argument], bool) = match given {
+            None => ("NoAction".into(), &[], false),
+            Some((e, is_const)) => match &e.kind {
+                ast::ExprKind::Name(p) => (p.name.name.clone(), &[], is_const),
+                ast::ExprKind::Call { callee, arguments, .. } => match &callee.kind {
+                    ast::ExprKind::Name(p) => (p.name.name.clone(), arguments, is_const),
+                    _ => return,
+                },
+                _ => return,
+            },
+        };
+        let Some(l) = listed.iter().find(|l| l.name == name) else { return };
+        let Some(args) = self.action_arguments(l, arguments) else { return };
+        shown.default_action = Some(cp::DefaultAction { action: l.full_name.clone(), arguments: args.clone(), is_const });
+        table.default = Some((l.id, args, is_const));
+    }
+
+    /// Constants for the parameters that the control plane binds.
+    fn action_arguments(&mut self, l: &Listed<'a>, arguments: &'a [Argument]) -> Option<Vec<BigInt>> {
+        let free: Vec<&'a Parameter> = l.declaration.parameters.iter().filter(|p| p.direction == Direction::None).collect();
+        let skip = arguments.len().saturating_sub(free.len());
+        let mut out = Vec::new();
+        for (i, p) in free.iter().enumerate() {
+            let a = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.name == p.name.name)).or_else(|| arguments.get(skip + i));
+            let Some(a) = a else {
+                // The checker has told that an argument is missing; a bare name leaves all to be zero.
+                out.push(BigInt::from(0));
+                continue;
+            };
+            let ty = self.type_of(p.ty.id);
+            let v = self.value_as(&a.value, &ty);
+            match self.as_scalar(v).kind {
+                ExprKind::Const(v) => out.push(unsigned(v, &self.scalar(&ty))),
+                ExprKind::Bool(b) => out.push(BigInt::from(u8::from(b))),
+                _ => {
+                    self.error(a.span, "P4_16 14.2.1 (table properties)", "the argument must be known at compile time");
+                    return None;
+                }
+            }
+        }
+        Some(out)
+    }
+
+    fn property(&mut self, name: &str, e: &'a ast::Expr, table: &mut ir::Table, shown: &mut cp::Table, selector: &[Expr]) {
+        match name {
+            "size" => {
+                let size = self.constant_int(e).and_then(|v| v.to_u64());
+                table.size = size;
+                shown.size = size;
+            }
+            "support_timeout" => {
+                if let Val::Scalar(Expr { kind: ExprKind::Bool(b), .. }) = self.value(e) {
+                    table.support_timeout = b;
+                    shown.support_timeout = b;
+                }
+            }
+            "implementation" => {
+                let Some(i) = self.table_object(e, &format!("{}.action_profile", table.name)) else { return };
+                let InstanceKind::Extern { decl, .. } = &i.kind else { return };
+                let selecting = match &*self.checked.externs.get(decl).map(|d| d.name.clone()).unwrap_or_else(|| "".into()) {
+                    "action_profile" => false,
+                    "action_selector" => true,
+                    other => {
+                        self.error(e.span, V1MODEL, format!("a table is implemented by an action profile or selector, not by `{other}`"));
+                        return;
+                    }
+                };
+                shown.implementation = Some(i.name.clone());
+                table.implementation = if selecting { Implementation::Selector(i.name.clone()) } else { Implementation::Profile(i.name.clone()) };
+                if let Some((stage, p)) = self.program.profiles.iter_mut().find(|(_, p)| p.name == i.name) {
+                    if let Some((_, input @ None)) = &mut p.selector {
+                        *input = Some(selector.to_vec());
+                    }
+                    if stage.is_empty() {
+                        *stage = if self.stage == super::Stage::Egress { "egress".into() } else { "ingress".into() };
+                    }
+                }
+                if let Some(p) = self.control_plane.action_profiles.iter_mut().find(|p| p.name == i.name) {
+                    p.tables.push(table.name.clone());
+                }
+            }
+            "counters" => {
+                let Some(i) = self.table_object(e, &format!("{}.counter", table.name)) else { return };
+                table.with_counters = true;
+                shown.direct_counter = Some(i.name.clone());
+                let Some(c) = self.program.counters.iter_mut().find(|c| c.name == i.name) else {
+                    self.error(e.span, V1MODEL, "`counters` must name a `direct_counter`");
+                    return;
+                };
+                match &mut c.cells {
+                    ir::Cells::Direct(t @ None) => *t = Some(table.name.clone()),
+                    ir::Cells::Direct(Some(other)) => {
+                        let text = format!("direct counter `{}` already belongs to table `{other}`", i.name);
+                        self.error(e.span, V1MODEL, text);
+                    }
+                    ir::Cells::Array(_) => self.error(e.span, V1MODEL, "`counters` must name a `direct_counter`"),
+                }
+                if let Some(c) = self.control_plane.counters.iter_mut().find(|c| c.name == i.name) {
+                    c.table = Some(table.name.clone());
+                }
+            }
+            "meters" => {
+                let Some(i) = self.table_object(e, &format!("{}.meter", table.name)) else { return };
+                table.direct_meter = Some(i.name.clone());
+                shown.direct_meter = Some(i.name.clone());
+                let Some(m) = self.program.meters.iter_mut().find(|m| m.name == i.name) else {
+                    self.error(e.span, V1MODEL, "`meters` must name a `direct_meter`");
+                    return;
+                };
+                match &mut m.cells {
+                    ir::Cells::Direct(t @ None) => *t = Some(table.name.clone()),
+                    ir::Cells::Direct(Some(other)) => {
+                        let text = format!("direct meter `{}` already belongs to table `{other}`", i.name);
+                        self.error(e.span, V1MODEL, text);
+                    }
+                    ir::Cells::Array(_) => self.error(e.span, V1MODEL, "`meters` must name a `direct_meter`"),
+                }
+                if let Some(m) = self.control_plane.meters.iter_mut().find(|m| m.name == i.name) {
+                    m.table = Some(table.name.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The object of a table property: one declared, or made in place.
+    fn table_object(&mut self, e: &'a ast::Expr, name: &str) -> Option<Rc<super::Instance<'a>>> {
+        if matches!(e.kind, ast::ExprKind::Name(_)) {
+            let found = self.instance(e);
+            if found.is_none() {
+                self.error(e.span, V1MODEL, "this table property must name an extern object");
+            }
+            return found;
+        }
+        self.instance_named(e, name)
+    }
+
+    /// Direct meters know the size of their table.
+    fn attach(&mut self, table: &ir::Table) {
+        let size = match &table.entries {
+            Some(e) if !e.is_empty() => e.len() as u64,
+            _ => table.size.unwrap_or(1024),
+        };
+        if let Some(m) = table.direct_meter.as_ref().and_then(|n| self.program.meters.iter_mut().find(|m| m.name == *n)) {
+            m.table_size = size;
+        }
+    }
+
+    fn entries(
+        &mut self,
+        entries: &'a [TableEntry],
+        keys: &[(Type, Symbol)],
+        listed: &[Listed<'a>],
+        largest_wins: bool,
+        shown: &mut cp::Table,
+    ) -> Vec<ir::Entry> {
+        let mut out: Vec<ir::Entry> = Vec::new();
+        let ordered = keys.iter().any(|(_, k)| matches!(&**k, "ternary" | "range" | "optional"));
+        for e in entries {
+            let mut matches = self.keyset(&e.keyset, &keys.iter().map(|(t, _)| t.clone()).collect::<Vec<_>>());
+            for (m, (t, kind)) in matches.iter_mut().zip(keys) {
+                normalise(m, kind, fold::bits_of(&self.scalar(t)));
+                if let (Match::Mask(_, mask), "lpm") = (&*m, &**kind) {
+                    let width = fold::bits_of(&self.scalar(t));
+                    if prefix_length(mask, width).is_none() {
+                        self.error(e.keyset.span, "P4_16 14.2.1 (entries)", "the mask of an `lpm` key must be a prefix: ones, then zeros");
+                    }
+                }
+            }
+            let Some(l) = listed.iter().find(|l| l.name == e.action.name.name.name) else { continue };
+            let arguments = e.action.arguments.as_deref().unwrap_or(&[]);
+            let Some(args) = self.action_arguments(l, arguments) else { continue };
+            let explicit = e.priority.as_ref().and_then(|p| self.constant_int(p));
+            let annotated = names::int_annotation(&e.annotations, "priority").into_iter().next();
+            let priority = match (&explicit, annotated) {
+                (Some(p), _) => Some(if largest_wins { -p.clone() } else { p.clone() }),
+                (None, Some(p)) => Some(p),
+                (None, None) => None,
+            };
+            shown.entries.push(cp::Entry {
+                matches: matches.iter().zip(keys).map(|(m, (t, k))| describe::entry_match(m, k, fold::bits_of(&self.scalar(t)))).collect(),
+                action: l.full_name.clone(),
+                arguments: args.clone(),
+                priority: 0,
+                is_const: e.is_const,
+            });
+            out.push(ir::Entry { matches, action: l.id, args, priority, span: e.span });
+        }
+        rank(&mut out);
+        if ordered {
+            let n = out.len() as u32;
+            for (e, s) in out.iter().zip(shown.entries.iter_mut().rev().take(out.len()).rev()) {
+                let p = e.priority.as_ref().and_then(|p| p.to_u32()).unwrap_or(1);
+                s.priority = (n + 1).saturating_sub(p).max(1);
+            }
+        }
+        out
+    }
+
+    /// Matches for keys of the given types.
+    pub(super) fn keyset(&mut self, k: &'a Keyset, keys: &[Type]) -> Vec<Match> {
+        match &k.kind {
+            KeysetKind::Default | KeysetKind::DontCare => vec![Match::Any; keys.len()],
+            KeysetKind::Tuple(parts) => {
+                if let ([one], true) = (keys, parts.len() != keys.len()) {
+                    let inner = self.part_types(one);
+                    return self.keyset(k, &inner);
+                }
+                parts
+                    .iter()
+                    .zip(keys)
+                    .flat_map(|(p, t)| {
+                        let inner = self.part_types(t);
+                        self.keyset(p, &inner)
+                    })
+                    .collect()
+            }
+            KeysetKind::Value(e) => {
+                let whole = match keys {
+                    [one] => one.clone(),
+                    many => Type::Tuple(many.to_vec()),
+                };
+                let v = self.value_as(e, &whole);
+                let mut scalars = Vec::new();
+                self.scalars_of(&v, &mut scalars);
+                scalars
+                    .into_iter()
+                    .map(|s| match s.kind {
+                        ExprKind::Const(v) => Match::Exact(unsigned(v, &s.ty)),
+                        ExprKind::Bool(b) => Match::Exact(u8::from(b).into()),
+                        _ => {
+                            self.error(e.span, "P4_16 8.16 (sets)", "the value must be known at compile time");
+                            Match::Any
+                        }
+                    })
+                    .collect()
+            }
+            KeysetKind::Mask(a, b) | KeysetKind::Range(a, b) => {
+                let Some(t) = keys.first().cloned() else { return Vec::new() };
+                let (x, y) = (self.value_as(a, &t), self.value_as(b, &t));
+                let (x, y) = (self.as_scalar(x), self.as_scalar(y));
+                match (x.as_const(), y.as_const()) {
+                    (Some(p), Some(q)) => {
+                        let (p, q) = (unsigned(p.clone(), &x.ty), unsigned(q.clone(), &y.ty));
+                        vec![if matches!(k.kind, KeysetKind::Mask(..)) { Match::Mask(p, q) } else { Match::Range(p, q) }]
+                    }
+                    _ => {
+                        self.error(k.span, "P4_16 8.16 (sets)", "the value must be known at compile time");
+                        vec![Match::Any]
+                    }
+                }
+            }
+        }
+    }
+
+    /// The scalar types that a key is made of.
+    pub(super) fn part_types(&self, t: &Type) -> Vec<Type> {
+        match self.strip(t) {
+            Type::Struct(n) | Type::Header(n) => self.fields(&n).iter().flat_map(|(_, t)| self.part_types(t)).collect(),
+            Type::Tuple(ts) => ts.iter().flat_map(|t| self.part_types(t)).collect(),
+            _ => vec![t.clone()],
+        }
+    }
+}
+
+/// The bits of a value, as the target holds them.
+fn unsigned(v: BigInt, t: &Type) -> BigInt {
+    match t {
+        Type::Bits { width, .. } => crate::check::consteval::wrap(v, &Type::bit(*width)),
+        _ => v,
+    }
+}
+
+/// Brings a match into the form that a match kind wants.
+fn normalise(m: &mut Match, kind: &str, width: u32) {
+    let all: BigInt = (BigInt::one() << width) - 1;
+    if let Match::Mask(v, mask) = m {
+        if *mask == all {
+            *m = Match::Exact(v.clone());
+        } else if kind == "ternary" || kind == "lpm" {
+            let masked: BigInt = &*v & &*mask;
+            *v = masked;
+        }
+    }
+}
+
+/// The length of a prefix mask, `None` when the mask is none.
+pub(crate) fn prefix_length(mask: &BigInt, width: u32) -> Option<u32> {
+    (0..=width).find(|n| *mask == ((BigInt::one() << *n) - 1) << (width - n))
+}
+
+/// Numbers the entries: the one that wins gets 1.
+fn rank(entries: &mut [ir::Entry]) {
+    if entries.iter().all(|e| e.priority.is_none()) {
+        for (i, e) in entries.iter_mut().enumerate() {
+            e.priority = Some(BigInt::from(i + 1));
+        }
+        return;
+    }
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by(|a, b| match (&entries[*a].priority, &entries[*b].priority) {
+        (Some(x), Some(y)) => x.cmp(y),
+        (Some(_), None) => std::cmp::Ordering::Less,
+        (None, Some(_)) => std::cmp::Ordering::Greater,
+        (None, None) => std::cmp::Ordering::Equal,
+    });
+    for (rank, i) in order.into_iter().enumerate() {
+        entries[i].priority = Some(BigInt::from(rank + 1));
+    }
+}
+
+fn property_bool(t: &TableDeclaration, name: &str) -> Option<bool> {
+    t.properties.iter().find_map(|p| match &p.kind {
+        TablePropertyKind::Other(n, e) if &*n.name == name => match e.kind {
+            ast::ExprKind::Bool(b) => Some(b),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// The control-plane name of a key without `@name`: its expression (spec 18.3.1, P4Runtime 6.1).
+fn key_name(e: &ast::Expr) -> String {
+    match &e.kind {
+        ast::ExprKind::Name(p) => p.name.name.to_string(),
+        ast::ExprKind::Member(b, m) => format!("{}.{}", key_name(b), m.name),
+        ast::ExprKind::Index(b, i) => format!("{}[{}]", key_name(b), key_name(i)),
+        ast::ExprKind::Slice(b, h, l) => format!("{}[{}:{}]", key_name(b), key_name(h), key_name(l)),
+        ast::ExprKind::Int(i) => i.value.to_string(),
+        ast::ExprKind::Binary(op, l, r) => format!("{} {} {}", key_name(l), op.symbol(), key_name(r)),
+        ast::ExprKind::Cast(_, x) => key_name(x),
+        ast::ExprKind::Unary(op, x) => format!("{}{}", op.symbol(), key_name(x)),
+        ast::ExprKind::Call { callee, .. } => match &callee.kind {
+            ast::ExprKind::Member(b, m) if &*m.name == "isValid" => format!("{}.$valid$", key_name(b)),
+            _ => format!("{}()", key_name(callee)),
+        },
+        _ => "key".to_owned(),
+    }
+}
