@@ -1,6 +1,5 @@
 //! Multicast groups and clone sessions (P4Runtime specification 1.4, section "PacketReplicationEngineEntry").
 
-use fairlane_device::MAX_PORT;
 use fairlane_pipeline::{CloneSession, Replica};
 
 use super::{wrap, Kind, Target, Type};
@@ -11,6 +10,8 @@ use crate::status::{Result, Status};
 use p4::packet_replication_engine_entry::Type as Engine;
 use p4::replica::PortKind;
 
+/// Ports are `bit<9>` in v1model.
+const MAX_PORT: u32 = 511;
 /// Largest clone session id, as in BMv2.
 const MAX_SESSION: u32 = 32767;
 
