@@ -22,10 +22,12 @@ _QDISC_TRIALS = {
 
 
 def program(name: str) -> Path | None:
-    """A program of ours in .venv/bin, or one in PATH or the system's folders."""
-    own = VENV_BIN / name
-    if os.access(own, os.X_OK):
-        return own
+    """A program in the folder that FAIRLANE_BIN names, where another build is to be tried; one of ours in .venv/bin; or one in
+    PATH or the system's folders."""
+    for folder in filter(None, (os.environ.get("FAIRLANE_BIN"), VENV_BIN)):
+        own = Path(folder) / name
+        if os.access(own, os.X_OK):
+            return own
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])
     found = shutil.which(name, path=path)
     return Path(found) if found else None
