@@ -1,7 +1,7 @@
 """A switch process and a plain gRPC client for the tests of the P4Runtime server.
 
-The switch is `fairlane-switch` from `.venv/bin`, or what FAIRLANE_SWITCH names: another build, or BMv2's `simple_switch_grpc`.
-The program is compiled by `fairlane-compile`, or by what FAIRLANE_P4C names.
+The switch is `fairlane-switch` from FAIRLANE_BIN or `.venv/bin`, or what FAIRLANE_SWITCH names, for instance BMv2's
+`simple_switch_grpc`. The program is compiled by `fairlane-compile` of the same folder, or by what FAIRLANE_P4C names.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 
 def tool(name: str, variable: str) -> str:
     """The path of a program of ours; skips the test when it is not built."""
-    found = os.environ.get(variable) or str(ROOT / ".venv" / "bin" / name)
+    found = os.environ.get(variable) or str(Path(os.environ.get("FAIRLANE_BIN") or ROOT / ".venv" / "bin") / name)
     if not Path(found).is_file():
         pytest.skip(f"{name} is not built (make build), and {variable} does not name one")
     return found
