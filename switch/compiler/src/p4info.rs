@@ -247,8 +247,9 @@ impl Emitter<'_> {
             // The message is known by the name in the annotation, not by that of the type (P4Runtime 6.4.7).
             let annotations = controller_annotations(self.plane, header);
             self.preamble_as(id, &header.name, &header.name, annotations, &[]);
-            let ids = ids::fields(header.fields.iter().map(|field| field.annotations.as_slice()), self.diagnostics);
-            for (field, id) in header.fields.iter().zip(ids) {
+            let fields = self.types.flat_fields(&header.fields);
+            let ids = ids::fields(fields.iter().map(|field| field.annotations.as_slice()), self.diagnostics);
+            for (field, id) in fields.iter().zip(ids) {
                 self.text.open("metadata");
                 self.text.number("id", id);
                 self.text.string("name", &field.name);

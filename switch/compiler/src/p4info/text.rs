@@ -40,9 +40,7 @@ impl Text {
 
     /// One element of a repeated string field, or one of a `oneof`; written even when empty.
     pub fn repeated_string(&mut self, name: &str, value: &str) {
-        // Strings are UTF-8: only what is not printable ASCII below 128 is escaped.
-        let escaped: String = value.chars().map(|c| if c.is_ascii() { escape(c as u8) } else { c.to_string() }).collect();
-        self.line(format_args!("{name}: \"{escaped}\""));
+        self.bytes(name, value.as_bytes());
     }
 
     /// A field of bytes.
@@ -100,6 +98,6 @@ mod tests {
         text.string("s", "é\"\\\u{1}");
         text.bytes("b", &[0, 10, 0xe9, b'0']);
         text.close();
-        assert_eq!(text.finish(), "a {\n  n: 7\n  s: \"é\\\"\\\\\\001\"\n  b: \"\\000\\n\\3510\"\n}\n");
+        assert_eq!(text.finish(), "a {\n  n: 7\n  s: \"\\303\\251\\\"\\\\\\001\"\n  b: \"\\000\\n\\3510\"\n}\n");
     }
 }

@@ -10,7 +10,7 @@ use num_traits::ToPrimitive;
 
 use super::annotations::Written;
 use super::text::Text;
-use crate::control_plane::{ControlPlane, DataType, TypeDefinition, TypeDefinitionKind};
+use crate::control_plane::{ControlPlane, DataType, Param, TypeDefinition, TypeDefinitionKind};
 
 type Fields = [(String, DataType, Vec<Annotation>)];
 
@@ -230,6 +230,28 @@ impl<'a> Types<'a> {
         let written = Written::of(&definition.annotations, &["p4runtime_translation"]);
         written.unstructured(text);
         written.structured(text);
+    }
+}
+
+impl Types<'_> {
+    /// The fields of a controller header; those of structs within it count one by one, by their path, with the annotations of the
+    /// struct.
+    pub fn flat_fields(&self, fields: &[Param]) -> Vec<Param> {
+        let mut out = Vec::new();
+        for field in fields {
+            let DataType::Struct(_) = &field.ty else {
+                out.push(field.clone());
+                continue;
+            };
+            let mut inner = Vec::new();
+            let fields = [(field.name.clone(), field.ty.clone(), Vec::new())];
+            flatten("", &fields, &self.by_name, &mut inner, 0);
+            out.extend(inner.into_iter().map(|(name, ty)| {
+                let bits = bits(&ty, &self.by_name, 0);
+                Param { name, annotations: field.annotations.clone(), bits, ty }
+            }));
+        }
+        out
     }
 }
 
