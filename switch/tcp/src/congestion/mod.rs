@@ -79,9 +79,15 @@ impl Core {
 
     /// What a reduction takes its fraction of.
     pub fn reduction_base(&self) -> u64 {
-        match self.reduction_base {
+        let base = match self.reduction_base {
             ReductionBase::FlightSize => self.flight_size().saturating_sub(self.limited_sent),
             ReductionBase::Window => self.cwnd.min(self.window_limit),
+        };
+        // In recovery duplicate ACKs inflate both; what they add is no part of the window. RFC 5681 allows less than equation (4).
+        if self.in_recovery {
+            base.min(self.ssthresh)
+        } else {
+            base
         }
     }
 

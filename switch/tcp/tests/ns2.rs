@@ -1,0 +1,172 @@
+//! Against ns-2: throughput, loss events and queue of each flavour. `tests/oracle/run_tcp.py` made the data.
+//!
+//! A debug build runs the shorter set; `cargo test --release -p fairlane-tcp --test ns2 -- --nocapture` runs all and prints the tables.
+
+mod dumbbell;
+
+use dumbbell::{drop_events, RedParameters, Settings};
+use fairlane_tcp::{Config, Flavour, ReductionBase};
+use serde::Deserialize;
+use std::fmt::Write;
+
+#[derive(Deserialize)]
+struct Row {
+    case: Case,
+    ns2: Measured,
+}
+
+#[derive(Deserialize, Clone)]
+struct Case {
+    flavour: String,
+    rate_bps: u64,
+    rtt_ms: u64,
+    buffer_packets: usize,
+    seconds: u64,
+    delayed_ack: u8,
+    #[serde(default)]
+    flows: usize,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    min_threshold: f64,
+    #[serde(default)]
+    max_threshold: f64,
+    #[serde(default)]
+    max_p: f64,
+    #[serde(default)]
+    weight: f64,
+}
+
+#[derive(Deserialize, Debug)]
+struct Measured {
+    received_bytes: u64,
+    loss_events: u64,
+    timeouts: u64,
+    drops: u64,
+    mean_queue: f64,
+    drop_events: u64,
+}
+
+/// What `tcp_common.tcl` sets.
+fn config(case: &Case) -> Config {
+    Config {
+        flavour: case.flavour.parse().unwrap(),
+        mss: 960,
+        initial_window_segments: 2,
+        max_window: 10_000 * 960,
+        initial_rto: 1_000_000_000,
+        min_rto: 200_000_000,
+        max_rto: 60_000_000_000,
+        timer_granularity: 10_000_000,
+        delayed_ack: case.delayed_ack == 1,
+        delayed_ack_timeout: 100_000_000,
+        limited_transmit: true,
+        reduction_base: ReductionBase::Window,
+        ..Config::default()
+    }
+}
+
+fn ours(case: &Case) -> Measured {
+    let flows = case.flows.max(1);
+    let red = (case.flows > 0).then(|| RedParameters {
+        min_threshold: case.min_threshold,
+        max_threshold: case.max_threshold,
+        max_p: case.max_p,
+        weight: case.weight,
+    });
+    let rtt = case.rtt_ms * 1_000_000;
+    let outcome = dumbbell::run(Settings {
+        config: config(case),
+        flows,
+        rate_bps: case.rate_bps,
+        rtt,
+        buffer_packets: case.buffer_packets,
+        red,
+        seed: case.seed,
+        until: case.seconds * 1_000_000_000,
+        starts: (0..flows).map(|i| ((i as f64 * 0.618033988749895).fract() * 1e9) as u64).collect(),
+    });
+    let longest_rtt = rtt + case.buffer_packets as u64 * 8_000 * 1_000_000_000 / case.rate_bps;
+    Measured {
+        received_bytes: outcome.delivered.iter().sum::<u64>() / 960 * 1000,
+        loss_events: outcome.loss_events,
+        timeouts: outcome.timeouts,
+        drops: outcome.drops.len() as u64,
+        mean_queue: outcome.mean_queue,
+        drop_events: drop_events(&outcome.drops, longest_rtt),
+    }
+}
+
+fn rows(file: &str) -> Vec<Row> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/data").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn percent(ours: f64, theirs: f64) -> f64 {
+    if theirs == 0.0 { if ours == 0.0 { 0.0 } else { 100.0 } } else { (ours / theirs - 1.0) * 100.0 }
+}
+
+#[test]
+fn one_flow_is_as_in_ns2() {
+    let mut table = format!(
+        "{:8} {:>4} {:>6} {:>6} | {:>8} {:>8} {:>6} | {:>6} {:>6} {:>7} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5} | {:>6} {:>6}\n",
+        "flavour", "RTT", "buffer", "delack", "ns-2 kb", "ours kb", "%", "events", "ours", "%", "bursts", "ours", "RTOs", "ours", "drops", "ours", "queue", "ours"
+    );
+    let mut failures = String::new();
+    for row in rows("tcp_single.json") {
+        let (case, ns2) = (row.case, row.ns2);
+        let quick = case.delayed_ack == 0 && (case.rtt_ms == 100 || (case.buffer_packets == 20 && case.flavour == "sack"));
+        if cfg!(debug_assertions) && !quick {
+            continue;
+        }
+        let ours = ours(&case);
+        let (rate, theirs) = (ours.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3, ns2.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3);
+        let throughput = percent(rate, theirs);
+        // ns-2's Linux agent does not count its reductions; its bursts of drops are compared instead. At 10 ms CUBIC is in its
+        // Reno-friendly region, where ns-2's version (Linux 2.6) differs from RFC 9438: its alpha stays that of beta 0.8 (1/3, not
+        // 9/17), is never raised to 1, and delayed ACKs halve it. So there only the throughput is held to.
+        let cubic = case.flavour.parse() == Ok(Flavour::Cubic);
+        let events = if cubic { percent(ours.drop_events as f64, ns2.drop_events as f64) } else { percent(ours.loss_events as f64, ns2.loss_events as f64) };
+        let line = format!(
+            "{:8} {:>4} {:>6} {:>6} | {:>8.0} {:>8.0} {:>+6.2} | {:>6} {:>6} {:>+7.1} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5} | {:>6.2} {:>6.2}",
+            case.flavour, case.rtt_ms, case.buffer_packets, case.delayed_ack, theirs, rate, throughput, ns2.loss_events, ours.loss_events, events,
+            ns2.drop_events, ours.drop_events, ns2.timeouts, ours.timeouts, ns2.drops, ours.drops, ns2.mean_queue, ours.mean_queue
+        );
+        writeln!(table, "{line}").unwrap();
+        if throughput.abs() > 3.0 || (events.abs() > 25.0 && !(cubic && case.rtt_ms == 10)) {
+            writeln!(failures, "{line}").unwrap();
+        }
+    }
+    println!("{table}");
+    assert!(failures.is_empty(), "throughput off by more than 3% or loss events by more than 25%:\n{failures}");
+}
+
+#[test]
+fn ten_flows_over_red_are_as_in_ns2() {
+    let mut table = format!(
+        "{:8} {:>4} | {:>6} {:>6} {:>6} | {:>8} {:>8} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5}\n",
+        "flavour", "seed", "queue", "ours", "%", "ns-2 kb", "ours kb", "events", "ours", "RTOs", "ours", "drops", "ours"
+    );
+    let mut failures = String::new();
+    for row in rows("tcp_red.json") {
+        let (case, ns2) = (row.case, row.ns2);
+        if cfg!(debug_assertions) && (case.seed > 1 || !matches!(case.flavour.as_str(), "reno" | "sack")) {
+            continue;
+        }
+        let ours = ours(&case);
+        let queue = percent(ours.mean_queue, ns2.mean_queue);
+        let kbps = |m: &Measured| m.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3;
+        let line = format!(
+            "{:8} {:>4} | {:>6.2} {:>6.2} {:>+6.1} | {:>8.0} {:>8.0} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5}",
+            case.flavour, case.seed, ns2.mean_queue, ours.mean_queue, queue, kbps(&ns2), kbps(&ours),
+            ns2.loss_events, ours.loss_events, ns2.timeouts, ours.timeouts, ns2.drops, ours.drops
+        );
+        writeln!(table, "{line}").unwrap();
+        if queue.abs() > 10.0 {
+            writeln!(failures, "{line}").unwrap();
+        }
+    }
+    println!("{table}");
+    assert!(failures.is_empty(), "mean queue off by more than 10%:\n{failures}");
+}

@@ -1,0 +1,383 @@
+//! One transition at a time, by hand: what goes in, what must come out, and the clause that says so.
+//! Segments are 1000 bytes and numbered from 0; `ack(n)` acknowledges segments 0 to n - 1.
+
+use fairlane_tcp::{Config, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, Segment, Sender, Transmit};
+
+const MSS: u64 = 1000;
+const MS: Nanos = 1_000_000;
+
+struct Bench {
+    sender: Sender,
+    now: Nanos,
+    out: Vec<Transmit>,
+}
+
+fn config(flavour: Flavour) -> Config {
+    Config {
+        flavour,
+        mss: 1000,
+        initial_window_segments: 10,
+        max_window: 1 << 20,
+        handshake: false,
+        reduction_base: ReductionBase::FlightSize,
+        ..Config::default()
+    }
+}
+
+impl Bench {
+    fn new(config: Config) -> Self {
+        let mut sender = Sender::new(config, 0).unwrap();
+        sender.write(u64::MAX);
+        Bench { sender, now: 0, out: vec![] }
+    }
+
+    /// Opens and returns the numbers of the segments sent.
+    fn open(&mut self) -> Vec<u64> {
+        self.sender.open(self.now, &mut self.out);
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<u64> {
+        self.out.drain(..).filter(|t| t.segment.payload_len > 0).map(|t| u64::from(t.segment.seq - 1) / MSS).collect()
+    }
+
+    fn ack(&mut self, upto: u64) -> Vec<u64> {
+        self.ack_sack(upto, &[])
+    }
+
+    /// An ACK with SACK blocks, in segment numbers.
+    fn ack_sack(&mut self, upto: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
+        let mut sack = SackBlocks::default();
+        for &(left, right) in blocks {
+            sack.push((1 + left * MSS) as u32, (1 + right * MSS) as u32);
+        }
+        let scale = config(Flavour::Sack).window_scale();
+        let segment = Segment {
+            ack: (1 + upto * MSS) as u32,
+            flags: Flags::ACK,
+            window: ((1u64 << 20) >> scale) as u16,
+            sack,
+            ..Segment::default()
+        };
+        self.sender.on_segment(self.now, &segment, &mut self.out);
+        self.sent()
+    }
+
+    fn fire_timer(&mut self) -> Vec<u64> {
+        self.now = self.sender.next_timer().expect("a timer is set");
+        self.sender.on_timer(self.now, &mut self.out);
+        self.sent()
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.sender.cwnd()
+    }
+}
+
+/// A sender with `window` segments in flight, numbered from the answer on, in congestion avoidance.
+fn in_flight(flavour: Flavour, window: u64) -> Bench {
+    let config = Config { initial_window_segments: window as u32, initial_ssthresh: Some(2 * MSS), ..config(flavour) };
+    let mut bench = Bench::new(config);
+    assert_eq!(bench.open(), (0..window).collect::<Vec<_>>());
+    bench.now = 100 * MS;
+    bench
+}
+
+#[test]
+fn rfc_5681_3_1_slow_start_adds_a_segment_per_ack() {
+    let mut bench = Bench::new(config(Flavour::Reno));
+    assert_eq!(bench.open().len(), 10);
+    bench.now = 100 * MS;
+    assert_eq!(bench.ack(1), [10, 11]);
+    assert_eq!(bench.ack(3), [12, 13, 14], "min(N, SMSS): one segment of growth for an ACK of two");
+    assert_eq!(bench.cwnd(), 12 * MSS);
+}
+
+#[test]
+fn rfc_5681_3_1_congestion_avoidance_adds_a_segment_per_window() {
+    let mut bench = in_flight(Flavour::Reno, 10);
+    assert_eq!(bench.ack(1), [10]);
+    assert_eq!(bench.cwnd(), 10 * MSS + 100, "equation (3): SMSS * SMSS / cwnd");
+    for n in 2..=11 {
+        bench.ack(n);
+    }
+    assert!((11 * MSS - 60..11 * MSS + 60).contains(&bench.cwnd()), "{}", bench.cwnd());
+}
+
+#[test]
+fn rfc_3042_the_first_two_duplicates_let_new_segments_out() {
+    for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Tahoe] {
+        let mut bench = in_flight(flavour, 10);
+        assert_eq!((bench.ack(0), bench.ack(0)), (vec![10], vec![11]), "{flavour:?}");
+        assert_eq!(bench.cwnd(), 10 * MSS, "the window stays");
+    }
+    let mut off = Bench::new(Config { limited_transmit: false, ..config(Flavour::Reno) });
+    off.open();
+    assert_eq!((off.ack(0), off.ack(0)), (vec![], vec![]));
+}
+
+#[test]
+fn rfc_5681_3_2_reno_retransmits_at_the_third_duplicate_and_leaves_at_new_data() {
+    let mut bench = in_flight(Flavour::Reno, 10);
+    bench.ack(0);
+    bench.ack(0);
+    assert_eq!(bench.ack(0), [0], "step 2 and 3: fast retransmit");
+    assert_eq!(bench.sender.ssthresh(), 5 * MSS, "equation (4), without what limited transmit sent");
+    assert_eq!(bench.cwnd(), 8 * MSS, "step 3: ssthresh + 3 SMSS");
+    let mut inflated = vec![];
+    for _ in 0..6 {
+        inflated.extend(bench.ack(0));
+    }
+    assert_eq!(inflated, [12, 13], "steps 4 and 5: 14 segments of window, 12 used");
+    assert!(bench.sender.in_recovery());
+    assert_eq!(bench.ack(10), [14], "step 6");
+    assert_eq!((bench.cwnd(), bench.sender.in_recovery()), (5 * MSS, false));
+}
+
+#[test]
+fn jacobson_1988_tahoe_goes_back_to_one_segment() {
+    let mut bench = in_flight(Flavour::Tahoe, 10);
+    bench.ack(0);
+    bench.ack(0);
+    assert_eq!(bench.ack(0), [0]);
+    assert_eq!((bench.cwnd(), bench.sender.ssthresh()), (MSS, 5 * MSS));
+    assert_eq!(bench.ack(0), Vec::<u64>::new(), "no fast recovery");
+    assert_eq!(bench.ack(10), [10, 11], "slow start from there: what limited transmit sent is sent again");
+}
+
+#[test]
+fn rfc_6582_newreno_sends_one_hole_per_partial_ack() {
+    let mut bench = in_flight(Flavour::NewReno, 10);
+    bench.ack(0);
+    bench.ack(0);
+    assert_eq!(bench.ack(0), [0]);
+    let before = bench.cwnd();
+    let timer = bench.sender.next_timer();
+    bench.now += 10 * MS;
+    assert_eq!(bench.ack(4), [4], "section 3.2 step 3: the first unacknowledged segment");
+    assert!(bench.sender.in_recovery());
+    assert_eq!(bench.cwnd(), before - 4 * MSS + MSS, "deflated by what was acknowledged, one segment back");
+    let restarted = bench.sender.next_timer();
+    assert!(restarted > timer, "the first partial ACK restarts the timer");
+    bench.now += 10 * MS;
+    assert_eq!(bench.ack(6)[0], 6);
+    assert_eq!(bench.sender.next_timer(), restarted, "the second does not");
+    bench.ack(12);
+    assert!(!bench.sender.in_recovery(), "recover was the highest segment sent, 11");
+    assert!(bench.cwnd() <= 5 * MSS);
+}
+
+#[test]
+fn rfc_6582_3_2_no_second_fast_retransmit_for_the_same_window() {
+    for flavour in Flavour::ALL {
+        let mut bench = in_flight(flavour, 10);
+        bench.fire_timer();
+        let mut sent = vec![];
+        for n in 1..=4 {
+            sent.extend(bench.ack_sack(0, &[(1, 1 + n)]));
+        }
+        assert!(!sent.contains(&0), "{flavour:?}: duplicates of what the timeout sent again");
+        assert_eq!(bench.sender.stats().fast_retransmits, 0, "{flavour:?}");
+    }
+}
+
+#[test]
+fn rfc_6675_5_sack_fills_holes_while_the_pipe_allows() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    // 0, 2 and 4 are lost
+    assert_eq!(bench.ack_sack(0, &[(1, 2)]), [10], "limited transmit");
+    assert_eq!(bench.ack_sack(0, &[(3, 4), (1, 2)]), [11]);
+    let third = bench.ack_sack(0, &[(5, 6), (3, 4), (1, 2)]);
+    assert_eq!(third, [0], "step 4.3");
+    assert_eq!((bench.cwnd(), bench.sender.ssthresh()), (5 * MSS, 5 * MSS), "step 4.2");
+    assert_eq!(bench.ack_sack(0, &[(5, 7), (3, 4), (1, 2)]), Vec::<u64>::new(), "pipe: 0 again, and 7 to 11; 2 is lost by now");
+    assert_eq!(bench.ack_sack(0, &[(5, 8), (3, 4), (1, 2)]), Vec::<u64>::new(), "pipe 0, 8, 9, 10, 11");
+    assert_eq!(bench.ack_sack(0, &[(5, 9), (3, 4), (1, 2)]), [2], "NextSeg (1)");
+    assert_eq!(bench.ack_sack(0, &[(5, 10), (3, 4), (1, 2)]), [4]);
+    assert_eq!(bench.ack_sack(2, &[(5, 10), (3, 4)]), [12], "NextSeg (2): no hole is left to send");
+    assert!(bench.sender.in_recovery());
+    bench.ack(12);
+    assert!(!bench.sender.in_recovery(), "step (A)");
+    assert_eq!(bench.cwnd(), 5 * MSS);
+}
+
+#[test]
+fn rfc_6675_2_a_duplicate_ack_reports_new_data() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    for _ in 0..5 {
+        bench.ack_sack(0, &[(1, 2)]);
+    }
+    assert_eq!(bench.sender.stats().fast_retransmits, 0, "the same block five times is one duplicate");
+}
+
+#[test]
+fn rfc_6675_5_is_lost_starts_recovery_before_the_third_duplicate() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    assert_eq!(bench.ack_sack(0, &[(1, 4)])[0], 0, "more than two segments SACKed above it, in one ACK");
+}
+
+#[test]
+fn rfc_6298_5_timeout_backs_off_and_slow_starts() {
+    for flavour in Flavour::ALL {
+        let mut bench = in_flight(flavour, 10);
+        bench.ack(1);
+        let rto = bench.sender.rto();
+        assert_eq!(bench.fire_timer(), [1], "{flavour:?} (5.4): the earliest segment, alone");
+        assert_eq!(bench.cwnd(), MSS, "RFC 5681 section 3.1: the loss window");
+        let factor = if flavour == Flavour::Cubic { 7 } else { 5 };
+        assert_eq!(bench.sender.ssthresh(), factor * MSS, "{flavour:?}");
+        assert_eq!(bench.sender.rto(), 2 * rto, "(5.5)");
+        bench.fire_timer();
+        assert_eq!(bench.sender.rto(), 4 * rto);
+        assert_eq!(bench.sender.ssthresh(), factor * MSS, "RFC 5681 section 3.1: held at a second timeout");
+        // Karn: the ACK of a segment sent again is no sample, so the back-off stays
+        bench.now += 5 * MS;
+        bench.ack(2);
+        assert_eq!(bench.sender.rto(), 4 * rto, "{flavour:?} RFC 6298 section 3");
+        // the segments sent next are timed once they are new
+        bench.now += 100 * MS;
+        bench.ack(11);
+        bench.now += 100 * MS;
+        bench.ack(12);
+        assert!(bench.sender.rto() <= rto, "{flavour:?} (5.7): a new sample ends the back-off");
+    }
+}
+
+#[test]
+fn rfc_6298_5_timer_stops_when_all_is_acknowledged() {
+    let mut sender = Sender::new(config(Flavour::Reno), 0).unwrap();
+    let mut out = vec![];
+    sender.write(3000);
+    sender.open(0, &mut out);
+    assert!(sender.next_timer().is_some(), "(5.1)");
+    let ack = |n: u32| Segment { ack: n, flags: Flags::ACK, window: 8192, ..Segment::default() };
+    sender.on_segment(50 * MS, &ack(1001), &mut out);
+    assert_eq!(sender.next_timer(), Some(50 * MS + sender.rto()), "(5.3)");
+    sender.on_segment(60 * MS, &ack(3001), &mut out);
+    assert_eq!(sender.next_timer(), None, "(5.2)");
+}
+
+#[test]
+fn rfc_9438_4_6_cubic_multiplies_by_seven_tenths_and_plateaus_at_w_max() {
+    let mut bench = in_flight(Flavour::Cubic, 100);
+    bench.ack_sack(0, &[(1, 4)]);
+    assert_eq!(bench.sender.ssthresh(), 70 * MSS);
+    // leave recovery, then ACK a window of segments each 100 ms
+    let mut acked = 100;
+    bench.ack(acked);
+    let (mut at_k, mut start) = (0, None);
+    for _ in 0..80 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+        let start = *start.get_or_insert(bench.now);
+        // K = cbrt(100 * 0.3 / 0.4) = 4.217 s
+        if (bench.now - start) / MS <= 4_200 {
+            at_k = bench.cwnd();
+        }
+    }
+    assert!((97 * MSS..=101 * MSS).contains(&at_k), "W_cubic(K) = W_max = 100, not {at_k}");
+    assert!(bench.cwnd() > 110 * MSS, "convex beyond K: {}", bench.cwnd());
+}
+
+#[test]
+fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
+    // at 1 ms round trips the cubic hardly moves in 100 of them; W_est gains alpha = 9/17 of a segment in each
+    let mut bench = in_flight(Flavour::Cubic, 20);
+    bench.ack_sack(0, &[(1, 4)]);
+    let mut acked = 20;
+    bench.ack(acked);
+    let start = bench.cwnd();
+    for _ in 0..8 {
+        bench.now += MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+    }
+    let gained = (bench.cwnd() - start) as f64 / MSS as f64;
+    assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
+}
+
+#[test]
+fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
+    let ecn = Config { ecn: true, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Sack) };
+    let mut bench = Bench::new(ecn);
+    bench.sender.open(0, &mut bench.out);
+    assert!(bench.out.iter().all(|t| t.ecn_capable), "ECT on new data");
+    bench.out.clear();
+    let echo = |n: u64| Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK.with(Flags::ECE), window: 8192, ..Segment::default() };
+    bench.sender.on_segment(50 * MS, &echo(1), &mut bench.out);
+    assert_eq!(bench.sender.cwnd() / MSS, 5);
+    for n in 2..=9 {
+        bench.sender.on_segment(50 * MS, &echo(n), &mut bench.out);
+    }
+    assert_eq!(bench.sender.stats().ecn_reductions, 1);
+    let cwr: Vec<bool> = bench.out.iter().map(|t| t.segment.flags.has(Flags::CWR)).collect();
+    assert!(cwr[0] && !cwr[1..].contains(&true), "CWR on the first new segment only");
+}
+
+#[test]
+fn rfc_9293_3_5_handshake_negotiates_and_a_lost_syn_is_sent_again() {
+    let base = Config { handshake: true, max_window: 1 << 20, ..config(Flavour::Sack) };
+    let mut sender = Sender::new(base.clone(), u32::MAX).unwrap();
+    let mut receiver = Receiver::new(Config { mss: 500, ..base }, 77).unwrap();
+    let mut out = vec![];
+    sender.write(2000);
+    sender.open(0, &mut out);
+    let syn = out.pop().unwrap().segment;
+    assert_eq!((syn.flags, syn.seq, syn.syn_options.mss), (Flags::SYN, u32::MAX, Some(1000)));
+    let at = sender.next_timer().unwrap();
+    assert_eq!(at, 1_000 * MS);
+    sender.on_timer(at, &mut out);
+    let again = out.pop().unwrap();
+    assert!(again.retransmission && again.segment == syn);
+    receiver.on_segment(at, &again.segment, false, &mut out);
+    let syn_ack = out.pop().unwrap().segment;
+    assert_eq!((syn_ack.flags, syn_ack.ack), (Flags::SYN.with(Flags::ACK), 0));
+    sender.on_segment(at + 10 * MS, &syn_ack, &mut out);
+    assert!(sender.is_established());
+    assert_eq!(sender.rto(), 3_000 * MS, "RFC 6298 (5.7)");
+    assert_eq!(out.len(), 1, "RFC 5681 section 3.1: one segment after a lost SYN");
+    assert_eq!((out[0].segment.payload_len, out[0].segment.ack), (500, 78), "the peer's MSS");
+}
+
+#[test]
+fn rfc_5681_4_2_acknowledgements_are_delayed_at_most_two_segments_or_the_timer() {
+    let config = Config { delayed_ack: true, delayed_ack_timeout: 100 * MS, ..config(Flavour::Sack) };
+    let mut receiver = Receiver::new(config, 0).unwrap();
+    receiver.listen_without_handshake(0);
+    let data = |n: u32| Segment { seq: 1 + n * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+    let acks = |receiver: &mut Receiver, n: u32| {
+        let mut out = vec![];
+        receiver.on_segment(u64::from(n) * MS, &data(n), false, &mut out);
+        out.iter().map(|t| (t.segment.ack - 1) / 1000).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(&mut receiver, 0), [] as [u32; 0]);
+    assert_eq!(receiver.next_timer(), Some(100 * MS));
+    assert_eq!(acks(&mut receiver, 1), [2], "every second segment");
+    assert_eq!(receiver.next_timer(), None);
+    assert_eq!(acks(&mut receiver, 3), [2], "out of order: at once");
+    assert_eq!(acks(&mut receiver, 4), [2]);
+    assert_eq!(acks(&mut receiver, 2), [5], "a gap filled: at once");
+    acks(&mut receiver, 5);
+    let mut out = vec![];
+    receiver.on_timer(receiver.next_timer().unwrap(), &mut out);
+    assert_eq!(out[0].segment.ack, 6001, "the timer");
+}
+
+#[test]
+fn rfc_2018_4_the_newest_block_comes_first() {
+    let mut receiver = Receiver::new(Config { delayed_ack: false, ..config(Flavour::Sack) }, 0).unwrap();
+    receiver.listen_without_handshake(0);
+    let mut last = vec![];
+    for n in [2u32, 4, 6, 8, 10, 4, 9] {
+        let mut out = vec![];
+        let segment = Segment { seq: 1 + n * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+        receiver.on_segment(0, &segment, false, &mut out);
+        last = out[0].segment.sack.as_slice().iter().map(|b| ((b.0 - 1) / 1000, (b.1 - 1) / 1000)).collect();
+    }
+    assert_eq!(last, [(8, 11), (4, 5), (6, 7), (2, 3)]);
+}

@@ -1,0 +1,92 @@
+"""Runs ns-2 on the TCP cases and writes what it measured to ``data/tcp_single.json`` and ``data/tcp_red.json``.
+
+The files are committed: tests of ``switch/tcp`` read them, so that they need no ns-2. Without ns-2 this script says so and
+leaves the files alone. Run it after a change to a ``.tcl`` file here: ``python tests/oracle/run_tcp.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FLAVOURS = ["tahoe", "reno", "newreno", "sack", "cubic"]
+RATE_BPS = 10_000_000
+PACKET_BITS = 8000
+
+
+def single_cases() -> list[dict]:
+    """One flow: RTT 10 and 100 ms, a buffer of 20 packets and of one bandwidth-delay product."""
+    cases = []
+    for flavour in FLAVOURS:
+        for rtt_ms in (10, 100):
+            bdp = RATE_BPS * rtt_ms // 1000 // PACKET_BITS
+            for buffer_packets in (20, bdp):
+                for delayed_ack in (0, 1):
+                    cases.append(
+                        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=rtt_ms, buffer_packets=buffer_packets,
+                             seconds=100, delayed_ack=delayed_ack)
+                    )
+    return cases
+
+
+def red_cases() -> list[dict]:
+    """Ten flows over RED; CUBIC is left out, for ns-2's port of it is another version."""
+    return [
+        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=200, seconds=100, flows=10, seed=seed,
+             min_threshold=15, max_threshold=45, max_p=0.1, weight=0.002, delayed_ack=0)
+        for flavour in FLAVOURS[:-1]
+        for seed in (1, 2, 3)
+    ]
+
+
+def loss_events(drops: list[tuple[float, int]], window_s: float) -> int:
+    """Drops of one flow within ``window_s`` of the first are one event, as RFC 5348 section 5.2 counts."""
+    count = 0
+    begun: dict[int, float] = {}
+    for instant, flow in drops:
+        if flow not in begun or instant > begun[flow] + window_s:
+            begun[flow] = instant
+            count += 1
+    return count
+
+
+def run(script: str, case: dict) -> dict:
+    """One ns-2 run. Raises ``CalledProcessError`` with ns-2's own message when it fails."""
+    argv = ["ns", str(HERE / script)] + [str(x) for pair in case.items() for x in pair]
+    lines = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
+    drops, result = [], {}
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["drop"]:
+            drops.append((float(words[1]), int(words[2])))
+        elif words[:1] == ["received_bytes"]:
+            result = {name: float(value) if "." in value else int(value) for name, value in zip(words[::2], words[1::2])}
+    if not result:
+        raise RuntimeError(f"{script} printed no results for {case}")
+    longest_rtt_s = case["rtt_ms"] / 1000 + case["buffer_packets"] * PACKET_BITS / case["rate_bps"]
+    result["drop_events"] = loss_events(drops, longest_rtt_s)
+    result["mean_queue"] = round(result["mean_queue"], 6)
+    return {"case": case, "ns2": result}
+
+
+def main() -> int:
+    if shutil.which("ns") is None:
+        print("ns-2 is not installed (Debian: apt install ns2); the committed data stay as they are")
+        return 0
+    for script, cases in (("tcp_single.tcl", single_cases()), ("tcp_red.tcl", red_cases())):
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            rows = list(pool.map(lambda case, script=script: run(script, case), cases))
+        target = HERE / "data" / script.replace(".tcl", ".json")
+        target.parent.mkdir(exist_ok=True)
+        target.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        print(f"{target.relative_to(HERE.parent.parent)}: {len(rows)} runs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
