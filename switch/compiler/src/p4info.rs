@@ -15,7 +15,7 @@ use fairlane_syntax::ast::{Annotation, AnnotationBody, AnnotationTokenKind, Expr
 use fairlane_syntax::{Diagnostic, Diagnostics};
 use num_traits::ToPrimitive;
 
-use crate::control_plane::{ActionProfile, ControlPlane, ControllerHeader, Counter, Meter, TypeDefinitionKind, Unit};
+use crate::control_plane::{ActionProfile, ControlPlane, ControllerHeader, Counter, Meter, Param, TypeDefinitionKind, Unit};
 use annotations::Written;
 use ids::{Prefix, Symbols};
 use text::Text;
@@ -249,7 +249,8 @@ impl Emitter<'_> {
             self.preamble_as(id, &header.name, &header.name, annotations, &[]);
             let fields = self.types.flat_fields(&header.fields);
             let ids = ids::fields(fields.iter().map(|field| field.annotations.as_slice()), self.diagnostics);
-            for (field, id) in fields.iter().zip(ids) {
+            let shown = |field: &Param| find(&field.annotations, "hidden").is_none();
+            for (field, id) in fields.iter().zip(ids).filter(|(field, _)| shown(field)) {
                 self.text.open("metadata");
                 self.text.number("id", id);
                 self.text.string("name", &field.name);

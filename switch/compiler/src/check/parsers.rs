@@ -173,16 +173,22 @@ impl<'a> Checker<'a, '_> {
                         [one] => one.clone(),
                         many => Type::Tuple(many.to_vec()),
                     };
-                    let fits = match (self.parts(element), keys.len()) {
-                        (Some(parts), n) if n > 1 && parts.len() == n => parts.iter().zip(keys).all(|(a, b)| self.unify(b, a)),
-                        _ => self.unify(&awaited, element),
-                    };
+                    let given = self.leaf_types(element, 0);
+                    let wanted: Vec<Type> = keys.iter().flat_map(|k| self.leaf_types(k, 0)).collect();
+                    let fits = given.len() == wanted.len() && given.iter().zip(&wanted).all(|(a, b)| self.unify(b, a));
                     if !fits {
                         self.error(e.span, "P4_16 13.11 (value sets)", format!("a value set of `{element}` does not fit the key of type `{awaited}`"));
                     }
                     return;
                 }
                 match keys {
+                    // `{a, b}` for the components one by one.
+                    keys if matches!(&t, Type::Tuple(ts) if ts.len() == keys.len() && !matches!(keys, [Type::Tuple(_) | Type::Struct(_)])) => {
+                        let Type::Tuple(ts) = &t else { return };
+                        for (key, t) in keys.iter().zip(ts) {
+                            self.expect_type(key, t, e.span, rule, "the value");
+                        }
+                    }
                     [one] => {
                         self.expect_type(one, &t, e.span, rule, "the value");
                         if self.eval(e).is_none() && !t.is_unknown() && !self.is_constructor_param(e) {
@@ -204,6 +210,10 @@ impl<'a> Checker<'a, '_> {
                     return;
                 };
                 let stripped = self.strip_newtype(one);
+                let one = &match one {
+                    Type::SerEnum(_, under) => (**under).clone(),
+                    t => t.clone(),
+                };
                 if !matches!(stripped, Type::Bits { .. } | Type::SerEnum(..) | Type::Unknown) {
                     self.error(k.span, "P4_16 8.16 (sets)", format!("masks and ranges are not defined on `{one}`"));
                     return;
@@ -220,6 +230,14 @@ impl<'a> Checker<'a, '_> {
                     }
                 }
             }
+        }
+    }
+
+    /// The scalar types that a type is made of.
+    fn leaf_types(&mut self, t: &Type, depth: u32) -> Vec<Type> {
+        match self.parts(t) {
+            Some(parts) if depth < 32 => parts.iter().flat_map(|t| self.leaf_types(t, depth + 1)).collect(),
+            _ => vec![t.clone()],
         }
     }
 

@@ -6,7 +6,7 @@ use super::storage::Storage;
 use super::values::Val;
 use super::{Binding, Lower};
 use crate::check::CallInfo;
-use crate::ir::{Expr, ExprKind};
+use crate::ir::{Expr, ExprKind, HeaderRef, Place};
 use crate::types::Type;
 
 /// What a parameter stands for, and what is to be done when the call is over.
@@ -14,8 +14,17 @@ use crate::types::Type;
 pub(super) struct Bound<'a> {
     pub name: Symbol,
     pub binding: Binding<'a>,
-    /// The variable to copy out of, and the argument to copy to.
-    pub copy_out: Option<(Storage, &'a ast::Expr)>,
+    /// The variable to copy out of, and where to.
+    pub copy_out: Option<(Storage, Destination)>,
+}
+
+/// Where a result goes: found when the call begins (spec 6.8), so that later writes to an index do not matter.
+#[derive(Debug, Clone)]
+pub(super) enum Destination {
+    /// A variable.
+    Place(Storage),
+    /// Some bits of a field, high and low.
+    Bits(Place, u32, u32),
 }
 
 /// When arguments are copied.
@@ -85,14 +94,14 @@ impl<'a> Lower<'a, '_> {
                             Bound { name, binding: Binding::Storage(s), copy_out: None }
                         }
                         (_, arg) => {
-                            let s = self.allocate(&p.name.name, &ty, false);
+                            let s = self.allocate(&p.name.name, &ty);
                             if p.direction == Direction::Out {
                                 self.reset(&s, span);
                             } else if let Some(e) = arg {
                                 let v = self.value_as(e, &ty);
                                 self.store(&s, v, span);
                             }
-                            let copy_out = arg.filter(|e| !matches!(e.kind, ast::ExprKind::DontCare)).map(|e| (s.clone(), e));
+                            let copy_out = arg.and_then(|e| self.destination(e)).map(|d| (s.clone(), d));
                             Bound { name, binding: Binding::Storage(s), copy_out }
                         }
                     }
@@ -125,25 +134,92 @@ impl<'a> Lower<'a, '_> {
     /// Copies results to their arguments, in order.
     pub(super) fn copy_out(&mut self, bound: &[Bound<'a>], span: Span) {
         for b in bound {
-            let Some((from, to)) = &b.copy_out else { continue };
-            self.store_expr(to, from, span);
+            if let Some((from, to)) = &b.copy_out {
+                self.deliver(from, to, span);
+            }
+        }
+    }
+
+    /// Runs the body of a call. `exit` inside must copy out what is bound before it ends the pipeline (spec 12.5).
+    pub(super) fn with_pending<T>(&mut self, bound: &[Bound<'a>], f: impl FnOnce(&mut Self) -> T) -> T {
+        self.pending.push(bound.iter().filter_map(|b| b.copy_out.clone()).collect());
+        let result = f(self);
+        self.pending.pop();
+        result
+    }
+
+    /// What `exit` copies out: of the innermost call first.
+    pub(super) fn copy_out_pending(&mut self, span: Span) {
+        let pending: Vec<(Storage, Destination)> = self.pending.iter().rev().flatten().cloned().collect();
+        for (from, to) in &pending {
+            self.deliver(from, to, span);
+        }
+    }
+
+    fn deliver(&mut self, from: &Storage, to: &Destination, span: Span) {
+        let v = self.load(from);
+        match to {
+            Destination::Place(s) => self.store(s, v, span),
+            Destination::Bits(p, high, low) => {
+                let e = self.as_scalar(v);
+                self.store_bits(p, *high, *low, e, span);
+            }
+        }
+    }
+
+    /// Where an l-value is; `None` for `_`.
+    pub(super) fn destination(&mut self, e: &'a ast::Expr) -> Option<Destination> {
+        if let ast::ExprKind::Slice(..) = &e.kind {
+            let (p, high, low) = self.bits_place(e)?;
+            return Some(Destination::Bits(p, high, low));
+        }
+        let s = self.place(e)?;
+        Some(Destination::Place(self.pin(s, e.span)))
+    }
+
+    /// The field and the bits of it that a slice, maybe of slices, names.
+    pub(super) fn bits_place(&mut self, e: &'a ast::Expr) -> Option<(Place, u32, u32)> {
+        let ast::ExprKind::Slice(base, high, low) = &e.kind else { return None };
+        let high = u32::try_from(self.constant_int(high)?).ok()?;
+        let low = u32::try_from(self.constant_int(low)?).ok()?;
+        if let ast::ExprKind::Slice(..) = &base.kind {
+            let (p, _, offset) = self.bits_place(base)?;
+            return Some((p, offset + high, offset + low));
+        }
+        let s = self.place(base)?;
+        match self.pin(s, e.span) {
+            Storage::Scalar(p) => Some((p, high, low)),
+            _ => None,
+        }
+    }
+
+    /// The same place with its index, if it has one, kept in a variable of its own.
+    pub(super) fn pin(&mut self, s: Storage, span: Span) -> Storage {
+        match s {
+            Storage::Scalar(mut p) => {
+                p.header = self.pin_header(p.header, span);
+                Storage::Scalar(p)
+            }
+            Storage::Header(h, t) => Storage::Header(self.pin_header(h, span), t),
+            Storage::Struct(parts, t) => Storage::Struct(parts.into_iter().map(|(n, s)| (n, self.pin(s, span))).collect(), t),
+            s => s,
+        }
+    }
+
+    fn pin_header(&mut self, h: HeaderRef, span: Span) -> HeaderRef {
+        match h {
+            HeaderRef::Element(s, i) if !i.is_const() && !matches!(i.kind, ExprKind::Param(_)) => {
+                let ty = i.ty.clone();
+                HeaderRef::Element(s, Box::new(self.temporary_of(&ty, *i, "index", span)))
+            }
+            h => h,
         }
     }
 
     /// Writes the value of a variable to an l-value of the source.
     pub(super) fn store_expr(&mut self, to: &'a ast::Expr, from: &Storage, span: Span) {
-        let v = self.load(from);
-        if let ast::ExprKind::Slice(base, high, low) = &to.kind {
-            let (h, l) = (self.constant_int(high), self.constant_int(low));
-            let bounds = h.and_then(|h| u32::try_from(h).ok()).zip(l.and_then(|l| u32::try_from(l).ok()));
-            if let (Some(Storage::Scalar(p)), Some((h, l))) = (self.place(base), bounds) {
-                let e = self.as_scalar(v);
-                self.store_bits(&p, h, l, e, span);
-            }
-            return;
-        }
-        if let Some(s) = self.place(to) {
-            self.store(&s, v, span);
+        if let Some(d) = self.destination(to) {
+            self.deliver(from, &d, span);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use fairlane_syntax::ast::{self, BinaryOp, Span};
 use num_bigint::BigInt;
-use num_traits::{One, ToPrimitive};
+use num_traits::One;
 
 use super::storage::Storage;
 use super::values::Val;
@@ -108,11 +108,13 @@ impl<'a> Lower<'a, '_> {
 
     /// The assignment statement, with an operator when compound.
     pub(super) fn assignment(&mut self, target: &'a ast::Expr, op: Option<BinaryOp>, value: &'a ast::Expr, span: Span) {
-        if let ast::ExprKind::Slice(base, high, low) = &target.kind {
-            return self.slice_assignment(target, base, high, low, op, value, span);
+        if let ast::ExprKind::Slice(..) = &target.kind {
+            return self.slice_assignment(target, op, value, span);
         }
         let t = self.type_of(target.id);
         let Some(place) = self.place(target) else { return };
+        // The l-value is evaluated before the value (spec 8.1).
+        let place = if self.has_effects(value) { self.pin(place, span) } else { place };
         match op {
             None => {
                 let v = self.value_as(value, &t);
@@ -124,45 +126,15 @@ impl<'a> Lower<'a, '_> {
                 let r = self.settle(r, span);
                 let current = self.load(&place);
                 let l = self.as_scalar(current);
-                let result = self.compound(op, l, r, span);
+                let result = fold::binary(op, l, r);
                 self.store(&place, Val::Scalar(result), span);
             }
         }
     }
 
-    fn compound(&mut self, op: BinaryOp, l: Expr, r: Expr, span: Span) -> Expr {
-        if matches!(op, BinaryOp::Div | BinaryOp::Mod) {
-            self.error(span, crate::report::BMV2, format!("`{}=` cannot be computed: the target does not divide", op.symbol()));
-            return l;
-        }
-        fold::binary(op, l, r)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn slice_assignment(
-        &mut self,
-        target: &'a ast::Expr,
-        base: &'a ast::Expr,
-        high: &'a ast::Expr,
-        low: &'a ast::Expr,
-        op: Option<BinaryOp>,
-        value: &'a ast::Expr,
-        span: Span,
-    ) {
+    fn slice_assignment(&mut self, target: &'a ast::Expr, op: Option<BinaryOp>, value: &'a ast::Expr, span: Span) {
         let t = self.type_of(target.id);
-        let (h, l) = (self.constant_int(high), self.constant_int(low));
-        let (Some(h), Some(l)) = (h.and_then(|v| v.to_u32()), l.and_then(|v| v.to_u32())) else { return };
-        // A slice of a slice of ... of a place.
-        if let ast::ExprKind::Slice(inner, _, inner_low) = &base.kind {
-            let Some(offset) = self.constant_int(inner_low).and_then(|v| v.to_u32()) else { return };
-            let v = self.value_as(value, &t);
-            let e = self.as_scalar(v);
-            if let Some(Storage::Scalar(p)) = self.place(inner) {
-                self.store_bits(&p, h + offset, l + offset, e, span);
-            }
-            return;
-        }
-        let Some(Storage::Scalar(p)) = self.place(base) else { return };
+        let Some((p, h, l)) = self.bits_place(target) else { return };
         let v = self.value_as(value, &t);
         let e = self.as_scalar(v);
         let e = self.settle(e, span);
@@ -170,7 +142,7 @@ impl<'a> Lower<'a, '_> {
             None => e,
             Some(op) => {
                 let current = fold::slice(Expr::place(p.clone()), h, l);
-                self.compound(op, current, e, span)
+                fold::binary(op, current, e)
             }
         };
         self.store_bits(&p, h, l, e, span);

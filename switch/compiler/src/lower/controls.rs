@@ -51,7 +51,7 @@ impl<'a> Lower<'a, '_> {
                         // Applied for the first time. Were it applied again with other arguments, its tables
                         // would need variables of their own for the parameters.
                         let params: Vec<(Symbol, Binding<'a>)> = bound.iter().map(|b| (b.name.clone(), b.binding.clone())).collect();
-                        self.nested(span, |l| l.run_control(c, instance, args, state, params));
+                        self.nested(span, |l| l.with_pending(&bound, |l| l.run_control(c, instance, args, state, params)));
                         self.copy_out(&bound, span);
                     }
                     Some(known) => self.apply_again(c, instance, args, state, &known, &bound, span),
@@ -82,7 +82,16 @@ impl<'a> Lower<'a, '_> {
     ) {
         let same = known.params.iter().all(|(n, b)| bound.iter().any(|x| x.name == *n && Self::same_binding(&x.binding, b)));
         if same {
-            self.nested(span, |l| l.run_control(c, instance, args, state, known.params.clone()));
+            self.nested(span, |l| l.with_pending(bound, |l| l.run_control(c, instance, args, state, known.params.clone())));
+            self.copy_out(bound, span);
+            return;
+        }
+        // A control without tables and objects leaves nothing behind: it is made anew.
+        let plain = |d: &Declaration| !matches!(d.kind, DeclarationKind::Table(_) | DeclarationKind::Instantiation(_));
+        if c.locals.iter().all(plain) {
+            let params: Vec<(Symbol, Binding<'a>)> = bound.iter().map(|b| (b.name.clone(), b.binding.clone())).collect();
+            let fresh = RefCell::new(None);
+            self.nested(span, |l| l.with_pending(bound, |l| l.run_control(c, instance, args, &fresh, params)));
             self.copy_out(bound, span);
             return;
         }
@@ -109,7 +118,7 @@ impl<'a> Lower<'a, '_> {
             };
             let ty = Self::storage_type(place);
             let value = self.freeze(value, span);
-            let backup = self.allocate("saved", &ty, false);
+            let backup = self.allocate("saved", &ty);
             let old = self.load(place);
             self.store(&backup, old, span);
             saved.push((place.clone(), backup));

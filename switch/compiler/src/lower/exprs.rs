@@ -413,15 +413,6 @@ impl<'a> Lower<'a, '_> {
         match (lv, rv) {
             (Val::Scalar(a), Val::Scalar(b)) => {
                 let (a, b) = (self.settle(a, span), self.settle(b, span));
-                if matches!(op, BinaryOp::Div | BinaryOp::Mod) && !(a.is_const() && b.is_const()) {
-                    self.report.error_help(
-                        span,
-                        BMV2,
-                        format!("`{}` needs operands known at compile time: the target cannot divide packets' values", op.symbol()),
-                        "shift by a power of two, or multiply by a reciprocal from the control plane and shift",
-                    );
-                    return Val::Scalar(a);
-                }
                 Val::Scalar(fold::binary(op, a, b))
             }
             (Val::Text(a), Val::Text(b)) => Val::Text(format!("{a}{b}").into()),
@@ -534,7 +525,7 @@ impl<'a> Lower<'a, '_> {
             let (tv, fv) = (self.settle(tv, t.span), self.settle(fv, f.span));
             return Val::Scalar(fold::mux(cv, tv, fv));
         }
-        let s = self.allocate("tmp", &ty, false);
+        let s = self.allocate("tmp", &ty);
         let target = s.clone();
         let (target2, ty2) = (s.clone(), ty.clone());
         self.if_else(

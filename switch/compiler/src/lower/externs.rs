@@ -264,7 +264,7 @@ impl<'a> Lower<'a, '_> {
                 };
                 let storage = if matches!(target.kind, ast::ExprKind::DontCare) {
                     let t = info.type_args.last().map(|(_, t)| t.substitute(&self.substitution)).unwrap_or(Type::Unknown);
-                    Some(self.allocate("skipped", &t, false))
+                    Some(self.allocate("skipped", &t))
                 } else {
                     self.place(target)
                 };

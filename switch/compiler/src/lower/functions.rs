@@ -132,7 +132,7 @@ impl<'a> Lower<'a, '_> {
                 for b in &bound {
                     l.bind(&b.name, b.binding.clone());
                 }
-                l.function_body(f)
+                l.with_pending(&bound, |l| l.function_body(f))
             })
         });
         self.scopes = scopes;
@@ -161,7 +161,7 @@ impl<'a> Lower<'a, '_> {
                 return v;
             }
         }
-        let result = if matches!(ty, Type::Void) { None } else { Some(self.allocate("result", &ty, false)) };
+        let result = if matches!(ty, Type::Void) { None } else { Some(self.allocate("result", &ty)) };
         let label = self.new_label();
         self.returns.push(ReturnPoint { label, result: result.clone(), ty });
         self.scope(label, |l| l.block(&f.body));
@@ -180,7 +180,7 @@ impl<'a> Lower<'a, '_> {
                     for b in &bound {
                         l.bind(&b.name, b.binding.clone());
                     }
-                    l.action_body(a);
+                    l.with_pending(&bound, |l| l.action_body(a));
                 });
             });
         });

@@ -161,7 +161,7 @@ impl<'a> Lower<'a, '_> {
             let (s, ty) = match variable {
                 ForVariable::Declared(t, name) => {
                     let ty = l.type_of(t.id);
-                    let s = l.allocate(&name.name, &ty, false);
+                    let s = l.allocate(&name.name, &ty);
                     l.bind(&name.name, Binding::Storage(s.clone()));
                     (Some(s), ty)
                 }

@@ -133,7 +133,7 @@ impl<'a> Lower<'a, '_> {
                 return None;
             }
             let public = names::name_annotation(&f.annotations).unwrap_or_else(|| name.clone());
-            let s = self.allocate(&public, &t, true);
+            let s = self.allocate(&public, &t);
             parts.push((name, s));
         }
         let metadata_type = self.type_of(metadata.ty.id);
@@ -141,7 +141,7 @@ impl<'a> Lower<'a, '_> {
             self.error(metadata.ty.span, BMV2, format!("the user metadata must be a struct, not `{metadata_type}`"));
             return None;
         }
-        let metadata = self.allocate("userMetadata", &metadata_type, true);
+        let metadata = self.allocate("userMetadata", &metadata_type);
         Some(Shared { headers: Storage::Struct(parts, headers_type), metadata, standard })
     }
 

@@ -110,11 +110,13 @@ struct Lower<'a, 'r> {
     stage: Stage,
     returns: Vec<ReturnPoint>,
     loops: Vec<(ir::Label, ir::Label)>,
+    /// Results that calls in work have still to copy out.
+    pending: Vec<Vec<(Storage, arguments::Destination)>>,
     prefix: String,
     inline_depth: u32,
     statements: usize,
     overflow_told: bool,
-    /// Number of parameters with a value from the table entry, within an action of a table.
+    /// Ids of the field lists by the number in `@field_list`.
     field_list_ids: HashMap<u32, u32>,
     depth: u32,
 }
@@ -137,6 +139,7 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
         stage: Stage::Parser,
         returns: Vec::new(),
         loops: Vec::new(),
+        pending: Vec::new(),
         prefix: String::new(),
         inline_depth: 0,
         statements: 0,

@@ -25,7 +25,9 @@ impl<'a> Lower<'a, '_> {
             StatementKind::Declaration(d) => self.local(d),
             StatementKind::Assignment { target, op, value } => self.assignment(target, *op, value, s.span),
             StatementKind::Call(e) => {
-                self.value(e);
+                // A bare `lookahead` still fails on a short packet.
+                let v = self.value(e);
+                self.settle_value(v, s.span);
             }
             StatementKind::DirectApplication { ty, arguments } => {
                 let Some(info) = self.checked.calls.get(&ty.id).cloned() else { return };
@@ -48,7 +50,10 @@ impl<'a> Lower<'a, '_> {
                 }
                 self.leave(point.label, s.span);
             }
-            StatementKind::Exit => self.emit(Stmt::Exit(s.span)),
+            StatementKind::Exit => {
+                self.copy_out_pending(s.span);
+                self.emit(Stmt::Exit(s.span));
+            }
             StatementKind::Break => {
                 if let Some((end, _)) = self.loops.last().copied() {
                     self.leave(end, s.span);
@@ -72,7 +77,7 @@ impl<'a> Lower<'a, '_> {
             }
             DeclarationKind::Variable(v) => {
                 let ty = self.type_of(v.ty.id);
-                let s = self.allocate(&v.name.name, &ty, false);
+                let s = self.allocate(&v.name.name, &ty);
                 self.initialise(v, &s, d.span);
                 self.bind(&v.name.name, Binding::Storage(s));
             }

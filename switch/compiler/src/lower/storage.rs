@@ -130,25 +130,25 @@ impl Lower<'_, '_> {
         ir::UnionId(self.program.unions.len() - 1)
     }
 
-    /// Storage for a variable. `exact` keeps the name as given (headers of the packet), else it is made unique.
-    pub(super) fn allocate(&mut self, name: &str, t: &Type, exact: bool) -> Storage {
-        let fresh = |l: &mut Self| if exact { name.to_owned() } else { l.unique.name(name) };
+    /// Storage for a variable, under a name made unique.
+    pub(super) fn allocate(&mut self, name: &str, t: &Type) -> Storage {
+        let fresh = |l: &mut Self| l.unique.name(name);
         match self.strip(t) {
             Type::Struct(n) => {
                 let fields = self.fields(&n);
-                let parts = fields.into_iter().map(|(f, ft)| (f.clone(), self.allocate(&format!("{name}.{f}"), &ft, exact))).collect();
+                let parts = fields.into_iter().map(|(f, ft)| (f.clone(), self.allocate(&format!("{name}.{f}"), &ft))).collect();
                 Storage::Struct(parts, t.clone())
             }
             Type::Tuple(ts) => {
                 let parts = ts
                     .iter()
                     .enumerate()
-                    .map(|(i, ft)| (Symbol::from(format!("{i}")), self.allocate(&format!("{name}.{i}"), ft, exact)))
+                    .map(|(i, ft)| (Symbol::from(format!("{i}")), self.allocate(&format!("{name}.{i}"), ft)))
                     .collect();
                 Storage::Struct(parts, t.clone())
             }
             Type::Record(fs) => {
-                let parts = fs.iter().map(|(f, ft)| (f.clone(), self.allocate(&format!("{name}.{f}"), ft, exact))).collect();
+                let parts = fs.iter().map(|(f, ft)| (f.clone(), self.allocate(&format!("{name}.{f}"), ft))).collect();
                 Storage::Struct(parts, t.clone())
             }
             Type::Header(_) => {

@@ -210,6 +210,7 @@ impl<'a> Lower<'a, '_> {
         }
         let returns = std::mem::take(&mut self.returns);
         let loops = std::mem::take(&mut self.loops);
+        let pending = std::mem::take(&mut self.pending);
         let body = self.collect(|l| {
             // Parameters with a direction get the values that the list gives, when the action runs.
             let directed: Vec<&'a Parameter> = a.parameters.iter().filter(|p| p.direction != Direction::None).collect();
@@ -246,13 +247,14 @@ impl<'a> Lower<'a, '_> {
                     for b in &bound {
                         l.bind(&b.name, b.binding.clone());
                     }
-                    l.action_body(a);
+                    l.with_pending(&bound, |l| l.action_body(a));
                 });
             });
             l.copy_out(&bound, d.span);
         });
         self.returns = returns;
         self.loops = loops;
+        self.pending = pending;
         let action = &mut self.program.actions[id.0];
         action.params = params;
         action.body = body;
@@ -485,6 +487,11 @@ impl<'a> Lower<'a, '_> {
                 let v = self.value_as(e, &whole);
                 let mut scalars = Vec::new();
                 self.scalars_of(&v, &mut scalars);
+                let scalars: Vec<Expr> = scalars
+                    .into_iter()
+                    .zip(keys)
+                    .map(|(s, t)| if s.ty == Type::Int { fold::cast(s, &self.scalar(t)) } else { s })
+                    .collect();
                 scalars
                     .into_iter()
                     .map(|s| match s.kind {

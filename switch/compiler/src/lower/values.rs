@@ -207,7 +207,7 @@ impl<'a> Lower<'a, '_> {
                 Val::HeaderLiteral(Some(parts.into_iter().map(|(n, v)| (n, self.freeze(v, span))).collect()), t)
             }
             Val::Header(h, t) => {
-                let s = self.allocate("tmp_header", &t, false);
+                let s = self.allocate("tmp_header", &t);
                 if let super::storage::Storage::Header(dst, _) = &s {
                     self.emit(Stmt::AssignHeader(dst.clone(), h, span));
                 }
@@ -218,14 +218,14 @@ impl<'a> Lower<'a, '_> {
                     ir::StackElements::Headers(_, ids) => ids.len() as u32,
                     ir::StackElements::Unions(_, ids) => ids.len() as u32,
                 };
-                let s = self.allocate("tmp_stack", &Type::Stack(Box::new(t), size), false);
+                let s = self.allocate("tmp_stack", &Type::Stack(Box::new(t), size));
                 if let super::storage::Storage::Stack(dst, _) = s {
                     self.emit(Stmt::AssignStack(dst, id, span));
                 }
                 self.load(&s)
             }
             Val::Union(u, t) => {
-                let s = self.allocate("tmp_union", &t, false);
+                let s = self.allocate("tmp_union", &t);
                 if let super::storage::Storage::Union(dst, _) = s {
                     self.emit(Stmt::AssignUnion(dst, u, span));
                 }
