@@ -482,7 +482,8 @@ pub enum CalcInput {
     Field(Field),
     /// A variable-length field of a header: index of the varbit and validity slot.
     Varbit(u32, Slot),
-    Const(Vec<u8>, u32),
+    /// Little-endian limbs and width.
+    Const(Vec<u64>, u32),
     Header(u32),
 }
 
@@ -491,6 +492,9 @@ pub struct Calculation {
     pub algo: crate::exec::hash::Algo,
     pub input: Vec<CalcInput>,
     pub payload: bool,
+    /// For csum16 over fields of one header: its validity, and each field's slot and shift to its
+    /// place in a 16-bit word.
+    pub sum: Option<(Slot, Vec<(Slot, u32)>)>,
 }
 
 #[derive(Debug, Clone)]

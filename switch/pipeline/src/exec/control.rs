@@ -59,40 +59,44 @@ type Choice = (Code, Option<u32>);
 fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> NextNode {
     let ir = &program.ir;
     let table_ir = &ir.tables[t];
-    let hit = st.tables[t].lookup(table_ir, &pkt.slots);
-    let Some(at) = hit else {
-        let (code, place) = choose(program, st, pkt, t, None);
-        run(ir, st, pkt, code);
-        return match (table_ir.hit_miss, place) {
-            (Some((_, miss)), _) => miss,
-            (None, Some(p)) => table_ir.next[p as usize],
-            (None, None) => table_ir.base_next,
-        };
-    };
-    let now = st.now;
     let table = &mut st.tables[t];
-    let (timeouts, counts) = (table.timeouts, table.counts);
-    if timeouts || counts || table_ir.meter_target.is_some() {
-        let Some(Some(entry)) = table.entries.get_mut(at as usize) else {
-            return table_ir.base_next;
-        };
-        entry.last_hit = now;
-        if counts {
+    let hit = table.lookup(table_ir, &pkt.slots);
+    let hot = match hit {
+        Some(at) => table.hot[at as usize],
+        None => table.default_hot,
+    };
+    if let (Some(at), true) = (hit, table.watched) {
+        let now = st.now;
+        if let Some(Some(entry)) = table.entries.get_mut(at as usize) {
+            entry.last_hit = now;
             entry.counter.packets = entry.counter.packets.wrapping_add(1);
             entry.counter.bytes = entry
                 .counter
                 .bytes
                 .wrapping_add(u64::from(pkt.ingress_length));
-        }
-        if let Some(target) = &table_ir.meter_target {
-            let colour = entry.meter.colour(now, pkt.ingress_length);
-            pkt.set(target, colour);
+            if let Some(target) = &table_ir.meter_target {
+                let colour = entry.meter.colour(now, pkt.ingress_length);
+                pkt.set(target, colour);
+            }
         }
     }
-    let (code, place) = choose(program, st, pkt, t, Some(at));
+    if !hot.slow {
+        let start = ir.layout.params as usize;
+        let n = hot.count as usize;
+        pkt.slots[start..start + n].copy_from_slice(&hot.params[..n]);
+        run(ir, st, pkt, hot.code);
+        return hot.next;
+    }
+    let (code, place) = choose(program, st, pkt, t, hit);
     run(ir, st, pkt, code);
     match (table_ir.hit_miss, place) {
-        (Some((hit, _)), _) => hit,
+        (Some((yes, no)), _) => {
+            if hit.is_some() {
+                yes
+            } else {
+                no
+            }
+        }
         (None, Some(p)) => table_ir.next[p as usize],
         (None, None) => table_ir.base_next,
     }

@@ -2,38 +2,24 @@
 
 use super::calc;
 use super::headers::is_valid;
-use super::packet::{store_bits, store_limbs, Packet};
+use super::packet::{BitWriter, Packet};
 use super::run;
 use super::state::State;
 use crate::ir::*;
 
-/// Appends the bytes of header `h`.
-pub fn emit_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut Vec<u8>) {
+/// Writes the fields of header `h`.
+pub fn write_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut BitWriter) {
     let header = &ir.layout.headers[h as usize];
-    let ty = &ir.layout.types[header.ty];
-    let start = out.len();
-    out.resize(start + pkt.header_len(ir, h), 0);
-    let buf = &mut out[start..];
-    let mut extra = 0;
-    for f in &ty.fields {
-        let at = f.offset as usize + extra;
-        if f.varbit {
-            let bytes = pkt.varbit(ir, h);
-            extra = bytes.len() * 8;
-            for (i, &b) in bytes.iter().enumerate() {
-                store_bits(buf, at + i * 8, 8, u64::from(b));
-            }
-            continue;
-        }
+    for f in &ir.layout.types[header.ty].fields {
         let slot = (header.base + f.rel) as usize;
-        if f.width <= 64 {
-            store_bits(buf, at, f.width, pkt.slots[slot]);
+        if f.varbit {
+            out.bytes(pkt.varbit(ir, h));
+        } else if f.width <= 64 {
+            out.push(pkt.slots[slot], f.width);
         } else {
-            store_limbs(
-                buf,
-                at,
-                f.width,
+            out.push_limbs(
                 &pkt.slots[slot..slot + f.width.div_ceil(64) as usize],
+                f.width,
             );
         }
     }
@@ -46,7 +32,9 @@ pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, out: &mut Vec<u8>) {
     out.clear();
     for &h in &ir.deparser {
         if is_valid(ir, pkt, h) {
-            emit_header(ir, pkt, h, out);
+            let mut bits = BitWriter::new(out);
+            write_header(ir, pkt, h, &mut bits);
+            bits.finish();
         }
     }
     out.extend_from_slice(pkt.payload());

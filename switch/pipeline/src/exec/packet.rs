@@ -272,6 +272,63 @@ pub fn store_bits(buf: &mut [u8], offset: usize, width: u32, v: u64) {
     }
 }
 
+/// Appends fields of any width to a buffer, most significant bit first.
+pub struct BitWriter<'a> {
+    out: &'a mut Vec<u8>,
+    /// Bits not yet written are the low `pending` ones, fewer than 64 between calls.
+    acc: u128,
+    pending: u32,
+}
+
+impl<'a> BitWriter<'a> {
+    pub fn new(out: &'a mut Vec<u8>) -> BitWriter<'a> {
+        BitWriter {
+            out,
+            acc: 0,
+            pending: 0,
+        }
+    }
+
+    /// The low `width` bits (1 to 64) of `v`, which has none above them.
+    #[inline]
+    pub fn push(&mut self, v: u64, width: u32) {
+        self.acc = self.acc << width | u128::from(v);
+        self.pending += width;
+        if self.pending >= 64 {
+            self.pending -= 64;
+            self.out
+                .extend_from_slice(&((self.acc >> self.pending) as u64).to_be_bytes());
+        }
+    }
+
+    /// `width` bits of little-endian limbs.
+    pub fn push_limbs(&mut self, limbs: &[u64], width: u32) {
+        let mut left = width;
+        for limb in limbs.iter().rev() {
+            // The highest limb first, with what is beyond whole limbs.
+            let take = if left % 64 == 0 { 64 } else { left % 64 };
+            self.push(*limb, take);
+            left -= take;
+        }
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.push(b.into(), 8);
+        }
+    }
+
+    /// Writes what is pending, padded with zeros to a whole byte.
+    pub fn finish(mut self) {
+        let pad = self.pending.wrapping_neg() % 8;
+        self.acc <<= pad;
+        self.pending += pad;
+        let n = (self.pending / 8) as usize;
+        let bytes = (self.acc as u64).to_be_bytes();
+        self.out.extend_from_slice(&bytes[8 - n..]);
+    }
+}
+
 /// A field of any width from bit `offset` into little-endian limbs.
 pub fn load_limbs(buf: &[u8], offset: usize, width: u32, limbs: &mut [u64]) {
     let mut end = offset + width as usize;

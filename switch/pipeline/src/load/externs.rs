@@ -93,6 +93,26 @@ pub fn meters(root: &Node, program: &mut Program) -> Result<HashMap<String, u32>
     Ok(names)
 }
 
+/// See [`Calculation::sum`].
+fn plain_sum(algo: hash::Algo, input: &[CalcInput]) -> Option<(Slot, Vec<(Slot, u32)>)> {
+    if algo != hash::Algo::Csum16 {
+        return None;
+    }
+    let (mut valid, mut end, mut parts) = (None, 0, Vec::new());
+    for item in input {
+        let CalcInput::Field(f) = item else {
+            return None;
+        };
+        if f.width > 64 || valid.is_some_and(|v| v != f.valid) {
+            return None;
+        }
+        valid = Some(f.valid);
+        end += f.width;
+        parts.push((f.slot, end.wrapping_neg() % 16));
+    }
+    Some((valid?, parts))
+}
+
 /// `result_target` of the direct meters.
 pub fn meter_targets(root: &Node, names: &super::layout::Names) -> Result<HashMap<String, Field>> {
     let mut targets = HashMap::new();
@@ -159,10 +179,9 @@ impl Loader<'_> {
                 }),
                 "hexstr" => {
                     let width = item.get("bitwidth")?.uint(2048)? as u32;
-                    items.push(CalcInput::Const(
-                        item.get("value")?.hex_value(width)?.to_be_bytes(width),
-                        width,
-                    ));
+                    let mut limbs = vec![0; width.div_ceil(64) as usize];
+                    item.get("value")?.hex_value(width)?.write_limbs(&mut limbs);
+                    items.push(CalcInput::Const(limbs, width));
                 }
                 "header" => items.push(CalcInput::Header(self.names.header(&item.get("value")?)?)),
                 "payload" => payload = true,
@@ -171,10 +190,16 @@ impl Loader<'_> {
                 }
             }
         }
+        let sum = if payload {
+            None
+        } else {
+            plain_sum(algo, &items)
+        };
         Ok(Calculation {
             algo,
             input: items,
             payload,
+            sum,
         })
     }
 

@@ -31,7 +31,7 @@ impl Switch {
     /// One cell of an indirect counter.
     pub fn counter_read(&self, counter: CounterId, index: usize) -> Control<CounterData> {
         let info = self.counter_info(counter)?;
-        let cells = &self.state.counters[counter.index()];
+        let cells = &self.rt.state.counters[counter.index()];
         cells
             .get(index)
             .copied()
@@ -46,7 +46,7 @@ impl Switch {
         data: CounterData,
     ) -> Control<()> {
         let name = self.counter_info(counter)?.name.clone();
-        let cells = &mut self.state.counters[counter.index()];
+        let cells = &mut self.rt.state.counters[counter.index()];
         let size = cells.len();
         *cells
             .get_mut(index)
@@ -61,7 +61,7 @@ impl Switch {
         priority: i32,
     ) -> Control<&mut Entry> {
         let at = self.find_entry(table, key, priority)?;
-        let entries = &mut self.state.tables[table.index()].entries;
+        let entries = &mut self.rt.state.tables[table.index()].entries;
         entries
             .get_mut(at as usize)
             .and_then(|e| e.as_mut())
@@ -97,7 +97,7 @@ impl Switch {
                 info.name
             )));
         }
-        let cells = &self.state.meters[meter.index()];
+        let cells = &self.rt.state.meters[meter.index()];
         cells
             .get(index)
             .ok_or_else(|| out_of_bounds("meter", &info.name, index, cells.len()))
@@ -128,7 +128,7 @@ impl Switch {
     ) -> Control<()> {
         Self::check_rates(&config)?;
         self.meter_cell(meter, index)?;
-        self.state.meters[meter.index()][index].set(now, config);
+        self.rt.state.meters[meter.index()][index].set(now, config);
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl Switch {
                 ControlError::NotFound(format!("there is no register number {}", register.0))
             })?;
         match first.checked_add(count) {
-            Some(end) if end <= info.size => Ok((info, &self.state.registers[register.index()])),
+            Some(end) if end <= info.size => Ok((info, &self.rt.state.registers[register.index()])),
             _ => Err(out_of_bounds(
                 "register",
                 &info.name,
@@ -223,7 +223,7 @@ impl Switch {
                 info.width
             )));
         }
-        let reg = &mut self.state.registers[register.index()];
+        let reg = &mut self.rt.state.registers[register.index()];
         for i in first..first + count {
             if let Some(cell) = reg.limbs_at_mut(i as u64) {
                 value.write_limbs(cell);
@@ -241,7 +241,7 @@ impl Switch {
     /// The members of a parser value set.
     pub fn value_set(&self, set: ValueSetId) -> Control<Vec<ValueSetMember>> {
         self.value_set_info(set)?;
-        Ok(self.state.value_sets[set.index()].clone())
+        Ok(self.rt.state.value_sets[set.index()].clone())
     }
 
     /// Replaces the members of a parser value set.
@@ -263,7 +263,7 @@ impl Switch {
                 members.len()
             )));
         }
-        self.state.value_sets[set.index()] = members;
+        self.rt.state.value_sets[set.index()] = members;
         Ok(())
     }
 }

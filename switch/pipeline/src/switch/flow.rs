@@ -11,6 +11,25 @@ impl Switch {
     /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
     /// unicast. A frame from `config.cpu_port` is a packet-out like any other frame.
     pub fn ingress(&mut self, now: Nanos, port: Port, frame: &[u8], out: &mut IngressOut) {
+        self.rt.ingress(&self.program, now, port, frame, out);
+    }
+
+    /// Egress, egress clone, checksum update, deparser. A recirculated packet goes through ingress
+    /// at once and shows up in `out.queued`.
+    pub fn egress(&mut self, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) {
+        self.rt.egress(&self.program, now, item, info, out);
+    }
+}
+
+impl Runtime {
+    fn ingress(
+        &mut self,
+        program: &Program,
+        now: Nanos,
+        port: Port,
+        frame: &[u8],
+        out: &mut IngressOut,
+    ) {
         for item in out.queued.drain(..) {
             self.discard(item);
         }
@@ -20,14 +39,13 @@ impl Switch {
             self.stats.dropped_other += 1;
             return;
         }
-        let mut pkt = self.take();
-        let program = Arc::clone(&self.program);
+        let mut pkt = self.take(program);
         let ir = &program.ir;
         pkt.reset(&ir.layout, port, frame);
         pkt.set_opt(&ir.arch.ingress_port, port.into());
         pkt.set_opt(&ir.arch.packet_length, frame.len() as u64);
         pkt.set_opt(&ir.arch.ingress_global_timestamp, now / MICRO);
-        out.dropped = self.ingress_passes(&program, now, pkt, &mut out.queued);
+        out.dropped = self.ingress_passes(program, now, pkt, &mut out.queued);
         self.count_drop(out.dropped);
     }
 
@@ -117,7 +135,7 @@ impl Switch {
 
     /// The same frame from its start, all fields zero.
     fn fresh_frame(&mut self, program: &Program, pkt: &Packet, length: u32) -> Box<Packet> {
-        let mut copy = self.take();
+        let mut copy = self.take(program);
         copy.copy_frame(pkt);
         copy.offset = 0;
         copy.len = pkt.len.min(pkt.truncate);
@@ -190,7 +208,7 @@ impl Switch {
         };
         let rid = &program.ir.arch.egress_rid;
         for r in others {
-            let mut copy = self.take();
+            let mut copy = self.take(program);
             copy.copy_from(&pkt);
             copy.set_opt(rid, r.rid.into());
             if limit != 0 {
@@ -258,22 +276,28 @@ impl Switch {
         });
     }
 
-    /// Egress, egress clone, checksum update, deparser. A recirculated packet goes through ingress
-    /// at once and shows up in `out.queued`.
-    pub fn egress(&mut self, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) {
+    fn egress(
+        &mut self,
+        program: &Program,
+        now: Nanos,
+        item: Queued,
+        info: QueueInfo,
+        out: &mut EgressOut,
+    ) {
         if let Some(frame) = out.emitted.take() {
             self.recycle(frame.bytes);
         }
         for item in out.queued.drain(..) {
             self.discard(item);
         }
-        out.dropped = self.egress_pass(now, item, info, out);
+        out.dropped = self.egress_pass(program, now, item, info, out);
         self.count_drop(out.dropped);
         self.stats.emitted += u64::from(out.emitted.is_some());
     }
 
     fn egress_pass(
         &mut self,
+        program: &Program,
         now: Nanos,
         item: Queued,
         info: QueueInfo,
@@ -282,7 +306,6 @@ impl Switch {
         if item.epoch != self.epoch {
             return Some(DropCause::Swapped);
         }
-        let program = Arc::clone(&self.program);
         let ir = &program.ir;
         let arch = &ir.arch;
         let port = item.egress_port;
@@ -301,7 +324,7 @@ impl Switch {
         let length = pkt.length;
         pkt.set_opt(&arch.packet_length, length.into());
         self.state.now = now;
-        control::apply(&program, &mut self.state, &mut pkt, ir.egress);
+        control::apply(program, &mut self.state, &mut pkt, ir.egress);
         pkt.exit = false;
         if let Some(cause) = pkt.failed {
             self.give(pkt);
@@ -309,13 +332,13 @@ impl Switch {
         }
         if let Some((session, list)) = pkt.requests.clone.take() {
             if let Some(config) = self.state.sessions.get(&session).cloned() {
-                let mut copy = self.take();
+                let mut copy = self.take(program);
                 copy.copy_from(&pkt);
                 copy.reset_metadata(&ir.layout);
-                copy_list(&program, &mut copy, &pkt, list);
+                copy_list(program, &mut copy, &pkt, list);
                 copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
                 self.mirror(
-                    &program,
+                    program,
                     copy,
                     &config,
                     InstanceType::EgressClone,
@@ -339,15 +362,15 @@ impl Switch {
             self.recycle(bytes);
             return Some(DropCause::Loop);
         }
-        let mut again = self.take();
+        let mut again = self.take(program);
         again.reset(&ir.layout, pkt.ingress_port, &bytes);
-        copy_list(&program, &mut again, &pkt, pkt.requests.recirculate);
+        copy_list(program, &mut again, &pkt, pkt.requests.recirculate);
         again.set_opt(&arch.instance_type, InstanceType::Recirculated as u64);
         again.set_opt(&arch.packet_length, bytes.len() as u64);
         again.passes = pkt.passes + 1;
         self.give(pkt);
         self.recycle(bytes);
-        self.ingress_passes(&program, now, again, &mut out.queued)
+        self.ingress_passes(program, now, again, &mut out.queued)
     }
 }
 

@@ -187,9 +187,15 @@ pub struct SwitchStats {
 /// One switch: a program, its tables and other state. See the crate's documentation.
 #[derive(Debug)]
 pub struct Switch {
-    pub(crate) program: Arc<Program>,
-    pub(crate) config: SwitchConfig,
-    pub(crate) state: State,
+    program: Arc<Program>,
+    rt: Runtime,
+}
+
+/// A switch without its program.
+#[derive(Debug)]
+struct Runtime {
+    config: SwitchConfig,
+    state: State,
     stats: SwitchStats,
     /// Packets not in use.
     pool: Vec<Box<Packet>>,
@@ -209,15 +215,15 @@ impl Switch {
     /// A switch in its initial state: const entries and default actions of the program, all else empty.
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
         let state = State::new(&program, &config);
-        Switch {
-            program,
+        let rt = Runtime {
             config,
             state,
             stats: SwitchStats::default(),
             pool: Vec::new(),
             frames: Vec::new(),
             epoch: 0,
-        }
+        };
+        Switch { program, rt }
     }
 
     /// The program it runs.
@@ -227,14 +233,14 @@ impl Switch {
 
     /// Its configuration.
     pub fn config(&self) -> &SwitchConfig {
-        &self.config
+        &self.rt.config
     }
 
     /// Counts since the start.
     pub fn stats(&self) -> SwitchStats {
         SwitchStats {
-            digests_lost: self.state.digests_lost,
-            ..self.stats
+            digests_lost: self.rt.state.digests_lost,
+            ..self.rt.stats
         }
     }
 
@@ -242,53 +248,64 @@ impl Switch {
     /// program are dropped by [`Switch::egress`], with [`DropCause::Swapped`].
     pub fn swap(&mut self, program: Arc<Program>) {
         self.program = program;
-        self.pool.clear();
-        self.epoch = self.epoch.wrapping_add(1);
+        self.rt.pool.clear();
+        self.rt.epoch = self.rt.epoch.wrapping_add(1);
         self.reset();
     }
 
     /// Back to the initial state of the same program (`reset_state` of BMv2).
     pub fn reset(&mut self) {
-        self.state = State::new(&self.program, &self.config);
+        self.rt.state = State::new(&self.program, &self.rt.config);
     }
 
     /// Gives back an item that will not go through egress (queue full), so that its buffers are reused.
     pub fn discard(&mut self, item: Queued) {
+        self.rt.discard(item);
+    }
+
+    /// Gives back a frame's buffer for reuse.
+    pub fn recycle(&mut self, bytes: Vec<u8>) {
+        self.rt.recycle(bytes);
+    }
+
+    /// Takes all digests queued.
+    pub fn take_digests(&mut self) -> Vec<Digest> {
+        self.rt.state.digests.drain(..).collect()
+    }
+
+    /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
+    pub fn take_log(&mut self) -> Vec<String> {
+        self.rt
+            .state
+            .log
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+}
+
+impl Runtime {
+    fn discard(&mut self, item: Queued) {
         if item.epoch == self.epoch {
             self.give(item.packet);
         }
     }
 
-    /// Gives back a frame's buffer for reuse.
-    pub fn recycle(&mut self, bytes: Vec<u8>) {
+    fn recycle(&mut self, bytes: Vec<u8>) {
         if self.frames.len() < POOL {
             self.frames.push(bytes);
         }
     }
 
-    fn take(&mut self) -> Box<Packet> {
+    fn take(&mut self, program: &Program) -> Box<Packet> {
         self.pool
             .pop()
-            .unwrap_or_else(|| Box::new(Packet::new(&self.program.ir.layout)))
+            .unwrap_or_else(|| Box::new(Packet::new(&program.ir.layout)))
     }
 
     fn give(&mut self, packet: Box<Packet>) {
         if self.pool.len() < POOL {
             self.pool.push(packet);
         }
-    }
-
-    /// Takes all digests queued.
-    pub fn take_digests(&mut self) -> Vec<Digest> {
-        self.state.digests.drain(..).collect()
-    }
-
-    /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
-    pub fn take_log(&mut self) -> Vec<String> {
-        self.state
-            .log
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
     }
 }

@@ -42,7 +42,7 @@ impl Switch {
         let info = self.profile_info(profile)?;
         let params = self.member_params(info, &action)?;
         let (name, max) = (info.name.clone(), info.max_size);
-        let state = &mut self.state.profiles[profile.index()];
+        let state = &mut self.rt.state.profiles[profile.index()];
         if state.members.contains_key(&member) {
             return Err(ControlError::AlreadyExists(format!(
                 "action profile '{name}' already has a member {member}"
@@ -74,7 +74,7 @@ impl Switch {
         let info = self.profile_info(profile)?;
         let params = self.member_params(info, &action)?;
         let name = info.name.clone();
-        match self.state.profiles[profile.index()]
+        match self.rt.state.profiles[profile.index()]
             .members
             .get_mut(&member)
         {
@@ -92,7 +92,7 @@ impl Switch {
     /// Removes a member; refused while an entry or a group uses it.
     pub fn member_delete(&mut self, profile: ProfileId, member: u32) -> Control<()> {
         let name = self.profile_info(profile)?.name.clone();
-        let members = &mut self.state.profiles[profile.index()].members;
+        let members = &mut self.rt.state.profiles[profile.index()].members;
         match members.get(&member) {
             None => Err(ControlError::NotFound(format!(
                 "action profile '{name}' has no member {member}"
@@ -111,7 +111,7 @@ impl Switch {
     /// All members, by id.
     pub fn members(&self, profile: ProfileId) -> Control<Vec<(u32, ActionCall)>> {
         self.profile_info(profile)?;
-        let members = &self.state.profiles[profile.index()].members;
+        let members = &self.rt.state.profiles[profile.index()].members;
         Ok(members
             .iter()
             .map(|(id, m)| (*id, m.call.clone()))
@@ -131,7 +131,7 @@ impl Switch {
                 info.name
             )));
         }
-        let state = &self.state.profiles[profile.index()];
+        let state = &self.rt.state.profiles[profile.index()];
         let mut seen = std::collections::BTreeSet::new();
         let mut total = 0;
         for (member, weight) in members {
@@ -167,7 +167,7 @@ impl Switch {
     }
 
     fn count_members(&mut self, profile: ProfileId, members: &[(u32, u32)], add: bool) {
-        let state = &mut self.state.profiles[profile.index()].members;
+        let state = &mut self.rt.state.profiles[profile.index()].members;
         for (member, _) in members {
             if let Some(m) = state.get_mut(member) {
                 m.uses = if add {
@@ -189,7 +189,7 @@ impl Switch {
         max_size: u32,
     ) -> Control<()> {
         self.check_group(profile, members, max_size)?;
-        let groups = &mut self.state.profiles[profile.index()].groups;
+        let groups = &mut self.rt.state.profiles[profile.index()].groups;
         if groups.contains_key(&group) {
             let name = &self.program.profiles[profile.index()].name;
             return Err(ControlError::AlreadyExists(format!(
@@ -216,14 +216,14 @@ impl Switch {
         let name = self.profile_info(profile)?.name.clone();
         let missing =
             || ControlError::NotFound(format!("action profile '{name}' has no group {group}"));
-        let max_size = self.state.profiles[profile.index()]
+        let max_size = self.rt.state.profiles[profile.index()]
             .groups
             .get(&group)
             .ok_or_else(missing)?
             .max_size;
         self.check_group(profile, members, max_size)?;
         self.count_members(profile, members, true);
-        let g = self.state.profiles[profile.index()]
+        let g = self.rt.state.profiles[profile.index()]
             .groups
             .get_mut(&group)
             .ok_or_else(missing)?;
@@ -236,7 +236,7 @@ impl Switch {
     /// Removes a group; refused while an entry uses it.
     pub fn group_delete(&mut self, profile: ProfileId, group: u32) -> Control<()> {
         let name = self.profile_info(profile)?.name.clone();
-        let groups = &mut self.state.profiles[profile.index()].groups;
+        let groups = &mut self.rt.state.profiles[profile.index()].groups;
         match groups.get(&group) {
             None => {
                 return Err(ControlError::NotFound(format!(
@@ -261,7 +261,7 @@ impl Switch {
     #[allow(clippy::type_complexity)]
     pub fn groups(&self, profile: ProfileId) -> Control<Vec<(u32, Vec<(u32, u32)>, u32)>> {
         self.profile_info(profile)?;
-        let groups = &self.state.profiles[profile.index()].groups;
+        let groups = &self.rt.state.profiles[profile.index()].groups;
         Ok(groups
             .iter()
             .map(|(id, g)| (*id, g.members.clone(), g.max_size))

@@ -35,19 +35,19 @@ impl Switch {
             ));
         }
         check_replicas(&format!("multicast group {group}"), &replicas)?;
-        if self.state.groups.contains_key(&group) {
+        if self.rt.state.groups.contains_key(&group) {
             return Err(ControlError::AlreadyExists(format!(
                 "there is already a multicast group {group}"
             )));
         }
-        self.state.groups.insert(group, replicas);
+        self.rt.state.groups.insert(group, replicas);
         Ok(())
     }
 
     /// Replaces the copies of a multicast group at once.
     pub fn multicast_modify(&mut self, group: u16, replicas: Vec<Replica>) -> Control<()> {
         check_replicas(&format!("multicast group {group}"), &replicas)?;
-        match self.state.groups.get_mut(&group) {
+        match self.rt.state.groups.get_mut(&group) {
             Some(g) => {
                 *g = replicas;
                 Ok(())
@@ -60,7 +60,7 @@ impl Switch {
 
     /// Removes a multicast group.
     pub fn multicast_delete(&mut self, group: u16) -> Control<()> {
-        match self.state.groups.remove(&group) {
+        match self.rt.state.groups.remove(&group) {
             Some(_) => Ok(()),
             None => Err(ControlError::NotFound(format!(
                 "there is no multicast group {group}"
@@ -70,7 +70,8 @@ impl Switch {
 
     /// All multicast groups, by id.
     pub fn multicast_groups(&self) -> Vec<(u16, Vec<Replica>)> {
-        self.state
+        self.rt
+            .state
             .groups
             .iter()
             .map(|(id, r)| (*id, r.clone()))
@@ -85,19 +86,19 @@ impl Switch {
             )));
         }
         check_replicas(&format!("clone session {session}"), &config.replicas)?;
-        if self.state.sessions.contains_key(&session) {
+        if self.rt.state.sessions.contains_key(&session) {
             return Err(ControlError::AlreadyExists(format!(
                 "there is already a clone session {session}"
             )));
         }
-        self.state.sessions.insert(session, config);
+        self.rt.state.sessions.insert(session, config);
         Ok(())
     }
 
     /// Replaces a clone session.
     pub fn clone_modify(&mut self, session: u32, config: CloneSession) -> Control<()> {
         check_replicas(&format!("clone session {session}"), &config.replicas)?;
-        match self.state.sessions.get_mut(&session) {
+        match self.rt.state.sessions.get_mut(&session) {
             Some(s) => {
                 *s = config;
                 Ok(())
@@ -110,7 +111,7 @@ impl Switch {
 
     /// Removes a clone session.
     pub fn clone_delete(&mut self, session: u32) -> Control<()> {
-        match self.state.sessions.remove(&session) {
+        match self.rt.state.sessions.remove(&session) {
             Some(_) => Ok(()),
             None => Err(ControlError::NotFound(format!(
                 "there is no clone session {session}"
@@ -120,7 +121,8 @@ impl Switch {
 
     /// All clone sessions, by id.
     pub fn clone_sessions(&self) -> Vec<(u32, CloneSession)> {
-        self.state
+        self.rt
+            .state
             .sessions
             .iter()
             .map(|(id, s)| (*id, s.clone()))

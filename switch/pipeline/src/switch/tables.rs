@@ -3,7 +3,7 @@
 use super::*;
 use crate::control::{EntryState, KeyMatch, TableAction, TableEntry};
 use crate::info::{TableId, TableInfo};
-use crate::table::{flatten, pack, Bound, Limits, Packed, Target};
+use crate::table::{flatten, pack, Bound, Hot, Limits, Packed, Target};
 
 fn no_entry(info: &TableInfo) -> ControlError {
     ControlError::NotFound(format!("table '{}' has no such entry", info.name))
@@ -35,7 +35,7 @@ impl Switch {
         priority: i32,
     ) -> Control<u32> {
         let packed = self.pack_key(table, key, priority)?;
-        let found = self.state.tables[table.index()].find(&packed);
+        let found = self.rt.state.tables[table.index()].find(&packed);
         found.ok_or_else(|| no_entry(&self.program.tables[table.index()]))
     }
 
@@ -62,7 +62,7 @@ impl Switch {
             };
         };
         let p = &self.program.profiles[profile.index()];
-        let state = &self.state.profiles[profile.index()];
+        let state = &self.rt.state.profiles[profile.index()];
         match action {
             TableAction::Call(_) => invalid(format!(
                 "table '{}' has the action profile '{}', its entries hold a member, a group or weighted actions",
@@ -99,7 +99,7 @@ impl Switch {
     /// Counts uses of members and groups.
     fn count_use(&mut self, info: &TableInfo, action: &TableAction, add: bool) {
         let Some(profile) = info.profile else { return };
-        let state = &mut self.state.profiles[profile.index()];
+        let state = &mut self.rt.state.profiles[profile.index()];
         let uses = match action {
             TableAction::Member(m) => state.members.get_mut(m).map(|m| &mut m.uses),
             TableAction::Group(g) => state.groups.get_mut(g).map(|g| &mut g.uses),
@@ -134,7 +134,7 @@ impl Switch {
         let packed = self.pack_key(table, &entry.key, entry.priority)?;
         let target = self.bind_action(info, &entry.action)?;
         Self::check_timeout(info, &entry)?;
-        let state = &mut self.state.tables[table.index()];
+        let state = &mut self.rt.state.tables[table.index()];
         if state.find(&packed).is_some() {
             return Err(ControlError::AlreadyExists(format!(
                 "table '{}' already has an entry with this key{}",
@@ -153,6 +153,7 @@ impl Switch {
             )));
         }
         let action = entry.action.clone();
+        let hot = Hot::new(&program, table.index(), Some(&target), true);
         state.add(
             now,
             packed,
@@ -161,6 +162,7 @@ impl Switch {
             target,
             entry.action,
             entry.idle_timeout,
+            hot,
         );
         self.count_use(info, &action, true);
         Ok(())
@@ -177,12 +179,12 @@ impl Switch {
         let target = self.bind_action(info, &entry.action)?;
         Self::check_timeout(info, &entry)?;
         self.count_use(info, &entry.action, true);
-        let Some(Some(old)) = self.state.tables[table.index()]
-            .entries
-            .get_mut(at as usize)
-        else {
+        let hot = Hot::new(&program, table.index(), Some(&target), true);
+        let state = &mut self.rt.state.tables[table.index()];
+        let Some(Some(old)) = state.entries.get_mut(at as usize) else {
             return Err(no_entry(info));
         };
+        state.hot[at as usize] = hot;
         old.target = target;
         old.idle_timeout = entry.idle_timeout;
         old.last_hit = old.last_hit.max(now);
@@ -199,7 +201,7 @@ impl Switch {
             .map(|_| &program.tables[table.index()])?;
         Self::refuse_const(info)?;
         let at = self.find_entry(table, key, priority)?;
-        if let Some(old) = self.state.tables[table.index()].remove(at) {
+        if let Some(old) = self.rt.state.tables[table.index()].remove(at) {
             self.count_use(info, &old.action, false);
         }
         Ok(())
@@ -207,7 +209,7 @@ impl Switch {
 
     fn entry_state(&self, table: usize, at: u32) -> Option<EntryState> {
         let info = &self.program.tables[table];
-        let e = self.state.tables[table]
+        let e = self.rt.state.tables[table]
             .entries
             .get(at as usize)?
             .as_ref()?;
@@ -240,7 +242,7 @@ impl Switch {
     /// All entries, in the order of insertion.
     pub fn table_entries(&self, table: TableId) -> Control<Vec<EntryState>> {
         self.table_info(table)?;
-        let state = &self.state.tables[table.index()];
+        let state = &self.rt.state.tables[table.index()];
         let mut places: Vec<(u64, u32)> = state
             .entries
             .iter()
@@ -257,7 +259,7 @@ impl Switch {
     /// Number of entries.
     pub fn table_len(&self, table: TableId) -> Control<usize> {
         self.table_info(table)?;
-        Ok(self.state.tables[table.index()].len)
+        Ok(self.rt.state.tables[table.index()].len)
     }
 
     /// Sets what a packet without entry runs; `None` puts the program's default back.
@@ -277,7 +279,7 @@ impl Switch {
         let action = action.or(initial);
         if info.const_default
             && action
-                != self.state.tables[table.index()]
+                != self.rt.state.tables[table.index()]
                     .default
                     .as_ref()
                     .map(|d| d.1.clone())
@@ -294,7 +296,9 @@ impl Switch {
         if let Some((_, action)) = &new {
             self.count_use(info, action, true);
         }
-        let old = std::mem::replace(&mut self.state.tables[table.index()].default, new);
+        let state = &mut self.rt.state.tables[table.index()];
+        let old = state.default.take();
+        state.set_default(&program, table.index(), new);
         if let Some((_, action)) = old {
             self.count_use(info, &action, false);
         }
@@ -313,7 +317,7 @@ impl Switch {
     /// The default action in force, `None` when there is none.
     pub fn table_default(&self, table: TableId) -> Control<Option<TableAction>> {
         self.table_info(table)?;
-        Ok(self.state.tables[table.index()]
+        Ok(self.rt.state.tables[table.index()]
             .default
             .as_ref()
             .map(|d| d.1.clone()))
@@ -326,7 +330,7 @@ impl Switch {
             .table_info(table)
             .map(|_| &program.tables[table.index()])?;
         if !info.const_entries {
-            for old in self.state.tables[table.index()].clear() {
+            for old in self.rt.state.tables[table.index()].clear() {
                 self.count_use(info, &old.action, false);
             }
         }
@@ -341,6 +345,7 @@ impl Switch {
     pub fn expired(&mut self, now: Nanos) -> Vec<(TableId, TableEntry)> {
         let mut out = Vec::new();
         for (i, table) in self
+            .rt
             .state
             .tables
             .iter_mut()

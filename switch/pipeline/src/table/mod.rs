@@ -7,7 +7,7 @@ mod profile;
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
 use crate::exec::meter::Meter;
 use crate::info::MeterUnit;
-use crate::ir::{KeyPart, TableIr};
+use crate::ir::{Code, KeyPart, NextNode, TableIr};
 use crate::program::Program;
 use crate::Nanos;
 
@@ -34,6 +34,59 @@ pub enum Target {
     Group(u32),
     /// Actions repeated by weight.
     OneShot(Vec<Bound>),
+}
+
+/// Parameters kept beside the code.
+const INLINE: usize = 4;
+
+/// What a packet that hits an entry needs, in one cache line.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hot {
+    pub code: Code,
+    pub next: NextNode,
+    pub params: [u64; INLINE],
+    pub count: u32,
+    /// The action must be looked up: a member, a group, or many parameters.
+    pub slow: bool,
+}
+
+impl Hot {
+    /// For an entry of table `t`, or for its default when `hit` is false.
+    pub fn new(program: &Program, t: usize, target: Option<&Target>, hit: bool) -> Hot {
+        let ir = &program.ir.tables[t];
+        let chosen = |place: Option<u32>| match (ir.hit_miss, place) {
+            (Some((yes, no)), _) => {
+                if hit {
+                    yes
+                } else {
+                    no
+                }
+            }
+            (None, Some(p)) => ir.next[p as usize],
+            (None, None) => ir.base_next,
+        };
+        match target {
+            None => Hot {
+                next: chosen(None),
+                ..Hot::default()
+            },
+            Some(Target::Run(b)) if b.params.len() <= INLINE => {
+                let mut params = [0; INLINE];
+                params[..b.params.len()].copy_from_slice(&b.params);
+                Hot {
+                    code: program.ir.actions[b.action as usize].code,
+                    next: chosen(Some(b.place)),
+                    params,
+                    count: b.params.len() as u32,
+                    slow: false,
+                }
+            }
+            Some(_) => Hot {
+                slow: true,
+                ..Hot::default()
+            },
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -96,13 +149,17 @@ impl Index {
 pub struct Table {
     index: Index,
     pub entries: Vec<Option<Entry>>,
+    /// Beside `entries`.
+    pub hot: Vec<Hot>,
+    pub default_hot: Hot,
     /// Free places in `entries`; the lowest is taken first, as BMv2 allocates handles.
     free: std::collections::BTreeSet<u32>,
     pub len: usize,
     sequence: u64,
     pub default: Option<(Target, TableAction)>,
     pub timeouts: bool,
-    pub counts: bool,
+    /// Hits are noted in the entry: for a timeout, a direct counter or a direct meter.
+    pub watched: bool,
     unit: MeterUnit,
 }
 
@@ -118,18 +175,23 @@ impl Table {
         let mut table = Table {
             index: Index::new(ir.key_limbs),
             entries: Vec::new(),
+            hot: Vec::new(),
+            default_hot: Hot::default(),
             free: std::collections::BTreeSet::new(),
             len: 0,
             sequence: 0,
             default: None,
             timeouts: info.support_timeout,
-            counts: info.direct_counter.is_some(),
+            watched: info.support_timeout
+                || info.direct_counter.is_some()
+                || info.direct_meter.is_some(),
             unit,
         };
-        table.default = ir.default.as_ref().and_then(|call| {
+        let default = ir.default.as_ref().and_then(|call| {
             let bound = flatten(program, info, call).ok()?;
             Some((Target::Run(bound), TableAction::Call(call.clone())))
         });
+        table.set_default(program, at, default);
         for e in &ir.entries {
             let TableAction::Call(call) = &e.action else {
                 continue;
@@ -141,14 +203,17 @@ impl Table {
                 continue;
             };
             if table.find(&packed).is_none() {
+                let target = Target::Run(bound);
+                let hot = Hot::new(program, at, Some(&target), true);
                 let at = table.add(
                     0,
                     packed,
                     e.key.clone(),
                     e.priority,
-                    Target::Run(bound),
+                    target,
                     e.action.clone(),
                     0,
+                    hot,
                 );
                 if let Some(Some(entry)) = table.entries.get_mut(at as usize) {
                     entry.is_const = true;
@@ -156,6 +221,16 @@ impl Table {
             }
         }
         table
+    }
+
+    pub fn set_default(
+        &mut self,
+        program: &Program,
+        at: usize,
+        default: Option<(Target, TableAction)>,
+    ) {
+        self.default_hot = Hot::new(program, at, default.as_ref().map(|d| &d.0), false);
+        self.default = default;
     }
 
     /// The entry that matches the packet.
@@ -195,15 +270,18 @@ impl Table {
         target: Target,
         action: TableAction,
         idle_timeout: Nanos,
+        hot: Hot,
     ) -> u32 {
         let at = match self.free.pop_first() {
             Some(at) => at,
             None => {
                 self.entries.push(None);
+                self.hot.push(Hot::default());
                 (self.entries.len() - 1) as u32
             }
         };
         each!(&mut self.index, t => t.insert(&packed, at));
+        self.hot[at as usize] = hot;
         self.entries[at as usize] = Some(Entry {
             target,
             last_hit: now,
@@ -236,6 +314,7 @@ impl Table {
         each!(&mut self.index, t => t.clear());
         self.free.clear();
         self.len = 0;
+        self.hot.clear();
         std::mem::take(&mut self.entries)
             .into_iter()
             .flatten()
