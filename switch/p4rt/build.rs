@@ -4,6 +4,8 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use prost::Message;
+
 const VARIABLE: &str = "FAIRLANE_PROTO_DIR";
 const ROOT: &str = "p4/v1/p4runtime.proto";
 
@@ -21,6 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed={}", include.join(file).display());
     }
     let files = protox::compile([ROOT], [&include])?;
+    // For tests that read P4Info in text form.
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("run this by cargo")?);
+    std::fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
     tonic_prost_build::configure()
         .build_client(false)
         // P4Info must compare and print the same in every run.

@@ -226,6 +226,3 @@ fn send(next_list: &mut u64, digest: &Digest, learner: &mut Learner, now: Nanos,
     list
 }
 
-#[cfg(test)]
-#[path = "digest_tests.rs"]
-mod tests;
