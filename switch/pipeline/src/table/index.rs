@@ -65,7 +65,6 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 struct Candidate {
     rank: i64,
-    entry: u32,
     ranges: Box<[RangeCheck]>,
     /// Next in order of falling rank, then rising entry.
     next: u32,
@@ -79,6 +78,10 @@ struct Tuple<const N: usize> {
     best: i64,
     /// Entries per rank, to keep `best` right.
     ranks: std::collections::BTreeMap<i64, usize>,
+    /// Entries with ranges.
+    ranged: usize,
+    /// All entries have the same rank and none has ranges: a masked key decides by itself.
+    plain: bool,
 }
 
 impl<const N: usize> std::fmt::Debug for Key<N> {
@@ -91,8 +94,8 @@ impl<const N: usize> std::fmt::Debug for Key<N> {
 #[derive(Debug, Default)]
 pub struct TupleSpace<const N: usize> {
     tuples: Vec<Tuple<N>>,
+    /// By entry.
     candidates: Vec<Candidate>,
-    free: Vec<u32>,
 }
 
 fn array<const N: usize>(limbs: &[u64]) -> [u64; N] {
@@ -125,16 +128,24 @@ impl<const N: usize> TupleSpace<N> {
             let Some(&head) = tuple.heads.get(&Key(masked)) else {
                 continue;
             };
+            if tuple.plain {
+                // Of equal rank the lowest entry wins.
+                found = match found {
+                    Some((rank, entry)) if rank == tuple.best => Some((rank, entry.min(head))),
+                    _ => Some((tuple.best, head)),
+                };
+                continue;
+            }
             let mut at = head;
             while at != NONE {
                 let c = &self.candidates[at as usize];
                 if let Some((rank, entry)) = found {
-                    if (rank, c.entry) > (c.rank, entry) {
+                    if (rank, at) > (c.rank, entry) {
                         break;
                     }
                 }
                 if c.ranges.iter().all(|r| r.holds(key)) {
-                    found = Some((c.rank, c.entry));
+                    found = Some((c.rank, at));
                     break;
                 }
                 at = c.next;
@@ -157,7 +168,7 @@ impl<const N: usize> TupleSpace<N> {
         while at != NONE {
             let c = &self.candidates[at as usize];
             if c.rank == p.rank && *c.ranges == p.ranges[..] {
-                return Some(c.entry);
+                return Some(at);
             }
             at = c.next;
         }
@@ -175,17 +186,13 @@ impl<const N: usize> TupleSpace<N> {
                     heads: HashMap::default(),
                     best: i64::MIN,
                     ranks: std::collections::BTreeMap::new(),
+                    ranged: 0,
+                    plain: true,
                 });
                 self.tuples.len() - 1
             }
         };
         let key = Key(array(&p.value));
-        let mut candidate = Candidate {
-            rank: p.rank,
-            entry,
-            ranges: p.ranges.clone().into_boxed_slice(),
-            next: NONE,
-        };
         // Keep the chain in order of falling rank, then rising entry.
         let (mut before, mut next) = (
             NONE,
@@ -193,29 +200,34 @@ impl<const N: usize> TupleSpace<N> {
         );
         while next != NONE {
             let c = &self.candidates[next as usize];
-            if (p.rank, c.entry) > (c.rank, entry) {
+            if (p.rank, next) > (c.rank, entry) {
                 break;
             }
             before = next;
             next = c.next;
         }
-        candidate.next = next;
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.candidates[slot as usize] = candidate;
-                slot
-            }
-            None => {
-                self.candidates.push(candidate);
-                (self.candidates.len() - 1) as u32
-            }
+        let candidate = Candidate {
+            rank: p.rank,
+            ranges: p.ranges.clone().into_boxed_slice(),
+            next,
         };
+        let slot = entry as usize;
+        if slot >= self.candidates.len() {
+            let empty = Candidate {
+                rank: 0,
+                ranges: Box::default(),
+                next: NONE,
+            };
+            self.candidates.resize(slot + 1, empty);
+        }
+        self.candidates[slot] = candidate;
         if before == NONE {
-            self.tuples[at].heads.insert(key, slot);
+            self.tuples[at].heads.insert(key, entry);
         } else {
-            self.candidates[before as usize].next = slot;
+            self.candidates[before as usize].next = entry;
         }
         *self.tuples[at].ranks.entry(p.rank).or_insert(0) += 1;
+        self.tuples[at].ranged += usize::from(!p.ranges.is_empty());
         self.rerank(at);
     }
 
@@ -236,7 +248,7 @@ impl<const N: usize> TupleSpace<N> {
                 } else {
                     self.tuples[tuple].heads.remove(&key);
                 }
-                self.free.push(at);
+                self.tuples[tuple].ranged -= usize::from(!p.ranges.is_empty());
                 let ranks = &mut self.tuples[tuple].ranks;
                 if let Some(n) = ranks.get_mut(&p.rank) {
                     *n -= 1;
@@ -254,7 +266,9 @@ impl<const N: usize> TupleSpace<N> {
 
     /// Puts a tuple whose entries changed in its place, or drops it when it has none left.
     fn rerank(&mut self, at: usize) {
-        let best = self.tuples[at].ranks.last_key_value().map(|(r, _)| *r);
+        let tuple = &mut self.tuples[at];
+        tuple.plain = tuple.ranks.len() == 1 && tuple.ranged == 0;
+        let best = tuple.ranks.last_key_value().map(|(r, _)| *r);
         match best {
             None => {
                 self.tuples.remove(at);
