@@ -22,6 +22,7 @@ mod port;
 mod schedule;
 pub mod units;
 
+pub use link::Link;
 pub use manager::TrafficManager;
 pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, Rejected};
 pub use schedule::Schedule;

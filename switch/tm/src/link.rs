@@ -13,7 +13,7 @@ struct Exact {
 
 /// The transmitter of one port: when it gets free, and for how long it has been busy in all.
 #[derive(Debug, Clone)]
-pub(crate) struct Link {
+pub struct Link {
     /// Bits per second; `None` transmits in no time.
     rate_bps: Option<u64>,
     free: Exact,
@@ -23,23 +23,24 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(rate_bps: Option<u64>) -> Self {
+    /// A free link of that many bits per second; `None` transmits in no time.
+    pub fn new(rate_bps: Option<u64>) -> Self {
         Link { rate_bps, free: Exact::default(), start: Exact::default(), busy: Exact::default() }
     }
 
     /// The first whole nanosecond at which the link is free.
-    pub(crate) fn free_at(&self) -> Nanos {
+    pub fn free_at(&self) -> Nanos {
         self.free.ns.saturating_add((self.free.frac > 0) as u64)
     }
 
     /// Marks that the next transmission begins when a packet that arrived at `arrival` meets a free link.
-    pub(crate) fn begin(&mut self, arrival: Nanos) {
+    pub fn begin(&mut self, arrival: Nanos) {
         self.start = if arrival > self.free.ns { Exact { ns: arrival, frac: 0 } } else { self.free };
     }
 
     /// Occupies the link for `bits` from the instant last given to [`Link::begin`], and returns the first whole nanosecond
     /// at which the last bit has left.
-    pub(crate) fn transmit(&mut self, bits: u64) -> Nanos {
+    pub fn transmit(&mut self, bits: u64) -> Nanos {
         let Some(rate) = self.rate_bps else {
             self.free = self.start;
             return self.free_at();
@@ -61,7 +62,7 @@ impl Link {
 
     /// Changes the rate. What is in service ends when it would have; the fraction of a nanosecond carried is rounded down
     /// once to the new denominator.
-    pub(crate) fn set_rate(&mut self, rate_bps: Option<u64>) {
+    pub fn set_rate(&mut self, rate_bps: Option<u64>) {
         let (from, to) = (self.rate_bps, rate_bps);
         self.rate_bps = rate_bps;
         for exact in [&mut self.free, &mut self.start, &mut self.busy] {
@@ -73,7 +74,7 @@ impl Link {
     }
 
     /// Nanoseconds the link has been busy up to `now`: a transmission that goes on after `now` counts with its past part.
-    pub(crate) fn busy_until(&self, now: Nanos) -> Nanos {
+    pub fn busy_until(&self, now: Nanos) -> Nanos {
         self.busy.ns.saturating_sub(self.free.ns.saturating_sub(now))
     }
 }

@@ -1,0 +1,387 @@
+//! Building a network: everything that is wrong with a description is said before the clock starts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
+use fairlane_p4rt::Core;
+
+use crate::capture::Capture;
+use crate::channel::{Attachment, Channel, ChannelConfig};
+use crate::flow::{End, Ends, FlowKind, FlowSpec, RawReceiver, RawSender, RtpReceiver, RtpSender, TcpReceiver, TcpSender};
+use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
+use crate::rng::{seed_of, Rng};
+use crate::trace::TraceWriter;
+use crate::wire::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
+use crate::{Nanos, PortId};
+
+/// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
+const LINGER: Nanos = 500_000_000;
+
+/// What is wrong with a description; `key` is where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct BuildError {
+    pub key: String,
+    pub what: String,
+}
+
+impl BuildError {
+    pub(crate) fn new(key: impl Into<String>, what: impl Into<String>) -> BuildError {
+        BuildError { key: key.into(), what: what.into() }
+    }
+}
+
+/// One end of a link: a node by name, and its port (0 for a host).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkEnd {
+    pub node: String,
+    pub port: PortId,
+}
+
+impl LinkEnd {
+    pub fn new(node: impl Into<String>, port: PortId) -> LinkEnd {
+        LinkEnd { node: node.into(), port }
+    }
+}
+
+enum NodeIndex {
+    Host(usize),
+    Switch(usize),
+}
+
+impl Network {
+    /// Adds a switch with device id `device_id`; the seed of its program's `random()` follows from the run's. Ports come with
+    /// links. Returns its number.
+    ///
+    /// # Errors
+    /// A name that is taken.
+    pub fn add_switch(&mut self, name: &str, device_id: u64, config: DeviceConfig) -> Result<usize, BuildError> {
+        self.check_new_name(name)?;
+        let number = self.switches.len();
+        let seed = seed_of(self.options.seed, &format!("switch {name}"));
+        let slot = self.slot(Actor::Switch(number));
+        let digest_slot = self.slot(Actor::Digests(number));
+        self.switches.push(SwitchNode {
+            name: name.to_string(),
+            device: Device::new(DeviceConfig { seed, ..config }),
+            core: Core::new(device_id, self.options.epoch),
+            slot,
+            digest_slot,
+            channels: Vec::new(),
+        });
+        Ok(number)
+    }
+
+    /// Adds a host; it gets one link.
+    ///
+    /// # Errors
+    /// A name or an address that is taken.
+    pub fn add_host(&mut self, name: &str, address: HostAddress) -> Result<usize, BuildError> {
+        self.check_new_name(name)?;
+        if let Some(other) = self.hosts.iter().find(|host| host.address.ip == address.ip) {
+            return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", other.name)));
+        }
+        self.hosts.push(Host { name: name.to_string(), address, channel: None, demux: Default::default(), unclaimed: 0 });
+        Ok(self.hosts.len() - 1)
+    }
+
+    fn check_new_name(&self, name: &str) -> Result<(), BuildError> {
+        if self.node(name).is_some() {
+            return Err(BuildError::new(format!("node {name}"), "two nodes have this name"));
+        }
+        Ok(())
+    }
+
+    fn node(&self, name: &str) -> Option<NodeIndex> {
+        let host = self.hosts.iter().position(|host| host.name == name).map(NodeIndex::Host);
+        host.or_else(|| self.switches.iter().position(|switch| switch.name == name).map(NodeIndex::Switch))
+    }
+
+    /// Links two ends, each direction with its own properties.
+    ///
+    /// # Errors
+    /// An unknown node, a port that has a link, a rate of 0, a probability that is none, a queue that holds nothing.
+    pub fn connect(&mut self, a: &LinkEnd, b: &LinkEnd, there: &ChannelConfig, back: &ChannelConfig) -> Result<(), BuildError> {
+        let key = format!("link {}-{}", a.node, b.node);
+        if a.node == b.node {
+            return Err(BuildError::new(key, "loops back to the same node"));
+        }
+        for (end, config) in [(a, there), (b, back)] {
+            check_channel(&key, config)?;
+            match self.node(&end.node) {
+                None => {
+                    let known = self.hosts.iter().map(|h| h.name.as_str()).chain(self.switches.iter().map(|s| s.name.as_str()));
+                    return Err(BuildError::new(key, format!("unknown node {:?}{}", end.node, nearest(&end.node, known))));
+                }
+                Some(NodeIndex::Host(host)) => {
+                    if self.hosts[host].channel.is_some() {
+                        return Err(BuildError::new(key, format!("host {} has a link already", end.node)));
+                    }
+                }
+                Some(NodeIndex::Switch(switch)) => {
+                    if self.switches[switch].channels.get(end.port as usize).copied().flatten().is_some() {
+                        return Err(BuildError::new(key, format!("port {} of {} has a link already", end.port, end.node)));
+                    }
+                }
+            }
+        }
+        for (from, to, config) in [(a, b, there), (b, a, back)] {
+            let index = self.channels.len();
+            let attachment = match self.node(&to.node) {
+                Some(NodeIndex::Host(host)) => Attachment::Host(host),
+                Some(NodeIndex::Switch(switch)) => Attachment::Switch(switch, to.port),
+                None => continue,
+            };
+            let slot = self.slot(Actor::Channel(index));
+            let rng = Rng::stream(self.options.seed, &format!("link {}->{}", from.node, to.node));
+            let from_host = match self.node(&from.node) {
+                Some(NodeIndex::Host(host)) => {
+                    self.hosts[host].channel = Some(index);
+                    true
+                }
+                Some(NodeIndex::Switch(switch)) => {
+                    let node = &mut self.switches[switch];
+                    let priorities = node.device.config().priorities;
+                    let port = PortConfig {
+                        rate_bps: config.rate_bps,
+                        capacity: Capacity::Packets(config.queue_packets),
+                        delay_ns: config.delay_ns,
+                        priorities,
+                        overhead_bytes: config.overhead_bytes,
+                    };
+                    node.device.set_port(from.port, port).map_err(|error| BuildError::new(key.clone(), error.to_string()))?;
+                    let slot = from.port as usize;
+                    if slot >= node.channels.len() {
+                        node.channels.resize(slot + 1, None);
+                    }
+                    node.channels[slot] = Some(index);
+                    false
+                }
+                None => false,
+            };
+            self.channels.push(Channel::new(config.clone(), attachment, from_host, rng));
+            self.channel_slots.push(slot);
+            self.channel_names.push((from.node.clone(), to.node.clone()));
+        }
+        Ok(())
+    }
+
+    /// Adds a flow.
+    ///
+    /// # Errors
+    /// An unknown host, a name or a port that is taken, a time that cannot be, settings that its kind refuses.
+    pub fn add_flow(&mut self, spec: FlowSpec) -> Result<(), BuildError> {
+        let key = format!("flow {}", spec.name);
+        let fail = |what: String| BuildError::new(key.clone(), what);
+        let index = |name: &str, role: &str| {
+            self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+                let known = self.hosts.iter().map(|host| host.name.as_str());
+                BuildError::new(format!("{key} {role}"), format!("unknown host {name:?}{}", nearest(name, known)))
+            })
+        };
+        let (sender, receiver) = (index(&spec.sender, "sender")?, index(&spec.receiver, "receiver")?);
+        if sender == receiver {
+            return Err(fail(format!("{} cannot send to itself", spec.sender)));
+        }
+        if self.flows.iter().any(|flow| flow.name == spec.name) {
+            return Err(fail("two flows have this name".into()));
+        }
+        if spec.stop <= spec.start {
+            return Err(fail(format!("stops at {} ns and starts at {} ns: it must start before it stops", spec.stop, spec.start)));
+        }
+        let (from, to) = (self.hosts[sender].address, self.hosts[receiver].address);
+        let ends = |own: HostAddress, peer: HostAddress, start, stop| Ends { own, peer: peer.ip, port: spec.port, start, stop };
+        let linger = (spec.start.saturating_sub(LINGER), spec.stop.saturating_add(LINGER));
+        let (protocol, ports) = match spec.kind {
+            FlowKind::Tcp(_) => (PROTOCOL_TCP, 1),
+            FlowKind::Rtp(_) => (PROTOCOL_UDP, 2),
+            FlowKind::Raw(_) => (PROTOCOL_UDP, 1),
+        };
+        if spec.port == 0 || matches!(spec.kind, FlowKind::Rtp(_)) && spec.port % 2 == 1 {
+            return Err(fail(format!("port {}: not 0, and even for RTP (RFC 3550 section 11)", spec.port)));
+        }
+        for port in spec.port..spec.port + ports {
+            let taken = self.hosts[sender].demux.contains_key(&(to.ip, port, protocol))
+                || self.hosts[receiver].demux.contains_key(&(from.ip, port, protocol));
+            if taken {
+                return Err(fail(format!("port {port} is used by another flow between {} and {}", spec.sender, spec.receiver)));
+            }
+        }
+        let seed = self.options.seed;
+        let lazy = matches!(spec.kind, FlowKind::Tcp(_));
+        let (first, second) = match spec.kind {
+            FlowKind::Tcp(tcp) => {
+                let mut rng = Rng::stream(seed, &format!("flow {}", spec.name));
+                let (iss, receiver_iss) = (rng.bits() as u32, rng.bits() as u32);
+                let refused = |error: fairlane_tcp::ConfigError| fail(error.to_string());
+                let sender = TcpSender::new(ends(from, to, spec.start, spec.stop), &tcp, iss).map_err(refused)?;
+                let receiver = TcpReceiver::new(ends(to, from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
+                (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
+            }
+            FlowKind::Rtp(rtp) => {
+                if !(56..=1500).contains(&rtp.packet_bytes) {
+                    return Err(fail(format!("packet_bytes: 56 to 1500, IP header included, got {}", rtp.packet_bytes)));
+                }
+                if !(rtp.session_bandwidth_bps > 0.0 && rtp.session_bandwidth_bps.is_finite()) {
+                    return Err(fail(format!("session bandwidth: must be positive, got {} bit/s", rtp.session_bandwidth_bps)));
+                }
+                if !(0.0..=1.0).contains(&rtp.pacing_jitter) || rtp.phase.is_some_and(|phase| !(0.0..=1.0).contains(&phase)) {
+                    return Err(fail("pacing jitter and phase: must be in [0, 1]".into()));
+                }
+                let mut rtp = rtp;
+                let sending = std::mem::replace(&mut rtp.sender, Box::new(crate::algorithm::FixedRate { rate_bps: 1.0 }));
+                let receiving = std::mem::replace(&mut rtp.receiver, Box::new(crate::algorithm::Listener));
+                let sender = RtpSender::new(&spec.name, ends(from, to, spec.start, spec.stop), &rtp, sending, seed).map_err(fail)?;
+                let receiver = RtpReceiver::new(&spec.name, ends(to, from, linger.0, linger.1), &rtp, receiving, seed);
+                (End::RtpSender(Box::new(sender)), End::RtpReceiver(Box::new(receiver)))
+            }
+            FlowKind::Raw(raw) => {
+                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw.source);
+                let receiver = RawReceiver::new(ends(to, from, linger.0, linger.1));
+                (End::RawSender(Box::new(sender)), End::RawReceiver(Box::new(receiver)))
+            }
+        };
+        let (first, second) = (self.add_end(first, sender, lazy), self.add_end(second, receiver, lazy));
+        for port in spec.port..spec.port + ports {
+            self.hosts[sender].demux.insert((to.ip, port, protocol), first);
+            self.hosts[receiver].demux.insert((from.ip, port, protocol), second);
+        }
+        self.flows.push(FlowEnds { name: spec.name, sender: first, receiver: second });
+        Ok(())
+    }
+
+    fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
+        let slot = self.slot(Actor::End(self.ends.len()));
+        self.ends.push(EndNode { end, host, slot, lazy });
+        self.ends.len() - 1
+    }
+
+    /// Plans a change.
+    ///
+    /// # Errors
+    /// A link that is not there, a rate of 0, an instant that has passed.
+    pub fn schedule(&mut self, at: Nanos, change: Change) -> Result<(), BuildError> {
+        let (from, zero) = match &change {
+            Change::LinkRate { from, rate_bps } => (from, *rate_bps == Some(0)),
+            Change::LinkDelay { from, .. } => (from, false),
+        };
+        let key = format!("change of the link of {}:{} at {at} ns", from.node, from.port);
+        if self.channel_of(from).is_none() {
+            return Err(BuildError::new(key, "there is no such link"));
+        }
+        if zero {
+            return Err(BuildError::new(key, "a rate of 0 bit/s never sends: give a positive rate"));
+        }
+        if at < self.now {
+            return Err(BuildError::new(key, format!("lies in the past: the run is at {} ns", self.now)));
+        }
+        let place = self.changes.iter().position(|(other, _)| *other > at).unwrap_or(self.changes.len());
+        self.changes.insert(place, (at, change));
+        if self.started {
+            self.queue.set(self.changes_slot, self.changes.front().map(|(at, _)| *at));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn channel_of(&self, from: &LinkEnd) -> Option<usize> {
+        match self.node(&from.node)? {
+            NodeIndex::Host(host) => self.hosts[host].channel,
+            NodeIndex::Switch(switch) => self.switches[switch].channels.get(from.port as usize).copied().flatten(),
+        }
+    }
+
+    /// Captures every frame that arrives at an end of a link, from now on, in one file for each direction: `FROM-TO.pcap`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn capture(&mut self, directory: &Path) -> Result<(), RunError> {
+        self.captures.clear();
+        for (from, to) in &self.channel_names {
+            let capture = Capture::create(directory, from, to);
+            self.captures.push(capture.map_err(|error| RunError::File { path: directory.display().to_string(), error })?);
+        }
+        Ok(())
+    }
+
+    /// Logs each packet at each queue, from now on.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn trace(&mut self, path: &Path) -> Result<(), RunError> {
+        let writer = TraceWriter::create(path);
+        self.trace = Some(writer.map_err(|error| RunError::File { path: path.display().to_string(), error })?);
+        Ok(())
+    }
+
+    /// What can only be said when all is there: every host that takes part has a link, and every receiver can be reached.
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
+        for flow in &self.flows {
+            let (sender, receiver) = (self.ends[flow.sender].host, self.ends[flow.receiver].host);
+            for host in [sender, receiver] {
+                if self.hosts[host].channel.is_none() {
+                    return Err(BuildError::new(format!("flow {}", flow.name), format!("host {} has no link", self.hosts[host].name)));
+                }
+            }
+            if !self.reaches(&self.hosts[sender].name, &self.hosts[receiver].name) {
+                let what = format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
+                return Err(BuildError::new(format!("flow {}", flow.name), what));
+            }
+        }
+        Ok(())
+    }
+
+    fn reaches(&self, from: &str, to: &str) -> bool {
+        let mut reached = BTreeSet::from([from]);
+        let mut todo = vec![from];
+        while let Some(node) = todo.pop() {
+            for (a, b) in &self.channel_names {
+                if a == node && reached.insert(b) {
+                    todo.push(b);
+                }
+            }
+        }
+        reached.contains(to)
+    }
+}
+
+fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
+    let fail = |what: String| Err(BuildError::new(key, what));
+    if config.rate_bps == Some(0) {
+        return fail("a rate of 0 bit/s never sends: give a positive rate, or none for an unlimited link".into());
+    }
+    if config.queue_packets == 0 {
+        return fail("a queue of 0 packets holds none: give at least 1".into());
+    }
+    for (name, p) in config.loss.iter().flat_map(|loss| loss.probabilities()) {
+        if !(0.0..=1.0).contains(&p) {
+            return fail(format!("loss probability {name} = {p}: must be in [0, 1]"));
+        }
+    }
+    Ok(())
+}
+
+/// `; did you mean "x"?` when a name is near another: at most a third of its letters are to be changed.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let best = known.map(|other| (distance(name, other), other)).min();
+    match best {
+        Some((distance, other)) if distance * 3 <= name.len().max(other.len()) => format!("; did you mean {other:?}?"),
+        _ => String::new(),
+    }
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}

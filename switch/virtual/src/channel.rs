@@ -1,0 +1,320 @@
+//! One direction of a link: serialisation and queue where a host sends (a switch has its own), propagation, loss, jitter.
+
+use std::collections::VecDeque;
+
+use fairlane_tm::{Link, Nanos};
+
+use crate::rng::Rng;
+
+/// How a link loses frames. Probabilities are in 0..=1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LossModel {
+    /// Each frame alike.
+    Bernoulli { p: f64 },
+    /// Gilbert and Elliott's two states, entered frame by frame; the link begins in the good one.
+    Gilbert { good_to_bad: f64, bad_to_good: f64, loss_good: f64, loss_bad: f64 },
+}
+
+impl LossModel {
+    /// Its probabilities with their names.
+    pub fn probabilities(&self) -> Vec<(&'static str, f64)> {
+        match *self {
+            LossModel::Bernoulli { p } => vec![("p", p)],
+            LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                vec![("good_to_bad", good_to_bad), ("bad_to_good", bad_to_good), ("loss_good", loss_good), ("loss_bad", loss_bad)]
+            }
+        }
+    }
+}
+
+/// What one direction of a link is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChannelConfig {
+    /// Bits per second, positive; `None` transmits in no time.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay in nanoseconds.
+    pub delay_ns: Nanos,
+    /// Frames that wait at the sending end, the one in transmission not counted.
+    pub queue_packets: u32,
+    /// Frames lost on the way. They use link time.
+    pub loss: Option<LossModel>,
+    /// Each frame takes up to so much longer, drawn uniformly; a link never reorders.
+    pub jitter_ns: Nanos,
+    /// Bytes added to each frame on the link.
+    pub overhead_bytes: u32,
+}
+
+impl Default for ChannelConfig {
+    fn default() -> Self {
+        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter_ns: 0, overhead_bytes: 0 }
+    }
+}
+
+/// Where a channel ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attachment {
+    Host(usize),
+    Switch(usize, u32),
+}
+
+/// What a channel has counted since the beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChannelStats {
+    /// Frames given to it.
+    pub offered_packets: u64,
+    /// Frames that arrived at the other end.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Frames that found the host's queue full.
+    pub dropped_tail: u64,
+    /// Frames lost on the way.
+    pub dropped_loss: u64,
+}
+
+#[derive(Debug)]
+struct OnTheWay {
+    /// When its transmission begins: until then it waits.
+    start: Nanos,
+    arrival: Nanos,
+    lost: bool,
+    frame: Vec<u8>,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) config: ChannelConfig,
+    pub(crate) to: Attachment,
+    pub(crate) stats: ChannelStats,
+    rng: Rng,
+    bad: bool,
+    /// The transmitter, where a host sends.
+    transmitter: Option<Link>,
+    frames: VecDeque<OnTheWay>,
+    /// How many at the front of `frames` have begun their transmission.
+    begun: usize,
+}
+
+/// What became of a frame that a host sends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It is the only one on its way, and arrives then.
+    First(Nanos),
+    /// It follows others.
+    Behind,
+    /// The queue is full.
+    Full(Vec<u8>),
+}
+
+impl Channel {
+    pub(crate) fn new(config: ChannelConfig, to: Attachment, from_host: bool, rng: Rng) -> Channel {
+        let transmitter = from_host.then(|| Link::new(config.rate_bps));
+        Channel { config, to, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0 }
+    }
+
+    /// A host sends a frame.
+    pub(crate) fn send(&mut self, now: Nanos, frame: Vec<u8>) -> Sent {
+        self.stats.offered_packets += 1;
+        while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
+            self.begun += 1;
+        }
+        let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
+        let start = transmitter.free_at().max(now);
+        if start > now && self.frames.len() - self.begun >= self.config.queue_packets as usize {
+            self.stats.dropped_tail += 1;
+            return Sent::Full(frame);
+        }
+        transmitter.begin(now);
+        let bits = 8 * (frame.len() as u64 + u64::from(self.config.overhead_bytes));
+        let finish = transmitter.transmit(bits);
+        let lost = self.loses();
+        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns));
+        self.frames.push_back(OnTheWay { start, arrival, lost, frame });
+        if self.frames.len() == 1 { Sent::First(arrival) } else { Sent::Behind }
+    }
+
+    /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.config.loss.is_none() && self.config.jitter_ns == 0
+    }
+
+    /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
+    pub(crate) fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
+        self.stats.offered_packets += 1;
+        if self.is_plain() && self.frames.is_empty() {
+            self.count_delivery(&frame);
+            return Ok(frame);
+        }
+        if self.loses() {
+            self.stats.dropped_loss += 1;
+            return Err(Some(frame));
+        }
+        let arrival = self.arrival(now);
+        if arrival == now && self.frames.is_empty() {
+            self.count_delivery(&frame);
+            return Ok(frame);
+        }
+        self.frames.push_back(OnTheWay { start: now, arrival, lost: false, frame });
+        Err(None)
+    }
+
+    /// When the next frame arrives.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.frames.front().map(|first| first.arrival)
+    }
+
+    /// Takes the frame that arrives now. `Err`: it was lost on the way.
+    pub(crate) fn arrive(&mut self) -> Option<Result<Vec<u8>, Vec<u8>>> {
+        let first = self.frames.pop_front()?;
+        self.begun = self.begun.saturating_sub(1);
+        if first.lost {
+            self.stats.dropped_loss += 1;
+            return Some(Err(first.frame));
+        }
+        self.count_delivery(&first.frame);
+        Some(Ok(first.frame))
+    }
+
+    /// A new rate holds from the next transmission: what is in transmission ends at the old one, what waits is planned anew.
+    pub(crate) fn set_rate(&mut self, now: Nanos, rate_bps: Option<u64>) {
+        self.config.rate_bps = rate_bps;
+        let Some(transmitter) = &mut self.transmitter else { return };
+        while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
+            self.begun += 1;
+        }
+        let free = match self.begun.checked_sub(1).and_then(|last| self.frames.get(last)) {
+            Some(last) if self.begun < self.frames.len() => self.frames.get(self.begun).map_or(last.start, |first| first.start),
+            _ => transmitter.free_at(),
+        };
+        let mut link = Link::new(rate_bps);
+        link.begin(free);
+        link.transmit(0);
+        let (delay, overhead) = (self.config.delay_ns, u64::from(self.config.overhead_bytes));
+        let mut before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(0, |last| last.arrival);
+        for waiting in self.frames.iter_mut().skip(self.begun) {
+            waiting.start = link.free_at().max(now);
+            link.begin(now);
+            let finish = link.transmit(8 * (waiting.frame.len() as u64 + overhead));
+            waiting.arrival = finish.saturating_add(delay).max(before);
+            before = waiting.arrival;
+        }
+        *transmitter = link;
+    }
+
+    /// A new propagation delay for frames sent from now on.
+    pub(crate) fn set_delay(&mut self, delay_ns: Nanos) {
+        self.config.delay_ns = delay_ns;
+    }
+
+    /// Frames that wait or are on their way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn count_delivery(&mut self, frame: &[u8]) {
+        self.stats.delivered_packets += 1;
+        self.stats.delivered_bytes += frame.len() as u64;
+    }
+
+    fn arrival(&mut self, undisturbed: Nanos) -> Nanos {
+        let late = if self.config.jitter_ns > 0 { self.rng.up_to(self.config.jitter_ns) } else { 0 };
+        let arrival = undisturbed.saturating_add(late);
+        self.frames.back().map_or(arrival, |last| arrival.max(last.arrival))
+    }
+
+    fn loses(&mut self) -> bool {
+        match self.config.loss {
+            None => false,
+            Some(LossModel::Bernoulli { p }) => self.rng.chance(p),
+            Some(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }) => {
+                if self.rng.chance(if self.bad { bad_to_good } else { good_to_bad }) {
+                    self.bad = !self.bad;
+                }
+                self.rng.chance(if self.bad { loss_bad } else { loss_good })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(config: ChannelConfig) -> Channel {
+        Channel::new(config, Attachment::Host(0), true, Rng::stream(1, "test"))
+    }
+
+    fn arrivals(channel: &mut Channel) -> Vec<Nanos> {
+        let mut times = Vec::new();
+        while let Some(time) = channel.next() {
+            times.push(time);
+            channel.arrive();
+        }
+        times
+    }
+
+    #[test]
+    fn frames_follow_each_other_and_the_queue_is_finite() {
+        // 1000 bytes at 8 Mb/s take 1 ms.
+        let config = ChannelConfig { rate_bps: Some(8_000_000), delay_ns: 5, queue_packets: 2, ..ChannelConfig::default() };
+        let mut channel = channel(config);
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::First(1_000_005));
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::Behind);
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::Behind);
+        assert!(matches!(channel.send(0, vec![0; 1000]), Sent::Full(_)));
+        // The second has begun, so one place is free.
+        assert_eq!(channel.send(1_000_000, vec![0; 1000]), Sent::Behind);
+        assert_eq!(arrivals(&mut channel), [1_000_005, 2_000_005, 3_000_005, 4_000_005]);
+        assert_eq!(channel.stats.dropped_tail, 1);
+    }
+
+    #[test]
+    fn a_new_rate_holds_for_what_waits() {
+        let mut channel = channel(ChannelConfig { rate_bps: Some(8_000_000), ..ChannelConfig::default() });
+        for _ in 0..3 {
+            channel.send(0, vec![0; 1000]);
+        }
+        channel.set_rate(500_000, Some(16_000_000));
+        channel.send(500_000, vec![0; 1000]);
+        assert_eq!(arrivals(&mut channel), [1_000_000, 1_500_000, 2_000_000, 2_500_000]);
+    }
+
+    #[test]
+    fn jitter_never_reorders_and_loss_has_its_rate() {
+        let config = ChannelConfig {
+            rate_bps: Some(1_000_000_000),
+            jitter_ns: 100_000,
+            loss: Some(LossModel::Bernoulli { p: 0.2 }),
+            queue_packets: 100_000,
+            ..ChannelConfig::default()
+        };
+        let mut channel = channel(config);
+        for _ in 0..10_000 {
+            channel.send(0, vec![0; 100]);
+        }
+        let times = arrivals(&mut channel);
+        assert!(times.is_sorted());
+        let lost = channel.stats.dropped_loss;
+        assert!((1_850..2_150).contains(&lost), "{lost}");
+        assert_eq!(channel.stats.delivered_packets + lost, 10_000);
+    }
+
+    #[test]
+    fn gilbert_losses_come_in_bursts() {
+        let loss = LossModel::Gilbert { good_to_bad: 0.01, bad_to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+        let mut channel = channel(ChannelConfig { loss: Some(loss), queue_packets: 100_000, ..ChannelConfig::default() });
+        let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
+        for _ in 0..100_000 {
+            channel.send(0, vec![0; 60]);
+            let now = matches!(channel.arrive(), Some(Err(_)));
+            lost += u32::from(now);
+            bursts += u32::from(now && !before);
+            before = now;
+        }
+        // Stationary share of the bad state 0.01 / 0.26, mean burst 1 / 0.25.
+        assert!((3_300..4_400).contains(&lost), "{lost}");
+        let mean = f64::from(lost) / f64::from(bursts);
+        assert!((3.6..4.4).contains(&mean), "{mean}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Datagrams without feedback: constant bit rate, or any other source of instants and sizes.
+
+use super::rtp_sender::push_udp;
+use super::{Ends, Io};
+use crate::algorithm::Fault;
+use crate::record::{FlowLog, FlowRecord};
+use crate::wire::ip::{self, Datagram, PROTOCOL_UDP, UDP_BYTES};
+use crate::Nanos;
+
+/// Instants (counted from the flow's start, never falling) and sizes as IPv4 datagrams, 44 to 1500.
+pub type RawSource = Box<dyn Iterator<Item = (Nanos, u32)> + Send>;
+
+/// The smallest datagram: headers and the stamp.
+pub(crate) const MIN_BYTES: u32 = 44;
+/// Instant of sending and number of the packet, 64 bits each.
+const STAMP: usize = 16;
+
+/// A source of datagrams.
+pub struct RawSpec {
+    pub source: RawSource,
+}
+
+impl RawSpec {
+    /// A datagram of `packet_bytes` each `packet_bytes * 8 / rate_bps`, the first at the start.
+    pub fn constant_bit_rate(rate_bps: f64, packet_bytes: u32) -> RawSpec {
+        let interval = f64::from(packet_bytes) * 8e9 / rate_bps;
+        RawSpec { source: Box::new((0u64..).map(move |n| ((n as f64 * interval).ceil() as Nanos, packet_bytes))) }
+    }
+}
+
+/// The sending end.
+pub(crate) struct RawSender {
+    ends: Ends,
+    source: RawSource,
+    pending: Option<(Nanos, u32)>,
+    packets: u64,
+    over: bool,
+    pub(crate) log: FlowLog,
+}
+
+impl RawSender {
+    pub(crate) fn new(ends: Ends, mut source: RawSource) -> Self {
+        let pending = source.next();
+        RawSender { ends, source, pending, packets: 0, over: false, log: FlowLog::new() }
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        if self.over {
+            return None;
+        }
+        let due = self.pending.map_or(Nanos::MAX, |(at, _)| self.ends.start.saturating_add(at));
+        Some(due.min(self.ends.stop))
+    }
+
+    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+        if self.over {
+            return Ok(());
+        }
+        if io.now >= self.ends.stop {
+            self.sample(io.now);
+            self.over = true;
+            return Ok(());
+        }
+        while let Some((_, bytes)) = self.pending.filter(|(at, _)| self.ends.start.saturating_add(*at) <= io.now) {
+            self.send(bytes.clamp(MIN_BYTES, 1500) as usize, io);
+            self.pending = self.source.next();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: usize, io: &mut Io) {
+        let payload = bytes - ip::IPV4_BYTES;
+        let mut frame = io.pool.take();
+        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], payload);
+        let udp = frame.len();
+        push_udp(&mut frame, self.ends.port, payload);
+        frame.extend_from_slice(&io.now.to_be_bytes());
+        frame.extend_from_slice(&self.packets.to_be_bytes());
+        let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, payload) + ip::sum(&frame[udp..]);
+        let checksum = match ip::fold(sum) {
+            0 => 0xffff,
+            checksum => checksum,
+        };
+        frame[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
+        frame.resize(udp + payload, 0);
+        self.packets += 1;
+        io.work.data_packets += 1;
+        io.send(frame);
+    }
+
+    pub(crate) fn receive(&mut self, _datagram: &Datagram, _io: &mut Io) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    pub(crate) fn sample(&mut self, now: Nanos) {
+        if !self.over && now >= self.ends.start {
+            self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets }));
+        }
+    }
+}
+
+/// The receiving end.
+pub(crate) struct RawReceiver {
+    ends: Ends,
+    packets: u64,
+    bytes: u64,
+    /// One past the highest number seen.
+    expected: u64,
+    delay_sum: u64,
+    delay_max: u64,
+    pub(crate) log: FlowLog,
+}
+
+impl RawReceiver {
+    pub(crate) fn new(ends: Ends) -> Self {
+        RawReceiver { ends, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, log: FlowLog::new() }
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        None
+    }
+
+    pub(crate) fn act(&mut self, _io: &mut Io) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+        let stamp = datagram.payload.get(UDP_BYTES..).and_then(|payload| payload.first_chunk::<STAMP>());
+        let Some(stamp) = stamp.map(|stamp| u128::from_be_bytes(*stamp)) else { return Ok(()) };
+        self.packets += 1;
+        self.bytes += datagram.bytes as u64;
+        self.expected = self.expected.max((stamp as u64).saturating_add(1));
+        let delay = io.now.saturating_sub((stamp >> 64) as u64);
+        self.delay_sum += delay;
+        self.delay_max = self.delay_max.max(delay);
+        Ok(())
+    }
+
+    pub(crate) fn sample(&mut self, now: Nanos) {
+        if now >= self.ends.start && now <= self.ends.stop {
+            let record = FlowRecord::Data {
+                packets: self.packets,
+                bytes: self.bytes,
+                highest_sequence: self.expected.checked_sub(1),
+                lost: self.expected as i64 - self.packets as i64,
+                delay_sum_ns: self.delay_sum,
+                delay_max_ns: self.delay_max,
+            };
+            self.log.push((now, record));
+            (self.delay_sum, self.delay_max) = (0, 0);
+        }
+    }
+}

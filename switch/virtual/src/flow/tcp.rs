@@ -1,0 +1,164 @@
+//! TCP flows: the state machines of `fairlane-tcp` with headers around them.
+
+use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
+
+use super::{Ends, Io};
+use crate::algorithm::Fault;
+use crate::record::{FlowLog, FlowRecord};
+use crate::wire::ip::{self, Datagram, PROTOCOL_TCP};
+use crate::Nanos;
+
+/// ECT(0) and CE in the type of service (RFC 3168 section 5).
+const ECT0: u8 = 0b10;
+const CE: u8 = 0b11;
+
+/// A bulk transfer over TCP.
+#[derive(Debug, Clone)]
+pub struct TcpSpec {
+    pub config: Config,
+    pub source: Ftp,
+}
+
+fn send_segments(ends: &Ends, io: &mut Io) -> Result<(), Fault> {
+    let mut segments = std::mem::take(io.segments);
+    for transmit in segments.drain(..) {
+        let segment = transmit.segment;
+        let mut frame = io.pool.take();
+        let length = wire::header_len(&segment);
+        let tos = if transmit.ecn_capable { ECT0 } else { 0 };
+        let payload = segment.payload_len as usize;
+        ip::push_headers(&mut frame, &ends.own, ends.peer, PROTOCOL_TCP, tos, &[], length + payload);
+        let start = frame.len();
+        let header = wire::Header { source_port: ends.port, destination_port: ends.port, segment };
+        wire::emit(&header, &mut frame)?;
+        let sum = ip::pseudo_header(ends.own.ip, ends.peer, PROTOCOL_TCP, length + payload) + ip::sum(&frame[start..]);
+        frame[start + 16..start + 18].copy_from_slice(&ip::fold(sum).to_be_bytes());
+        // The payload is zeros and adds nothing to the checksum.
+        frame.resize(start + length + payload, 0);
+        if payload > 0 {
+            io.work.data_packets += 1;
+        }
+        io.send(frame);
+    }
+    *io.segments = segments;
+    Ok(())
+}
+
+/// The sending end.
+pub(crate) struct TcpSender {
+    ends: Ends,
+    tcp: Sender,
+    source: Ftp,
+    opened: bool,
+    over: bool,
+    pub(crate) log: FlowLog,
+}
+
+impl TcpSender {
+    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32) -> Result<Self, ConfigError> {
+        let tcp = Sender::new(spec.config.clone(), iss)?;
+        Ok(TcpSender { ends, tcp, source: spec.source, opened: false, over: false, log: FlowLog::new() })
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        match (self.opened, self.over) {
+            (false, _) => Some(self.ends.start),
+            (true, false) => Some(self.tcp.next_timer().map_or(self.ends.stop, |timer| timer.min(self.ends.stop))),
+            (true, true) => None,
+        }
+    }
+
+    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+        if !self.opened {
+            self.opened = true;
+            self.log.push((io.now, FlowRecord::Start));
+            self.sample(io.now);
+            self.source.attach(&mut self.tcp);
+            self.tcp.open(io.now, io.segments);
+            return send_segments(&self.ends, io);
+        }
+        if self.over {
+            return Ok(());
+        }
+        if io.now >= self.ends.stop {
+            self.sample(io.now);
+            self.over = true;
+            return Ok(());
+        }
+        if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
+            self.tcp.on_timer(io.now, io.segments);
+            return send_segments(&self.ends, io);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+        if !self.opened || self.over {
+            return Ok(());
+        }
+        // What does not parse is no segment of ours, and dropped as a host would.
+        let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
+        self.tcp.on_segment(io.now, &header.segment, io.segments);
+        send_segments(&self.ends, io)
+    }
+
+    pub(crate) fn sample(&mut self, now: Nanos) {
+        if !self.opened || self.over {
+            return;
+        }
+        let stats = self.tcp.stats();
+        let record = FlowRecord::TcpSent {
+            segments: stats.segments_sent,
+            retransmitted: stats.segments_retransmitted,
+            loss_events: stats.loss_events(),
+            timeouts: stats.timeouts,
+            acknowledged_bytes: self.tcp.acknowledged(),
+            cwnd_bytes: self.tcp.cwnd(),
+            srtt_ns: self.tcp.srtt(),
+        };
+        self.log.push((now, record));
+    }
+}
+
+/// The receiving end.
+pub(crate) struct TcpReceiver {
+    ends: Ends,
+    tcp: Receiver,
+    pub(crate) log: FlowLog,
+}
+
+impl TcpReceiver {
+    /// `sender_iss`: told where the connection has no handshake.
+    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32, sender_iss: u32) -> Result<Self, ConfigError> {
+        let mut tcp = Receiver::new(spec.config.clone(), iss)?;
+        if !spec.config.handshake {
+            tcp.listen_without_handshake(sender_iss);
+        }
+        Ok(TcpReceiver { ends, tcp, log: FlowLog::new() })
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.tcp.next_timer()
+    }
+
+    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+        if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
+            self.tcp.on_timer(io.now, io.segments);
+            return send_segments(&self.ends, io);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+        let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
+        self.tcp.on_segment(io.now, &header.segment, datagram.tos & CE == CE, io.segments);
+        send_segments(&self.ends, io)
+    }
+
+    pub(crate) fn sample(&mut self, now: Nanos) {
+        if now >= self.ends.start && now <= self.ends.stop {
+            let segments = self.tcp.stats().segments_received;
+            self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered() }));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A packet network in virtual time: hosts, switches, links, and the control plane of the switches.
+//!
+//! Each switch is a [`fairlane_device::Device`], the same pipeline and traffic manager that the real-time switch runs, and its
+//! program is executed for each packet. Hosts send real headers. Nothing reads a clock, starts a thread, or iterates over a
+//! hash table: a run is a function of its description and one seed.
+//!
+//! ```text
+//! Network::new(Options)                        seed, control-channel delay, interval of records
+//! add_switch, add_host, connect, add_flow      refused with what is wrong and where
+//! set_control_plane                            P4Runtime messages by direct call
+//! run_until(t)                                 again and again, as far as one likes
+//! flows(), port_samples(), work()              what it left behind
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `events.rs` | the event queue |
+//! | `channel.rs` | a direction of a link: a host's queue, propagation, loss, jitter |
+//! | `build.rs`, `network.rs`, `control.rs` | description, event loop, control plane |
+//! | `flow/` | the ends of flows: RTP with RTCP, TCP, raw datagrams |
+//! | `algorithm.rs` | the seam to rate-adaptation algorithms |
+//! | `pacer.rs`, `rtcp_schedule.rs`, `statistics.rs`, `wire/` | what the ends are made of; the rules of `hosts/` |
+//! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
+
+pub mod algorithm;
+mod build;
+mod capture;
+mod channel;
+mod control;
+mod events;
+pub mod flow;
+mod network;
+pub mod pacer;
+pub mod record;
+pub mod rng;
+pub mod rtcp_schedule;
+pub mod statistics;
+mod trace;
+pub mod wire;
+
+pub use build::{BuildError, LinkEnd};
+pub use channel::{ChannelConfig, ChannelStats, LossModel};
+pub use control::{Answer, ControlAction, ControlPlane, Request};
+pub use fairlane_tm::{Nanos, PortId};
+pub use flow::{FlowKind, FlowSpec, RawSpec, RtpSpec, TcpSpec};
+pub use network::{Change, FlowEnds, Network, Options, RunError};
+pub use trace::TraceWriter;
+pub use wire::ip::HostAddress;

@@ -1,0 +1,526 @@
+//! The network and its event loop.
+
+use std::io;
+
+use fairlane_device::{Device, Output};
+use fairlane_p4rt::Core;
+use fairlane_tcp::Transmit;
+use rustc_hash::FxHashMap;
+
+use crate::algorithm::Fault;
+use crate::build::{BuildError, LinkEnd};
+use crate::capture::Capture;
+use crate::channel::{Attachment, Channel, ChannelStats};
+use crate::control::{ControlChannel, ControlPlane, Event};
+use crate::events::{EventQueue, Slot};
+use crate::flow::{End, FramePool, Io};
+use crate::record::{FlowLog, PortSample, WorkCounts};
+use crate::trace::TraceWriter;
+use crate::wire::ip::{Datagram, HostAddress};
+use crate::{Nanos, PortId};
+
+/// How a run is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// From it, and the components' names, all randomness follows.
+    pub seed: u64,
+    /// Nanoseconds since the Unix epoch at instant 0.
+    pub epoch: Nanos,
+    /// One way between the control plane and each switch.
+    pub control_delay: Nanos,
+    /// Between the periodic records; 0 writes none.
+    pub record_interval: Nanos,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { seed: 1, epoch: 0, control_delay: 1_000_000, record_interval: 100_000_000 }
+    }
+}
+
+/// Something that changes while the network runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The rate of one direction of a link, in bits per second: from the next transmission on.
+    LinkRate { from: LinkEnd, rate_bps: Option<u64> },
+    /// The propagation delay of one direction of a link, for frames sent from then on.
+    LinkDelay { from: LinkEnd, delay_ns: Nanos },
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error("at {} s: {fault}", *.time as f64 / 1e9)]
+    Fault { time: Nanos, fault: Fault },
+    #[error("{path}: {error}")]
+    File { path: String, error: io::Error },
+}
+
+/// Where the ends of a flow are in the list of ends.
+#[derive(Debug, Clone)]
+pub struct FlowEnds {
+    pub name: String,
+    pub(crate) sender: usize,
+    pub(crate) receiver: usize,
+}
+
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) address: HostAddress,
+    /// The channel it sends by.
+    pub(crate) channel: Option<usize>,
+    /// (peer, own port, protocol) -> end.
+    pub(crate) demux: FxHashMap<(u32, u16, u8), usize>,
+    pub(crate) unclaimed: u64,
+}
+
+pub(crate) struct SwitchNode {
+    pub(crate) name: String,
+    pub(crate) device: Device,
+    pub(crate) core: Core,
+    pub(crate) slot: Slot,
+    /// Of lists of digests that wait for company.
+    pub(crate) digest_slot: Slot,
+    /// Port -> channel.
+    pub(crate) channels: Vec<Option<usize>>,
+}
+
+pub(crate) struct EndNode {
+    pub(crate) end: End,
+    pub(crate) host: usize,
+    pub(crate) slot: Slot,
+    /// Its timer moves with every packet, mostly to later: see [`Network::rearm`].
+    pub(crate) lazy: bool,
+}
+
+/// What a slot stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Actor {
+    Switch(usize),
+    Digests(usize),
+    Channel(usize),
+    End(usize),
+    Control,
+    Recorder,
+    Changes,
+}
+
+/// See the crate's description.
+pub struct Network {
+    pub(crate) options: Options,
+    pub(crate) now: Nanos,
+    pub(crate) started: bool,
+    pub(crate) queue: EventQueue,
+    pub(crate) actors: Vec<Actor>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) switches: Vec<SwitchNode>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) channel_slots: Vec<Slot>,
+    /// From and to, for captures and messages.
+    pub(crate) channel_names: Vec<(String, String)>,
+    pub(crate) ends: Vec<EndNode>,
+    pub(crate) flows: Vec<FlowEnds>,
+    pub(crate) control: Option<ControlChannel>,
+    pub(crate) control_slot: Slot,
+    pub(crate) recorder_slot: Slot,
+    pub(crate) changes_slot: Slot,
+    /// By time, then in the order given.
+    pub(crate) changes: std::collections::VecDeque<(Nanos, Change)>,
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) trace: Option<TraceWriter>,
+    pub(crate) samples: Vec<PortSample>,
+    pub(crate) work: WorkCounts,
+    pool: FramePool,
+    segments: Vec<Transmit>,
+    departures: Departures,
+}
+
+/// Frames that leave a switch at an instant; hands it buffers in exchange.
+#[derive(Default)]
+struct Departures {
+    frames: Vec<(PortId, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Output for Departures {
+    fn transmit(&mut self, port: PortId, _departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
+        self.frames.push((port, frame));
+        self.spare.pop()
+    }
+}
+
+impl Network {
+    /// An empty network.
+    pub fn new(options: Options) -> Network {
+        let mut network = Network {
+            options,
+            now: 0,
+            started: false,
+            queue: EventQueue::default(),
+            actors: Vec::new(),
+            hosts: Vec::new(),
+            switches: Vec::new(),
+            channels: Vec::new(),
+            channel_slots: Vec::new(),
+            channel_names: Vec::new(),
+            ends: Vec::new(),
+            flows: Vec::new(),
+            control: None,
+            control_slot: 0,
+            recorder_slot: 0,
+            changes_slot: 0,
+            changes: Default::default(),
+            captures: Vec::new(),
+            trace: None,
+            samples: Vec::new(),
+            work: WorkCounts::default(),
+            pool: FramePool::default(),
+            segments: Vec::new(),
+            departures: Departures::default(),
+        };
+        network.control_slot = network.slot(Actor::Control);
+        network.changes_slot = network.slot(Actor::Changes);
+        network.recorder_slot = network.slot(Actor::Recorder);
+        network
+    }
+
+    pub(crate) fn slot(&mut self, actor: Actor) -> Slot {
+        self.actors.push(actor);
+        self.queue.add()
+    }
+
+    /// Who controls the switches, from now on.
+    pub fn set_control_plane(&mut self, plane: Box<dyn ControlPlane>) {
+        let channel = ControlChannel::new(plane, self.options.control_delay, self.now);
+        self.queue.set(self.control_slot, channel.next());
+        self.control = Some(channel);
+    }
+
+    /// The instant up to which it has run.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Runs all that happens up to and at `end`.
+    ///
+    /// # Errors
+    /// A network that cannot be run (before the first event), an algorithm or control plane that fails, a capture or trace that
+    /// cannot be written. The network is not to be run on then.
+    pub fn run_until(&mut self, end: Nanos) -> Result<(), RunError> {
+        if !self.started {
+            self.check()?;
+            self.begin()?;
+        }
+        while let Some((time, slot)) = self.queue.peek() {
+            if time > end {
+                break;
+            }
+            self.now = time;
+            self.work.events += 1;
+            let Some(&actor) = self.actors.get(slot as usize) else { break };
+            match actor {
+                Actor::Switch(switch) => self.poll_switch(switch)?,
+                Actor::Channel(channel) => self.arrive(channel)?,
+                Actor::End(end) => self.act(end)?,
+                Actor::Digests(switch) => {
+                    let node = &mut self.switches[switch];
+                    let messages = node.core.tick(time);
+                    self.queue.reset(slot, node.core.next_deadline());
+                    self.notify(switch, messages);
+                }
+                Actor::Control => self.control_event()?,
+                Actor::Recorder => self.record(),
+                Actor::Changes => self.change(),
+            }
+        }
+        self.now = self.now.max(end);
+        self.flush()
+    }
+
+    fn begin(&mut self) -> Result<(), RunError> {
+        self.started = true;
+        if self.options.record_interval > 0 {
+            self.queue.set(self.recorder_slot, Some(self.options.record_interval));
+        }
+        self.changes.make_contiguous().sort_by_key(|(at, _)| *at);
+        self.queue.set(self.changes_slot, self.changes.front().map(|(at, _)| *at));
+        for node in &self.ends {
+            self.queue.set(node.slot, node.end.next());
+        }
+        for node in &self.switches {
+            self.queue.set(node.slot, node.device.next_event());
+        }
+        Ok(())
+    }
+
+    /// What a switch does by itself: frames leave its ports, queues move on.
+    fn poll_switch(&mut self, switch: usize) -> Result<(), RunError> {
+        let mut departures = std::mem::take(&mut self.departures);
+        while departures.spare.len() < 4 {
+            let Some(frame) = self.pool.spare() else { break };
+            departures.spare.push(frame);
+        }
+        self.switches[switch].device.poll(self.now, &mut departures);
+        self.settle(switch, true);
+        let mut result = Ok(());
+        for (port, frame) in departures.frames.drain(..) {
+            let channel = self.switches[switch].channels.get(port as usize).copied().flatten();
+            match channel {
+                Some(channel) if result.is_ok() => result = self.leave(channel, frame),
+                // A port without a link: the frame goes nowhere.
+                _ => self.pool.give(frame),
+            }
+        }
+        self.departures = departures;
+        result
+    }
+
+    /// After a switch did something: its digests go to the control plane, its next instant into the queue.
+    fn settle(&mut self, switch: usize, acted: bool) {
+        let node = &mut self.switches[switch];
+        let next = node.device.next_event();
+        if acted {
+            self.queue.reset(node.slot, next);
+        } else {
+            self.queue.set(node.slot, next);
+        }
+        let events = node.device.take_events();
+        if !events.is_empty() {
+            let messages = node.core.on_device_events(events, self.now);
+            self.queue.set(node.digest_slot, node.core.next_deadline());
+            self.notify(switch, messages);
+        }
+    }
+
+    fn notify(&mut self, switch: usize, messages: Vec<fairlane_p4rt::Notification>) {
+        if let Some(control) = self.control.as_mut().filter(|_| !messages.is_empty()) {
+            control.notify(self.now, switch, messages);
+            self.queue.set(self.control_slot, control.next());
+        }
+    }
+
+    /// A frame leaves a switch's port, serialised and propagated.
+    fn leave(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
+        let channel = &mut self.channels[index];
+        match channel.pass(self.now, frame) {
+            Ok(frame) => self.deliver(index, frame),
+            Err(Some(lost)) => {
+                self.pool.give(lost);
+                Ok(())
+            }
+            Err(None) => {
+                self.queue.set(self.channel_slots[index], channel.next());
+                Ok(())
+            }
+        }
+    }
+
+    /// The next frame of a channel is at its end.
+    fn arrive(&mut self, index: usize) -> Result<(), RunError> {
+        let channel = &mut self.channels[index];
+        let arrived = channel.arrive();
+        self.queue.reset(self.channel_slots[index], channel.next());
+        match arrived {
+            Some(Ok(frame)) => self.deliver(index, frame),
+            Some(Err(lost)) => {
+                self.pool.give(lost);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn deliver(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
+        self.work.link_traversals += 1;
+        if let Some(capture) = self.captures.get_mut(index) {
+            let written = capture.write(self.options.epoch + self.now, &frame);
+            written.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
+        }
+        match self.channels[index].to {
+            Attachment::Switch(switch, port) => {
+                self.work.switch_packets += 1;
+                self.switches[switch].device.receive(self.now, port, &frame);
+                self.pool.give(frame);
+                self.settle(switch, false);
+                Ok(())
+            }
+            Attachment::Host(host) => {
+                let result = self.receive(host, &frame);
+                self.pool.give(frame);
+                result
+            }
+        }
+    }
+
+    fn receive(&mut self, host: usize, frame: &[u8]) -> Result<(), RunError> {
+        let node = &mut self.hosts[host];
+        let datagram = Datagram::parse(frame).filter(|datagram| datagram.destination == node.address.ip);
+        let claimed = datagram.and_then(|datagram| {
+            let (_, to) = datagram.ports()?;
+            Some((datagram, *node.demux.get(&(datagram.source, to, datagram.protocol))?))
+        });
+        let Some((datagram, end)) = claimed else {
+            node.unclaimed += 1;
+            return Ok(());
+        };
+        self.with_end(end, |end, io| end.receive(&datagram, io))?;
+        self.rearm(end);
+        Ok(())
+    }
+
+    /// An end does what is due.
+    fn act(&mut self, end: usize) -> Result<(), RunError> {
+        self.with_end(end, |end, io| end.act(io))?;
+        let node = &self.ends[end];
+        self.queue.reset(node.slot, node.end.next());
+        Ok(())
+    }
+
+    /// After an end received something. A timer that only moved to later keeps its old instant in the queue: when that comes the
+    /// end finds nothing due and is asked again, which is cheaper than moving it with every acknowledgement.
+    fn rearm(&mut self, end: usize) {
+        let node = &self.ends[end];
+        let next = node.end.next();
+        if node.lazy && self.queue.is_before(node.slot, next) {
+            return;
+        }
+        self.queue.set(node.slot, next);
+    }
+
+    fn with_end(&mut self, end: usize, work: impl FnOnce(&mut End, &mut Io) -> Result<(), Fault>) -> Result<(), RunError> {
+        let node = &mut self.ends[end];
+        let Some(channel) = self.hosts[node.host].channel else { return Ok(()) };
+        let mut io = Io {
+            now: self.now,
+            epoch: self.options.epoch,
+            channel: &mut self.channels[channel],
+            slot: self.channel_slots[channel],
+            queue: &mut self.queue,
+            pool: &mut self.pool,
+            segments: &mut self.segments,
+            work: &mut self.work,
+        };
+        work(&mut node.end, &mut io).map_err(|fault| RunError::Fault { time: self.now, fault })
+    }
+
+    fn control_event(&mut self) -> Result<(), RunError> {
+        let Some(control) = &mut self.control else { return Ok(()) };
+        if let Some(event) = control.take(self.now) {
+            match event {
+                Event::ToSwitch { switch, token, request } => {
+                    if let Some(node) = self.switches.get_mut(switch) {
+                        control.call(self.now, switch, token, request, &mut node.core, &mut node.device);
+                        self.queue.set(node.digest_slot, node.core.next_deadline());
+                        self.settle(switch, false);
+                    }
+                }
+                event => {
+                    let switches = self.switches.len();
+                    let delivered = control.deliver(self.now, event, switches);
+                    delivered.map_err(|fault| RunError::Fault { time: self.now, fault })?;
+                }
+            }
+        }
+        let next = self.control.as_ref().and_then(ControlChannel::next);
+        self.queue.reset(self.control_slot, next);
+        Ok(())
+    }
+
+    /// Writes the periodic records of all ports and ends.
+    fn record(&mut self) {
+        let now = self.now;
+        for (switch, node) in self.switches.iter().enumerate() {
+            for port in node.device.ports() {
+                if node.channels.get(port as usize).copied().flatten().is_some() {
+                    if let Some(snapshot) = node.device.snapshot(now, port) {
+                        self.samples.push(PortSample { time: now, switch, port: snapshot });
+                    }
+                }
+            }
+        }
+        for node in &mut self.ends {
+            node.end.sample(now);
+        }
+        self.queue.reset(self.recorder_slot, Some(now + self.options.record_interval));
+    }
+
+    fn change(&mut self) {
+        while self.changes.front().is_some_and(|(at, _)| *at <= self.now) {
+            let Some((_, change)) = self.changes.pop_front() else { break };
+            let (from, rate, delay) = match change {
+                Change::LinkRate { from, rate_bps } => (from, Some(rate_bps), None),
+                Change::LinkDelay { from, delay_ns } => (from, None, Some(delay_ns)),
+            };
+            if let Some(index) = self.channel_of(&from) {
+                let channel = &mut self.channels[index];
+                if let Some(rate_bps) = rate {
+                    channel.set_rate(self.now, rate_bps);
+                    self.queue.set(self.channel_slots[index], channel.next());
+                }
+                if let Some(delay_ns) = delay {
+                    channel.set_delay(delay_ns);
+                }
+            }
+            if let Some(switch) = self.switches.iter().position(|node| node.name == from.node) {
+                let device = &mut self.switches[switch].device;
+                if let Some(mut config) = device.port_config(from.port).cloned() {
+                    config.rate_bps = rate.unwrap_or(config.rate_bps);
+                    config.delay_ns = delay.unwrap_or(config.delay_ns);
+                    // The rate was checked when the change was added.
+                    let _ = device.set_port(from.port, config);
+                }
+                self.settle(switch, false);
+            }
+        }
+        self.queue.reset(self.changes_slot, self.changes.front().map(|(at, _)| *at));
+    }
+
+    fn flush(&mut self) -> Result<(), RunError> {
+        for capture in &mut self.captures {
+            let flushed = capture.flush();
+            flushed.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
+        }
+        if let Some(trace) = &mut self.trace {
+            let flushed = trace.flush();
+            flushed.map_err(|error| RunError::File { path: trace.path().display().to_string(), error })?;
+        }
+        Ok(())
+    }
+
+    /// Flows in the order in which they were added.
+    pub fn flows(&self) -> &[FlowEnds] {
+        &self.flows
+    }
+
+    /// The records of a flow's sending and receiving end.
+    pub fn logs(&self, flow: &FlowEnds) -> (&FlowLog, &FlowLog) {
+        (self.ends[flow.sender].end.log(), self.ends[flow.receiver].end.log())
+    }
+
+    /// What the ports of all switches had counted at each interval's end.
+    pub fn port_samples(&self) -> &[PortSample] {
+        &self.samples
+    }
+
+    /// Counts of the simulation itself.
+    pub fn work(&self) -> WorkCounts {
+        self.work
+    }
+
+    /// What each direction of a link has counted: from, to, counts, and frames on the way.
+    pub fn channel_stats(&self) -> impl Iterator<Item = (&str, &str, ChannelStats, usize)> {
+        self.channels.iter().zip(&self.channel_names).map(|(channel, (from, to))| (from.as_str(), to.as_str(), channel.stats, channel.in_flight()))
+    }
+
+    /// The switch of a name, to load a program or to look at.
+    pub fn device(&mut self, switch: &str) -> Option<&mut Device> {
+        self.switches.iter_mut().find(|node| node.name == switch).map(|node| &mut node.device)
+    }
+
+    /// Datagrams that reached a host and that no flow there claimed.
+    pub fn unclaimed(&self, host: &str) -> Option<u64> {
+        self.hosts.iter().find(|node| node.name == host).map(|node| node.unclaimed)
+    }
+}

@@ -1,0 +1,68 @@
+//! What the ends of flows and the ports of switches leave behind: one list for each, in the order of time.
+
+use crate::algorithm::NoteValue;
+use crate::Nanos;
+use fairlane_device::PortSnapshot;
+
+/// Something that one end of a flow did or saw. Totals run from the flow's start; bytes count IPv4 datagrams.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FlowRecord {
+    /// An end came to life.
+    Start,
+    /// A sender's rate in force from now on, and what it has sent.
+    Sent { rate_bps: f64, packets: u64 },
+    /// A report as it reached a sender, and the loss that its algorithm got.
+    Feedback {
+        reporter: u32,
+        loss: f64,
+        loss_8bit: f64,
+        loss_exact: Option<f64>,
+        cumulative_lost: i32,
+        desired_rate_bps: Option<u64>,
+        utilisation: Option<f64>,
+        rtt_s: Option<f64>,
+        jitter_s: f64,
+    },
+    /// What an algorithm noted.
+    Note { kind: String, values: Vec<(String, NoteValue)> },
+    /// A sender's control packet as routers left it, at the receiver.
+    Control { sender: u32, desired_rate_bps: u64, utilisation: f64 },
+    /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
+    Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64 },
+    /// What a TCP sender has counted, and where it is.
+    TcpSent { segments: u64, retransmitted: u64, loss_events: u64, timeouts: u64, acknowledged_bytes: u64, cwnd_bytes: u64, srtt_ns: Option<Nanos> },
+    /// What a TCP receiver has counted.
+    TcpData { segments: u64, delivered_bytes: u64 },
+    /// A receiver hears a source for the first time.
+    Source { ssrc: u32 },
+    /// An RTCP BYE came.
+    Bye { ssrc: u32 },
+    /// Bytes that are no packet.
+    Malformed { rtcp: bool },
+    /// An end is over: reports sent and received.
+    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, malformed: u64, foreign: u64 },
+}
+
+/// The records of one end of a flow, with their instants.
+pub type FlowLog = Vec<(Nanos, FlowRecord)>;
+
+/// A port of a switch at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortSample {
+    pub time: Nanos,
+    pub switch: usize,
+    pub port: PortSnapshot,
+}
+
+/// Counts of the simulation itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkCounts {
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Frames that reached the end of a link.
+    pub link_traversals: u64,
+    /// Frames that a switch took in: executions of its program's ingress.
+    pub switch_packets: u64,
+    /// Data packets that left senders (TCP segments with payload, RTP data, raw datagrams).
+    pub data_packets: u64,
+}

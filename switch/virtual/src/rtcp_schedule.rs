@@ -1,0 +1,204 @@
+//! When to send RTCP packets (RFC 3550 sections 6.2, 6.3, appendix A.7): the rules of `hosts/wire/schedule.py`.
+//!
+//! Each wait is drawn from [0.5 Td, 1.5 Td] / (e - 3/2), Td >= 5 s the deterministic interval: timer reconsideration lengthens the
+//! mean by that constant, and the division takes it back. Times are seconds, as in the RFC.
+
+use std::collections::BTreeMap;
+use std::f64::consts::E;
+
+use crate::rng::Rng;
+
+/// 1.21828 (RFC 3550 section 6.3.1).
+const COMPENSATION: f64 = E - 1.5;
+/// RTCP's part of the session bandwidth (section 6.2).
+const RTCP_FRACTION: f64 = 0.05;
+/// Senders' part of that, while they are at most this part of the members.
+const SENDER_FRACTION: f64 = 0.25;
+/// Td's lower bound in seconds (section 6.2).
+const MIN_INTERVAL_S: f64 = 5.0;
+/// M of section 6.3.5: a member silent for so many Td is gone; a sender for two.
+const TIMEOUT_INTERVALS: f64 = 5.0;
+
+/// The timetable of one participant.
+#[derive(Debug)]
+pub struct RtcpSchedule {
+    session_bandwidth_bps: f64,
+    own_ssrc: u32,
+    rng: Rng,
+    /// SSRC -> last heard.
+    members: BTreeMap<u32, f64>,
+    senders: BTreeMap<u32, f64>,
+    initial: bool,
+    average_bytes: f64,
+    /// tp
+    last_s: f64,
+    pmembers: usize,
+    /// tn
+    next_s: f64,
+}
+
+impl RtcpSchedule {
+    /// `first_packet_bytes`: likely size of the first compound, UDP and IP headers included (section 6.3.2).
+    pub fn new(now_s: f64, session_bandwidth_bps: f64, own_ssrc: u32, first_packet_bytes: usize, rng: Rng) -> RtcpSchedule {
+        let mut schedule = RtcpSchedule {
+            session_bandwidth_bps,
+            own_ssrc,
+            rng,
+            members: BTreeMap::from([(own_ssrc, now_s)]),
+            senders: BTreeMap::new(),
+            initial: true,
+            average_bytes: first_packet_bytes as f64,
+            last_s: now_s,
+            pmembers: 1,
+            next_s: 0.0,
+        };
+        schedule.next_s = now_s + schedule.draw();
+        schedule
+    }
+
+    /// When to call [`RtcpSchedule::expire`].
+    pub fn next_s(&self) -> f64 {
+        self.next_s
+    }
+
+    /// Td (section 6.3.1).
+    pub fn deterministic_interval_s(&self) -> f64 {
+        let (members, senders) = (self.members.len() as f64, self.senders.len() as f64);
+        let mut bandwidth = self.session_bandwidth_bps * RTCP_FRACTION / 8.0;
+        let mut n = members;
+        if senders <= members * SENDER_FRACTION {
+            if self.senders.contains_key(&self.own_ssrc) {
+                bandwidth *= SENDER_FRACTION;
+                n = senders;
+            } else {
+                bandwidth *= 1.0 - SENDER_FRACTION;
+                n = members - senders;
+            }
+        }
+        let minimum = if self.initial { MIN_INTERVAL_S / 2.0 } else { MIN_INTERVAL_S };
+        minimum.max(n * self.average_bytes / bandwidth)
+    }
+
+    fn draw(&mut self) -> f64 {
+        self.deterministic_interval_s() * (self.rng.unit() + 0.5) / COMPENSATION
+    }
+
+    /// This participant sent RTP data (section 6.3.8).
+    pub fn sent_data(&mut self, now_s: f64) {
+        self.senders.insert(self.own_ssrc, now_s);
+    }
+
+    /// A data packet of `ssrc` arrived (section 6.3.3).
+    pub fn received_data(&mut self, now_s: f64, ssrc: u32) {
+        self.members.insert(ssrc, now_s);
+        self.senders.insert(ssrc, now_s);
+    }
+
+    /// A compound of `ssrc` arrived, `bytes` with UDP and IP headers (section 6.3.3).
+    pub fn received_rtcp(&mut self, now_s: f64, ssrc: u32, bytes: usize) {
+        self.members.insert(ssrc, now_s);
+        self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
+    }
+
+    /// `ssrc` left: reverse reconsideration (section 6.3.4).
+    pub fn received_bye(&mut self, now_s: f64, ssrc: u32) {
+        if ssrc == self.own_ssrc || self.members.remove(&ssrc).is_none() {
+            return;
+        }
+        self.senders.remove(&ssrc);
+        let members = self.members.len();
+        if members < self.pmembers {
+            let ratio = members as f64 / self.pmembers as f64;
+            self.next_s = now_s + ratio * (self.next_s - now_s);
+            self.last_s = now_s - ratio * (now_s - self.last_s);
+            self.pmembers = members;
+        }
+    }
+
+    /// The time has come. True: send a report and call [`RtcpSchedule::sent_rtcp`]. False: reconsidered, there is a new
+    /// [`RtcpSchedule::next_s`] (sections 6.3.5, 6.3.6).
+    pub fn expire(&mut self, now_s: f64) -> bool {
+        self.time_out(now_s);
+        let due_s = self.last_s + self.draw();
+        self.pmembers = self.members.len();
+        if due_s > now_s {
+            self.next_s = due_s;
+            return false;
+        }
+        true
+    }
+
+    /// A report of `bytes` went out, headers included (section 6.3.6).
+    pub fn sent_rtcp(&mut self, now_s: f64, bytes: usize) {
+        self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
+        self.last_s = now_s;
+        self.initial = false;
+        self.next_s = now_s + self.draw();
+    }
+
+    fn time_out(&mut self, now_s: f64) {
+        let interval = self.deterministic_interval_s();
+        let (member_limit, sender_limit) = (now_s - TIMEOUT_INTERVALS * interval, now_s - 2.0 * interval);
+        let own = self.own_ssrc;
+        let senders = &mut self.senders;
+        self.members.retain(|&ssrc, heard| {
+            let stays = *heard >= member_limit || ssrc == own;
+            if !stays {
+                senders.remove(&ssrc);
+            }
+            stays
+        });
+        self.senders.retain(|_, heard| *heard >= sender_limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(participants: u32, rounds: usize) -> Vec<f64> {
+        let mut schedule = RtcpSchedule::new(0.0, 10e6, 1, 120, Rng::stream(1, "test"));
+        let mut waits = Vec::new();
+        let (mut last, mut now) = (0.0, 0.0);
+        while waits.len() < rounds {
+            now = f64::max(now, schedule.next_s());
+            for other in 2..=participants {
+                schedule.received_rtcp(now, other, 120);
+            }
+            schedule.sent_data(now);
+            if schedule.expire(now) {
+                schedule.sent_rtcp(now, 120);
+                waits.push(now - last);
+                last = now;
+            }
+        }
+        waits
+    }
+
+    #[test]
+    fn reports_are_five_seconds_apart_on_average() {
+        let waits = run(2, 4000);
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        assert!((4.9..5.1).contains(&mean), "{mean}");
+        assert!(waits[1..].iter().all(|wait| (2.0..6.2).contains(wait)));
+        // "the first RTCP packet ... half" (section 6.2).
+        assert!(waits[0] < 3.1);
+    }
+
+    #[test]
+    fn silent_members_time_out_and_goodbye_brings_the_next_report_forward() {
+        let mut schedule = RtcpSchedule::new(0.0, 10e6, 1, 120, Rng::stream(2, "test"));
+        for other in 2..10 {
+            schedule.received_rtcp(0.0, other, 120);
+        }
+        schedule.expire(0.1);
+        let before = schedule.next_s();
+        for other in 2..10 {
+            schedule.received_bye(0.1, other);
+        }
+        assert!(schedule.next_s() < before);
+        schedule.received_data(0.2, 99);
+        schedule.expire(100.0);
+        assert!(!schedule.members.contains_key(&99) && !schedule.senders.contains_key(&99));
+    }
+}

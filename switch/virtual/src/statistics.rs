@@ -1,0 +1,185 @@
+//! RTCP reception statistics (RFC 3550 section 6.4.1, appendices A.1, A.3, A.8): the rules of `hosts/wire/statistics.py`.
+
+use crate::wire::rtcp::ReportBlock;
+use crate::wire::rtp::CLOCK_HZ;
+use crate::Nanos;
+
+/// A jump ahead by more is a restart of the source, if the next packet follows on (appendix A.1; larger than its 3000, so that a
+/// blackout of many seconds does not lose packets from the books).
+const MAX_DROPOUT: u16 = 32_000;
+/// A packet at most this far behind the highest is late, not a restart (appendix A.1).
+const MAX_MISORDER: u32 = 100;
+
+/// What a receiver knows of one source. The first packet counts (appendix A.1 with MIN_SEQUENTIAL = 1).
+#[derive(Debug, Clone)]
+pub struct SourceStatistics {
+    pub ssrc: u32,
+    base: Option<u16>,
+    highest: u16,
+    cycles: u64,
+    received: u64,
+    /// Of the sources before the last restart.
+    expected_before: u64,
+    received_before: u64,
+    pub restarts: u64,
+    pub out_of_order_packets: u64,
+    jitter: f64,
+    bad: Option<u16>,
+    transit: Option<f64>,
+    expected_prior: u64,
+    received_prior: u64,
+}
+
+impl SourceStatistics {
+    pub fn new(ssrc: u32) -> SourceStatistics {
+        SourceStatistics {
+            ssrc,
+            base: None,
+            highest: 0,
+            cycles: 0,
+            received: 0,
+            expected_before: 0,
+            received_before: 0,
+            restarts: 0,
+            out_of_order_packets: 0,
+            jitter: 0.0,
+            bad: None,
+            transit: None,
+            expected_prior: 0,
+            received_prior: 0,
+        }
+    }
+
+    fn restart(&mut self, sequence: u16) {
+        self.expected_before += self.expected();
+        self.received_before += self.received;
+        self.base = Some(sequence);
+        self.highest = sequence;
+        self.cycles = 0;
+        self.received = 0;
+        self.bad = None;
+        self.transit = None;
+        (self.expected_prior, self.received_prior) = (0, 0);
+    }
+
+    /// Counts a data packet. False when it was set aside as a possible restart of the source (appendix A.1).
+    pub fn update(&mut self, sequence: u16, timestamp: u32, arrival: Nanos) -> bool {
+        if self.base.is_none() {
+            self.restart(sequence);
+        } else {
+            let ahead = sequence.wrapping_sub(self.highest);
+            if ahead < MAX_DROPOUT {
+                if sequence < self.highest {
+                    self.cycles += 65_536;
+                }
+                self.highest = sequence;
+            } else if u32::from(ahead) <= 65_536 - MAX_MISORDER {
+                if self.bad != Some(sequence) {
+                    self.bad = Some(sequence.wrapping_add(1));
+                    return false;
+                }
+                self.restart(sequence);
+                self.restarts += 1;
+            } else {
+                self.out_of_order_packets += 1;
+            }
+        }
+        self.received += 1;
+        // Appendix A.8: J += (|D| - J) / 16, D the change of (arrival - timestamp), modulo 2^32 as timestamps wrap.
+        const WRAP: f64 = 4_294_967_296.0;
+        let units = arrival as u128 * u128::from(CLOCK_HZ);
+        let (whole, part) = (units / 1_000_000_000, units % 1_000_000_000);
+        let transit = f64::from((whole as u32).wrapping_sub(timestamp)) + part as f64 / 1e9;
+        if let Some(before) = self.transit {
+            let change = (transit - before).abs();
+            self.jitter += (change.min(WRAP - change) - self.jitter) / 16.0;
+        }
+        self.transit = Some(transit);
+        true
+    }
+
+    /// Grows without wrapping; 32 bits of it go on the wire.
+    pub fn extended_highest_sequence(&self) -> u64 {
+        self.cycles + u64::from(self.highest)
+    }
+
+    fn expected(&self) -> u64 {
+        self.base.map_or(0, |base| self.extended_highest_sequence() - u64::from(base) + 1)
+    }
+
+    /// Expected minus received, over all restarts; negative when there were more duplicates than losses (appendix A.3).
+    pub fn lost_packets(&self) -> i64 {
+        (self.expected_before + self.expected()) as i64 - (self.received_before + self.received) as i64
+    }
+
+    /// A block for a report sent now; starts the next loss interval (appendix A.3).
+    pub fn report_block(&mut self, lsr: u32, dlsr: u32) -> ReportBlock {
+        let expected = self.expected();
+        let expected_interval = expected - self.expected_prior;
+        let lost_interval = expected_interval as i64 - (self.received - self.received_prior) as i64;
+        (self.expected_prior, self.received_prior) = (expected, self.received);
+        let fraction = if expected_interval > 0 && lost_interval > 0 {
+            ((lost_interval as u64 * 256) / expected_interval).min(255) as u8
+        } else {
+            0
+        };
+        ReportBlock {
+            ssrc: self.ssrc,
+            fraction_lost: fraction,
+            cumulative_lost: (expected as i64 - self.received as i64).clamp(-0x80_0000, 0x7f_ffff) as i32,
+            extended_highest_sequence: self.extended_highest_sequence() as u32,
+            jitter: self.jitter as u32,
+            lsr,
+            dlsr,
+        }
+    }
+}
+
+/// Loss fraction between two reports of one receiver, exact: the wire's fraction has 8 bits and rounds down. `None` for a first
+/// report, and when the difference is none that a receiver could have counted (restart, reordering, forgery, saturation).
+pub fn loss_between(previous: Option<&ReportBlock>, block: &ReportBlock) -> Option<f64> {
+    let previous = previous?;
+    if previous.ssrc != block.ssrc || block.cumulative_lost == 0x7f_ffff {
+        return None;
+    }
+    let expected = block.extended_highest_sequence.wrapping_sub(previous.extended_highest_sequence);
+    let lost = i64::from(block.cumulative_lost) - i64::from(previous.cumulative_lost);
+    if expected >= 0x8000_0000 || lost > i64::from(expected) {
+        return None;
+    }
+    Some(if expected == 0 { 0.0 } else { lost.max(0) as f64 / f64::from(expected) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_counted_over_wraps_and_reported_once() {
+        let mut source = SourceStatistics::new(5);
+        for n in 0..1000u32 {
+            if n % 10 != 9 {
+                assert!(source.update((65_000 + n) as u16, n * 900, u64::from(n) * 10_000_000));
+            }
+        }
+        // The last packet lost is not missed yet.
+        assert_eq!(source.lost_packets(), 99);
+        let first = source.report_block(0, 0);
+        assert_eq!((first.fraction_lost, first.cumulative_lost), ((99 * 256 / 999) as u8, 99));
+        assert_eq!(first.jitter, 0);
+        let second = source.report_block(0, 0);
+        assert_eq!((second.fraction_lost, second.cumulative_lost), (0, 99));
+        assert_eq!(loss_between(Some(&first), &second), Some(0.0));
+        assert_eq!(loss_between(None, &second), None);
+    }
+
+    #[test]
+    fn a_far_jump_is_a_restart_when_it_goes_on() {
+        let mut source = SourceStatistics::new(5);
+        assert!(source.update(0, 0, 0));
+        assert!(!source.update(40_000, 0, 0));
+        assert!(source.update(40_001, 0, 0));
+        assert_eq!(source.restarts, 1);
+        assert_eq!(source.lost_packets(), 0);
+    }
+}
