@@ -95,7 +95,7 @@ impl Value {
     /// All ones in `width` bits.
     pub fn ones(width: u32) -> Value {
         let mut bytes = vec![0xff; width.div_ceil(8) as usize];
-        if width % 8 != 0 {
+        if !width.is_multiple_of(8) {
             bytes[0] = (1 << (width % 8)) - 1;
         }
         Value::from_be_bytes(&bytes)

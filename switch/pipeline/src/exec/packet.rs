@@ -306,7 +306,11 @@ impl<'a> BitWriter<'a> {
         let mut left = width;
         for limb in limbs.iter().rev() {
             // The highest limb first, with what is beyond whole limbs.
-            let take = if left % 64 == 0 { 64 } else { left % 64 };
+            let take = if left.is_multiple_of(64) {
+                64
+            } else {
+                left % 64
+            };
             self.push(*limb, take);
             left -= take;
         }

@@ -185,7 +185,7 @@ fn extract_header(
     if let Some(v) = header.varbit {
         let mut data = std::mem::take(&mut pkt.varbits[v].bytes);
         data.clear();
-        if at % 8 == 0 {
+        if at.is_multiple_of(8) {
             data.extend_from_slice(&pkt.buf[at / 8..at / 8 + bytes]);
         } else {
             data.extend((0..bytes).map(|i| load_bits(&pkt.buf, at + i * 8, 8) as u8));

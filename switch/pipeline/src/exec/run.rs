@@ -10,6 +10,16 @@ use crate::switch::DropCause;
 /// Backward jumps one run may take before the packet is given up.
 const MAX_JUMPS: u32 = 100_000;
 
+#[inline(always)]
+fn tri(s: &mut [u64], t: &Tri, f: impl Fn(u64, u64) -> u64) {
+    s[t.dst as usize] = f(s[t.a as usize], s[t.b as usize]) & t.mask;
+}
+
+#[inline(always)]
+fn un(s: &mut [u64], u: &Un, f: impl Fn(u64, u64) -> u64) {
+    s[u.dst as usize] = f(s[u.a as usize], u.imm);
+}
+
 /// Runs a range of the program's code.
 pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
     let mut pc = code.start as usize;
@@ -17,53 +27,39 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
     let mut jumps = 0;
     while pc < end {
         let s = &mut pkt.slots[..];
-        macro_rules! tri {
-            ($t:expr, $f:expr) => {{
-                let t = $t;
-                let f: fn(u64, u64) -> u64 = $f;
-                s[t.dst as usize] = f(s[t.a as usize], s[t.b as usize]) & t.mask;
-            }};
-        }
-        macro_rules! un {
-            ($u:expr, $f:expr) => {{
-                let u = $u;
-                let f: fn(u64, u64) -> u64 = $f;
-                s[u.dst as usize] = f(s[u.a as usize], u.imm);
-            }};
-        }
         match &ir.code[pc] {
-            Op::Mov(u) => un!(u, |a, m| a & m),
-            Op::Add(t) => tri!(t, u64::wrapping_add),
-            Op::Sub(t) => tri!(t, u64::wrapping_sub),
-            Op::Mul(t) => tri!(t, u64::wrapping_mul),
-            Op::Div(t) => tri!(t, |a, b| a.checked_div(b).unwrap_or(0)),
-            Op::Rem(t) => tri!(t, |a, b| a.checked_rem(b).unwrap_or(0)),
-            Op::And(t) => tri!(t, |a, b| a & b),
-            Op::Or(t) => tri!(t, |a, b| a | b),
-            Op::Xor(t) => tri!(t, |a, b| a ^ b),
-            Op::Shl(t) => tri!(t, |a, b| if b < 64 { a << b } else { 0 }),
-            Op::Shr(t) => tri!(t, |a, b| if b < 64 { a >> b } else { 0 }),
-            Op::Sar(t) => tri!(t, |a, b| (a as i64 >> b.min(63)) as u64),
-            Op::BitNot(u) => un!(u, |a, m| !a & m),
-            Op::Eq(t) => tri!(t, |a, b| u64::from(a == b)),
-            Op::Ne(t) => tri!(t, |a, b| u64::from(a != b)),
-            Op::LtU(t) => tri!(t, |a, b| u64::from(a < b)),
-            Op::LeU(t) => tri!(t, |a, b| u64::from(a <= b)),
-            Op::LtS(t) => tri!(t, |a, b| u64::from((a as i64) < b as i64)),
-            Op::LeS(t) => tri!(t, |a, b| u64::from(a as i64 <= b as i64)),
-            Op::NonZero(u) => un!(u, |a, _| u64::from(a != 0)),
-            Op::IsZero(u) => un!(u, |a, _| u64::from(a == 0)),
-            Op::Sext(u) => un!(u, |a, w| {
+            Op::Mov(u) => un(s, u, |a, m| a & m),
+            Op::Add(t) => tri(s, t, u64::wrapping_add),
+            Op::Sub(t) => tri(s, t, u64::wrapping_sub),
+            Op::Mul(t) => tri(s, t, u64::wrapping_mul),
+            Op::Div(t) => tri(s, t, |a, b| a.checked_div(b).unwrap_or(0)),
+            Op::Rem(t) => tri(s, t, |a, b| a.checked_rem(b).unwrap_or(0)),
+            Op::And(t) => tri(s, t, |a, b| a & b),
+            Op::Or(t) => tri(s, t, |a, b| a | b),
+            Op::Xor(t) => tri(s, t, |a, b| a ^ b),
+            Op::Shl(t) => tri(s, t, |a, b| if b < 64 { a << b } else { 0 }),
+            Op::Shr(t) => tri(s, t, |a, b| if b < 64 { a >> b } else { 0 }),
+            Op::Sar(t) => tri(s, t, |a, b| (a as i64 >> b.min(63)) as u64),
+            Op::BitNot(u) => un(s, u, |a, m| !a & m),
+            Op::Eq(t) => tri(s, t, |a, b| u64::from(a == b)),
+            Op::Ne(t) => tri(s, t, |a, b| u64::from(a != b)),
+            Op::LtU(t) => tri(s, t, |a, b| u64::from(a < b)),
+            Op::LeU(t) => tri(s, t, |a, b| u64::from(a <= b)),
+            Op::LtS(t) => tri(s, t, |a, b| u64::from((a as i64) < b as i64)),
+            Op::LeS(t) => tri(s, t, |a, b| u64::from(a as i64 <= b as i64)),
+            Op::NonZero(u) => un(s, u, |a, _| u64::from(a != 0)),
+            Op::IsZero(u) => un(s, u, |a, _| u64::from(a == 0)),
+            Op::Sext(u) => un(s, u, |a, w| {
                 let shift = 64 - w as u32;
                 ((a << shift) as i64 >> shift) as u64
             }),
-            Op::MinU(u) => un!(u, u64::min),
-            Op::ClampU(u) => un!(u, |a, max| if (a as i64) < 0 { 0 } else { a.min(max) }),
-            Op::ClampS(u) => un!(u, |a, w| {
+            Op::MinU(u) => un(s, u, u64::min),
+            Op::ClampU(u) => un(s, u, |a, max| if (a as i64) < 0 { 0 } else { a.min(max) }),
+            Op::ClampS(u) => un(s, u, |a, w| {
                 let max = i64::MAX >> (64 - w as u32);
                 (a as i64).clamp(-max - 1, max) as u64
             }),
-            Op::ClampUS(u) => un!(u, |a, w| a.min(i64::MAX as u64 >> (64 - w as u32))),
+            Op::ClampUS(u) => un(s, u, |a, w| a.min(i64::MAX as u64 >> (64 - w as u32))),
             Op::Select { dst, c, a, b } => {
                 s[*dst as usize] = s[if s[*c as usize] != 0 { *a } else { *b } as usize];
             }

@@ -528,7 +528,8 @@ impl CodeGen {
             _ if small(ra) && small(rb) => true,
             _ => return None,
         };
-        let (lt, le): (fn(Tri) -> Op, fn(Tri) -> Op) = if signed {
+        type Make = fn(Tri) -> Op;
+        let (lt, le): (Make, Make) = if signed {
             (Op::LtS, Op::LeS)
         } else {
             (Op::LtU, Op::LeU)

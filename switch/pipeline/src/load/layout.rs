@@ -126,7 +126,7 @@ impl Names {
             let ty = self.type_named(&node.get("header_type")?)?;
             let metadata = node.flag("metadata", false)?;
             let def = &self.layout.types[ty];
-            if !metadata && def.bits % 8 != 0 {
+            if !metadata && !def.bits.is_multiple_of(8) {
                 return Err(node
                     .err(format!(
                         "header '{name}' is {} bits long, which is no whole number of bytes",

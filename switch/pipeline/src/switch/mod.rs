@@ -197,7 +197,8 @@ struct Runtime {
     config: SwitchConfig,
     state: State,
     stats: SwitchStats,
-    /// Packets not in use.
+    /// Packets not in use; boxed, since they move into and out of [`Queued`].
+    #[allow(clippy::vec_box)]
     pool: Vec<Box<Packet>>,
     /// Frame buffers not in use.
     frames: Vec<Vec<u8>>,

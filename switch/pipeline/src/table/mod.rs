@@ -345,7 +345,7 @@ fn build<const N: usize>(parts: &[KeyPart], slots: &[u64]) -> [u64; N] {
         let valid = slots[part.field.valid as usize];
         for i in 0..part.field.limbs() {
             let mask = part.mask.as_ref().map_or(u64::MAX, |m| m[i]);
-            key[limb + i] = slots[part.field.slot as usize + i] * valid & mask;
+            key[limb + i] = (slots[part.field.slot as usize + i] * valid) & mask;
         }
     }
     key

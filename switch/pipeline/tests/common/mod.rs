@@ -228,6 +228,7 @@ impl Build {
     }
 
     /// A table; keys are (header, field, match type). `default` is an action without arguments.
+    #[allow(clippy::too_many_arguments)]
     pub fn table(
         &mut self,
         gress: usize,
