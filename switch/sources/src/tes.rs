@@ -81,7 +81,7 @@ pub fn normal_quantile(p: f64) -> f64 {
         -3.969_683_028_665_376e1,
         2.209_460_984_245_205e2,
         -2.759_285_104_469_687e2,
-        1.383_577_518_672_690e2,
+        1.383_577_518_672_69e2,
         -3.066_479_806_614_716e1,
         2.506_628_277_459_239,
     ];
@@ -144,7 +144,7 @@ mod tests {
     /// (6 / pi^2) * sum over v of v^-2 * (sin(pi v a) / (pi v a))^lag.
     fn theory(a: f64, lag: i32) -> f64 {
         let pi = std::f64::consts::PI;
-        6.0 / (pi * pi) * (1..2000).map(|v| f64::from(v)).map(|v| ((pi * v * a).sin() / (pi * v * a)).powi(lag) / (v * v)).sum::<f64>()
+        6.0 / (pi * pi) * (1..2000).map(f64::from).map(|v| ((pi * v * a).sin() / (pi * v * a)).powi(lag) / (v * v)).sum::<f64>()
     }
 
     #[test]

@@ -229,6 +229,35 @@ mod tests {
         }
     }
 
+    /// The bytes that scapy 2.7 makes of the same headers, its checksums over 10.0.0.1 and 10.0.0.2 included.
+    #[test]
+    fn bytes_are_those_of_another_implementation() {
+        let syn = Segment {
+            seq: 0x0102_0304,
+            flags: Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+            window: 65_535,
+            syn_options: SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true },
+            timestamps: Some(Timestamps { value: 1000, echo: 0 }),
+            ..Segment::default()
+        };
+        let mut ack = Segment { seq: 78, ack: 0xffff_fff0, flags: Flags::ACK, window: 512, ..Segment::default() };
+        ack.sack.push(0xffff_fff8, 100);
+        ack.sack.push(200, 300);
+        for (ports, segment, hex) in [
+            ((40_000, 5001), syn, "9c4013890102030400000000b0c2ffff69800000020405b401030307010104020101080a000003e800000000"),
+            ((5001, 40_000), ack, "13899c400000004efffffff0a01002009151000001010512fffffff800000064000000c80000012c"),
+        ] {
+            let header = Header { source_port: ports.0, destination_port: ports.1, segment };
+            let mut bytes = vec![];
+            emit(&header, &mut bytes).unwrap();
+            let sum = checksum_ipv4(&bytes, 0, [10, 0, 0, 1], [10, 0, 0, 2]);
+            bytes[16..18].copy_from_slice(&sum.to_be_bytes());
+            let ours: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            assert_eq!(ours, hex);
+            assert_eq!(parse(&bytes, bytes.len()), Ok(header));
+        }
+    }
+
     #[test]
     fn malformed_options_are_refused() {
         let mut bytes = vec![0; 24];
