@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -59,19 +59,35 @@ def contenders(compiled: Path) -> list[Contender]:
     return found
 
 
-def measure(net: Network, contender: Contender, size: int, seconds: float, log: Path) -> float:
-    """Frames per second that came out while the generator sent."""
+@dataclass(frozen=True)
+class Sample:
+    """frames_per_s: that came out while the generator sent. cpu_us: CPU time of the forwarding process per frame, all its threads; it
+    depends less than the rate does on what else the machine is doing."""
+
+    frames_per_s: float
+    cpu_us: float
+
+
+def measure(net: Network, contender: Contender, size: int, seconds: float, log: Path) -> Sample:
     with log.open("ab") as output:
         process = subprocess.Popen(net.command("s1", list(contender.command)), stdout=output, stderr=output)
     try:
         wait_until_forwarding(net, contender, process, log)
         blast(net, size, 0.3, 0)  # caches, branch predictors, memory
-        before = settled(net)
+        before, cpu_before = settled(net), cpu_s(process.pid)
         sent = blast(net, size, seconds, 0)
         # Frames still in the socket's buffer belong to no interval: what counts is what came out while frames came in.
-        return (net.received("h2") - before) / sent["seconds"]
+        rate = (net.received("h2") - before) / sent["seconds"]
+        frames = settled(net) - before
+        return Sample(rate, (cpu_s(process.pid) - cpu_before) * 1e6 / max(frames, 1))
     finally:
         stop(process)
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that all threads of a process have used; nanosecond counts, where clock ticks would be coarse."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def settled(net: Network) -> int:
@@ -116,7 +132,7 @@ def stop(process: subprocess.Popen) -> None:
 
 
 def run(seconds: float, rounds: int, sizes: list[int]) -> dict:
-    results: dict[str, dict[int, list[float]]] = {}
+    results: dict[str, dict[str, list[Sample]]] = {}
     with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as folder, network() as net:
         compiled = compile_p4(Path(__file__).resolve().parent / "forward.p4", Path(folder))
         running = contenders(compiled)
@@ -124,37 +140,44 @@ def run(seconds: float, rounds: int, sizes: list[int]) -> dict:
             for size in sizes:
                 for contender in running:
                     show(f"round {round_number + 1} of {rounds}: {contender.name}, {size} B")
-                    rate = measure(net, contender, size, seconds, Path(folder) / f"{contender.name}.log")
-                    results.setdefault(contender.name, {}).setdefault(size, []).append(rate)
+                    sample = measure(net, contender, size, seconds, Path(folder) / f"{contender.name}.log")
+                    results.setdefault(contender.name, {}).setdefault(str(size), []).append(sample)
     show("")
     return {
         "machine": {"cpus": os.cpu_count(), "kernel": platform.release(), "model": cpu_model()},
         "seconds": seconds,
         "rounds": rounds,
-        "frames_per_second": {name: {str(size): rates for size, rates in by_size.items()} for name, by_size in results.items()},
+        "samples": {
+            name: {size: [asdict(sample) for sample in samples] for size, samples in by_size.items()}
+            for name, by_size in results.items()
+        },
     }
 
 
 def table(result: dict) -> str:
-    by_name = result["frames_per_second"]
-    sizes = list(by_name["fairlane-switch"])
-    medians = {name: {size: statistics.median(by_size[size]) for size in sizes} for name, by_size in by_name.items()}
-    ours = medians["fairlane-switch"]
+    samples = result["samples"]
+    sizes = list(samples["fairlane-switch"])
+
+    def median(name: str, size: str, what: str) -> float:
+        return statistics.median(sample[what] for sample in samples[name][size])
+
+    machine = result["machine"]
     lines = [
-        f"{result['machine']['cpus']} CPUs, {result['machine']['model']}, Linux {result['machine']['kernel']}; "
-        f"medians of {result['rounds']} rounds of {result['seconds']:g} s",
-        f"{'':20}" + "".join(f"{size + ' B frames/s':>18}{'range':>22}{'ours/this':>11}" for size in sizes),
+        f"{machine['cpus']} CPUs, {machine['model']}, Linux {machine['kernel']}; "
+        f"medians of {result['rounds']} rounds of {result['seconds']:g} s, flooded",
     ]
-    for name, by_size in medians.items():
-        cells = ""
-        for size in sizes:
-            rates = by_name[name][size]
-            ratio = ours[size] / by_size[size] if by_size[size] else float("inf")
-            cells += f"{by_size[size]:>18,.0f}{f'{min(rates):,.0f}-{max(rates):,.0f}':>22}{ratio:>11.2f}"
-        lines.append(f"{name:20}{cells}")
-    absent = [name for name in ("simple_switch_grpc", "simple_switch") if name not in by_name]
+    for size in sizes:
+        lines += ["", f"{size + ' B frames':20}{'frames/s':>12}{'least':>12}{'most':>12}{'ours/this':>11}{'CPU us/frame':>14}"]
+        ours = median("fairlane-switch", size, "frames_per_s")
+        for name in samples:
+            rates = [sample["frames_per_s"] for sample in samples[name][size]]
+            middle = statistics.median(rates)
+            ratio = ours / middle if middle else float("inf")
+            cpu = median(name, size, "cpu_us")
+            lines.append(f"{name:20}{middle:>12,.0f}{min(rates):>12,.0f}{max(rates):>12,.0f}{ratio:>11.2f}{cpu:>14.2f}")
+    absent = [name for name in ("simple_switch_grpc", "simple_switch") if name not in samples]
     if absent:
-        lines.append(f"not installed here: {', '.join(absent)}")
+        lines += ["", f"not installed here: {', '.join(absent)}"]
     return "\n".join(lines)
 
 

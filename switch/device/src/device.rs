@@ -261,7 +261,13 @@ impl Device {
             self.count(port, pipeline_cause(cause));
         }
         for packet in out.queued.drain(..) {
-            self.enqueue(now, Waiting { packet, generation: 0 });
+            let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
+            let waiting = Waiting { packet, generation: 0 };
+            if self.tm.pass(now, port, priority, bytes) {
+                self.egress(now, port, waiting, QueueInfo { enq_timestamp: now, ..QueueInfo::default() });
+            } else {
+                self.enqueue(now, waiting);
+            }
         }
         self.ingress_out = out;
         self.serve(now);

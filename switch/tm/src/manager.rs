@@ -91,6 +91,12 @@ impl<T> TrafficManager<T> {
         Ok(enqueued)
     }
 
+    /// A short cut for a packet that finds its port's queues empty and the link free: true means that it was enqueued and dequeued
+    /// at `now` (with depths 0) and that the caller goes on as after [`TrafficManager::dequeue`]. False means nothing: enqueue it.
+    pub fn pass(&mut self, now: Nanos, port: PortId, priority: usize, bytes: u32) -> bool {
+        self.port_mut(port).is_some_and(|port| port.pass(now, priority, bytes))
+    }
+
     /// The earliest instant at which some port may dequeue, and the port (of several the lowest number). O(1); the other
     /// calls keep it up to date in O(log ports).
     pub fn next_departure(&self) -> Option<(Nanos, PortId)> {
@@ -112,8 +118,9 @@ impl<T> TrafficManager<T> {
     pub fn transmitted(&mut self, port: PortId, bytes: u32) -> Option<Nanos> {
         let target = self.ports.get_mut(port as usize).and_then(Option::as_mut)?;
         let finish = target.transmitted(bytes);
-        let departure = target.next_departure();
-        self.schedule.set(port, departure);
+        if let Some(departure) = target.next_departure() {
+            self.schedule.set(port, Some(departure));
+        }
         Some(finish)
     }
 

@@ -113,7 +113,7 @@ pub struct PortStats {
     /// Packets and bytes waiting now, over all priorities.
     pub depth_packets: u32,
     pub depth_bytes: u64,
-    /// The most packets that ever waited, over all priorities.
+    /// The most packets that ever waited, over all priorities; one that finds the link free counts as having waited no time.
     pub max_depth_packets: u32,
 }
 
@@ -217,6 +217,26 @@ impl<T> Port<T> {
         stats.depth_bytes += u64::from(bytes);
         stats.max_depth_packets = stats.max_depth_packets.max(stats.depth_packets);
         Ok(Enqueued { qdepth })
+    }
+
+    /// [`Port::enqueue`] and [`Port::dequeue`] in one, for a packet that need not wait; false (and nothing changed) for any other.
+    pub(crate) fn pass(&mut self, now: Nanos, priority: usize, bytes: u32) -> bool {
+        let admits = match self.config.capacity {
+            Capacity::Packets(limit) => limit > 0,
+            Capacity::Bytes(limit) => u64::from(bytes) <= limit,
+            Capacity::Unlimited => true,
+        };
+        if self.stats.depth_packets > 0 || !admits || priority >= self.queues.len() || self.link.free_at() > now {
+            return false;
+        }
+        self.link.begin(now);
+        let stats = &mut self.stats;
+        stats.enqueued_packets += 1;
+        stats.enqueued_bytes += u64::from(bytes);
+        stats.dequeued_packets += 1;
+        stats.dequeued_bytes += u64::from(bytes);
+        stats.max_depth_packets = stats.max_depth_packets.max(1);
+        true
     }
 
     /// The earliest instant at which a waiting packet meets a free link.

@@ -158,6 +158,40 @@ proptest! {
     }
 }
 
+proptest! {
+    /// The short cut is one: with and without it, the same packets go at the same instants and the same is counted.
+    #[test]
+    fn passing_equals_enqueueing_and_dequeueing(
+        arrivals in prop::collection::vec((0u64..3_000_000, 0usize..4, 0u32..1600), 1..60),
+        rate in prop::option::of(1_000_000u64..20_000_000),
+        capacity in prop_oneof![(0u32..4).prop_map(Capacity::Packets), (0u64..4000).prop_map(Capacity::Bytes)],
+    ) {
+        let (mut with, mut without) = (manager(config(rate, capacity, 3)), manager(config(rate, capacity, 3)));
+        let mut now = 0;
+        let mut sent = [Vec::new(), Vec::new()];
+        for (packet, &(gap, priority, bytes)) in arrivals.iter().enumerate() {
+            now += gap;
+            for (tm, sent) in [&mut with, &mut without].into_iter().zip(&mut sent) {
+                while let Some(dequeued) = tm.dequeue(now, PORT) {
+                    sent.push((dequeued.item, dequeued.deq_time, tm.transmitted(PORT, bytes)));
+                }
+            }
+            if with.pass(now, PORT, priority, bytes) {
+                sent[0].push((packet, now, with.transmitted(PORT, bytes)));
+            } else {
+                let _ = with.enqueue(now, PORT, priority, bytes, packet);
+            }
+            let _ = without.enqueue(now, PORT, priority, bytes, packet);
+            while let Some(dequeued) = without.dequeue(now, PORT) {
+                sent[1].push((dequeued.item, dequeued.deq_time, without.transmitted(PORT, bytes)));
+            }
+            prop_assert_eq!(&sent[0], &sent[1]);
+            prop_assert_eq!(with.stats(now, PORT), without.stats(now, PORT));
+            prop_assert_eq!(with.next_departure(), without.next_departure());
+        }
+    }
+}
+
 #[test]
 fn the_highest_priority_present_at_the_free_instant_goes_first() {
     let mut tm = manager(config(Some(8_000_000), Capacity::Packets(64), 3));
