@@ -361,11 +361,11 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// `; did you mean "x"?` when a name is near another: at most a third of its letters are to be changed.
+/// `; did you mean "x"?` when a name is near another: one letter, or at most a third of them, are to be changed.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let best = known.map(|other| (distance(name, other), other)).min();
     match best {
-        Some((distance, other)) if distance * 3 <= name.len().max(other.len()) => format!("; did you mean {other:?}?"),
+        Some((distance, other)) if distance <= (name.len().max(other.len()) / 3).max(1) => format!("; did you mean {other:?}?"),
         _ => String::new(),
     }
 }

@@ -1,0 +1,209 @@
+//! The virtual network against timings worked out by hand, to the nanosecond, and against its own books.
+
+mod common;
+
+use common::*;
+use fairlane_tcp::Flavour;
+use fairlane_virtual::record::FlowRecord;
+use fairlane_virtual::{Change, ChannelConfig, LinkEnd, LossModel};
+
+fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
+    ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
+}
+
+/// Delays of a flow's packets: sum and maximum over the run.
+fn delays(network: &fairlane_virtual::Network, flow: usize) -> (u64, u64) {
+    let (_, receiver) = network.logs(&network.flows()[flow]);
+    let parts = receiver.iter().filter_map(|(_, record)| match record {
+        FlowRecord::Data { delay_sum_ns, delay_max_ns, .. } => Some((*delay_sum_ns, *delay_max_ns)),
+        _ => None,
+    });
+    parts.fold((0, 0), |(sum, max), (s, m)| (sum + s, max.max(m)))
+}
+
+#[test]
+fn an_empty_path_takes_serialisation_and_propagation() {
+    // 1014 bytes on the wire: 81.12 us on each access link at 100 Mb/s, 811.2 us at 10 Mb/s, 5 ms and twice 10 us of propagation.
+    let mut network = dumbbell(1, 1, &link(10_000_000, 5 * MS, 50), &link(100_000_000, 10_000, 1000));
+    network.add_flow(fixed("f", 1, 1e6, 0, SECOND)).expect("a good flow");
+    network.run_until(2 * SECOND).expect("runs");
+    let one = 81_120 + 10_000 + 811_200 + 5_000_000 + 81_120 + 10_000;
+    // 8 ms apart over one second; the one at 1 s is not sent any more.
+    let (packets, bytes, lost) = received(&network, 0);
+    assert_eq!((packets, bytes, lost), (125, 125_000, 0));
+    assert_eq!(delays(&network, 0), (125 * one, one));
+}
+
+#[test]
+fn a_queue_fills_and_overflows_as_worked_out() {
+    // 10 packets at once at 1 Gb/s into 10 Mb/s with room for 4 behind the one in service.
+    let mut network = dumbbell(1, 1, &link(10_000_000, 0, 4), &link(1_000_000_000, 0, 1000));
+    let mut spec = fixed("f", 1, 1e6, 0, 50 * MS);
+    let fairlane_virtual::FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+    rtp.sender = Box::new(Burst(10));
+    network.add_flow(spec).expect("a good flow");
+    network.run_until(SECOND).expect("runs");
+    let (packets, _, lost) = received(&network, 0);
+    assert_eq!((packets, lost), (5, 0), "what was lost at the end is missed by nobody");
+    // Access 8.112 us each; the k-th of the five waits for k transmissions less k arrivals.
+    let (access, bottleneck) = (8_112u64, 811_200u64);
+    // The stamps are all 0, so the delay of the k-th is when it arrives.
+    let expected: u64 = (0..5).map(|k| access + (k + 1) * bottleneck + access).sum();
+    assert_eq!(delays(&network, 0).0, expected);
+    let last = network.port_samples().iter().rfind(|sample| sample.switch == 0 && sample.port.port == 1).expect("a sample");
+    assert_eq!(last.port.tx_packets, 5);
+    assert_eq!(last.port.drops.total(), 5);
+    assert_eq!(last.port.max_depth_packets, 4);
+}
+
+/// So many packets at the start, and none after.
+struct Burst(u32);
+
+impl fairlane_virtual::algorithm::SenderAlgorithm for Burst {
+    fn on_start(&mut self, _: u64, actions: &mut Vec<fairlane_virtual::algorithm::Action>) -> Result<(), fairlane_virtual::algorithm::Fault> {
+        actions.push(fairlane_virtual::algorithm::Action::SetRate { rate_bps: 1e6, burst_packets: self.0 });
+        Ok(())
+    }
+}
+
+#[test]
+fn tcp_fills_the_bottleneck_with_every_flavour() {
+    for flavour in Flavour::ALL {
+        let mut network = dumbbell(1, 1, &link(10_000_000, 5 * MS, 50), &link(100_000_000, 0, 1000));
+        network.add_flow(tcp("f", 1, flavour, 10 * SECOND)).expect("a good flow");
+        network.run_until(10 * SECOND).expect("runs");
+        let (_, receiver) = network.logs(&network.flows()[0]);
+        let delivered = receiver.iter().rev().find_map(|(_, record)| match record {
+            FlowRecord::TcpData { delivered_bytes, .. } => Some(*delivered_bytes),
+            _ => None,
+        });
+        // 960 of 1014 bytes are payload; slow start and recovery cost a little.
+        let most = 10.0 * 10e6 / 8.0 * 960.0 / 1014.0;
+        let share = delivered.expect("records") as f64 / most;
+        assert!((0.85..=1.0).contains(&share), "{}: {share}", flavour.name());
+    }
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.01 }), jitter_ns: 300_000, ..link(100_000_000, MS, 20) };
+    let mut network = dumbbell(3, 7, &ChannelConfig { jitter_ns: 100_000, ..link(5_000_000, 5 * MS, 10) }, &lossy);
+    network.add_flow(tcp("t", 1, Flavour::Sack, 10 * SECOND)).expect("a good flow");
+    network.add_flow(fixed("r", 2, 4e6, 0, 10 * SECOND)).expect("a good flow");
+    let cbr = fairlane_virtual::RawSpec::constant_bit_rate(1e6, 500);
+    network.add_flow(flow("c", 3, SECOND, 9 * SECOND, fairlane_virtual::FlowKind::Raw(cbr))).expect("a good flow");
+    network.run_until(20 * SECOND).expect("runs");
+    let (mut offered, mut delivered, mut lost, mut tail) = (0, 0, 0, 0);
+    for (_, _, stats, in_flight) in network.channel_stats() {
+        assert_eq!(stats.offered_packets, stats.delivered_packets + stats.dropped_loss + stats.dropped_tail + in_flight as u64);
+        assert_eq!(in_flight, 0, "all is over");
+        offered += stats.offered_packets;
+        delivered += stats.delivered_packets;
+        lost += stats.dropped_loss;
+        tail += stats.dropped_tail;
+    }
+    assert!(lost > 0 && offered == delivered + lost + tail);
+    // What went into the switches came out, or was dropped there.
+    let mut dropped = 0;
+    for switch in ["s1", "s2"] {
+        let device = network.device(switch).expect("a switch");
+        let ports: Vec<_> = device.ports().collect();
+        let snapshots: Vec<_> = ports.iter().filter_map(|&port| device.snapshot(20 * SECOND, port)).collect();
+        let (rx, tx): (u64, u64) = snapshots.iter().fold((0, 0), |(rx, tx), s| (rx + s.rx_packets, tx + s.tx_packets));
+        assert_eq!(rx, tx + device.drops().total(), "{switch}");
+        dropped += device.drops().total();
+    }
+    assert!(dropped > 0);
+    let (received_packets, _, missed) = received(&network, 1);
+    let (sender, _) = network.logs(&network.flows()[1]);
+    let sent = sender.iter().rev().find_map(|(_, record)| match record {
+        FlowRecord::End { packets, .. } => Some(*packets),
+        _ => None,
+    });
+    let unseen = sent.expect("an end") as i64 - received_packets as i64 - missed;
+    assert!((0..20).contains(&unseen), "only losses after the last arrival are missed by nobody: {unseen}");
+}
+
+#[test]
+fn a_run_repeats_to_the_byte_and_seeds_differ() {
+    let run = |seed| {
+        let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.02 }), jitter_ns: 50_000, ..link(50_000_000, MS, 100) };
+        let mut network = dumbbell(4, seed, &link(8_000_000, 10 * MS, 20), &lossy);
+        for (n, flavour) in [(1, Flavour::Sack), (2, Flavour::Cubic)] {
+            network.add_flow(tcp(flavour.name(), n, flavour, 5 * SECOND)).expect("a good flow");
+        }
+        let mut spec = fixed("r", 3, 2e6, MS, 5 * SECOND);
+        let fairlane_virtual::FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+        rtp.phase = None;
+        rtp.pacing_jitter = 0.5;
+        network.add_flow(spec).expect("a good flow");
+        network.run_until(6 * SECOND).expect("runs");
+        records(&network)
+    };
+    let first = run(1);
+    assert!(first == run(1), "the same seed, another run");
+    assert!(first != run(2), "another seed, the same run");
+    // In steps instead of at once: the same.
+    let mut whole = dumbbell(1, 3, &link(8_000_000, 10 * MS, 20), &link(50_000_000, MS, 100));
+    let mut steps = dumbbell(1, 3, &link(8_000_000, 10 * MS, 20), &link(50_000_000, MS, 100));
+    for network in [&mut whole, &mut steps] {
+        network.add_flow(tcp("t", 1, Flavour::Reno, 5 * SECOND)).expect("a good flow");
+    }
+    whole.run_until(5 * SECOND).expect("runs");
+    for step in 1..=50 {
+        steps.run_until(step * SECOND / 10).expect("runs");
+    }
+    assert_eq!(records(&whole), records(&steps));
+}
+
+#[test]
+fn a_link_changes_its_rate_while_it_runs() {
+    let mut network = dumbbell(1, 1, &link(10_000_000, 0, 20), &link(100_000_000, 0, 1000));
+    network.schedule(5 * SECOND, Change::LinkRate { from: LinkEnd::new("s1", 1), rate_bps: Some(2_000_000) }).expect("a change");
+    network.add_flow(fixed("f", 1, 8e6, 0, 10 * SECOND)).expect("a good flow");
+    network.run_until(11 * SECOND).expect("runs");
+    let (_, receiver) = network.logs(&network.flows()[0]);
+    let at = |time: u64| {
+        receiver.iter().rev().find_map(|(t, record)| match record {
+            FlowRecord::Data { bytes, .. } if *t == time => Some(*bytes as f64 * 8.0),
+            _ => None,
+        })
+    };
+    let (before, after) = (at(5 * SECOND).expect("a record"), at(10 * SECOND).expect("a record"));
+    assert!((before / 5.0 - 8e6).abs() < 0.05e6);
+    assert!(((after - before) / 5.0 - 2e6 * 1000.0 / 1014.0).abs() < 0.05e6);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_the_clock_starts() {
+    let plain = link(1_000_000, 0, 10);
+    let mut network = dumbbell(2, 1, &plain, &plain);
+    let said = |result: Result<(), fairlane_virtual::BuildError>| result.expect_err("refused").to_string();
+    assert_eq!(said(network.add_host("a1", address(9, 9)).map(drop)), "node a1: two nodes have this name");
+    let unknown = network.connect(&LinkEnd::new("s1", 9), &LinkEnd::new("s3", 9), &plain, &plain);
+    assert_eq!(said(unknown), "link s1-s3: unknown node \"s3\"; did you mean \"s1\"?");
+    let zero = network.connect(&LinkEnd::new("s1", 9), &LinkEnd::new("s2", 9), &plain, &link(0, 0, 1));
+    assert!(said(zero).contains("a rate of 0 bit/s never sends"));
+    let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 1.5 }), ..plain.clone() };
+    assert!(said(network.connect(&LinkEnd::new("s1", 9), &LinkEnd::new("s2", 9), &lossy, &plain)).contains("p = 1.5: must be in [0, 1]"));
+    let mut nobody = fixed("f", 1, 1e6, 0, 1);
+    nobody.receiver = "b7".into();
+    assert_eq!(said(network.add_flow(nobody)), "flow f receiver: unknown host \"b7\"; did you mean \"b1\"?");
+    assert!(said(network.add_flow(fixed("f", 1, 1e6, 5, 5))).contains("must start before it stops"));
+    network.add_flow(fixed("f", 1, 1e6, 0, 1)).expect("a good flow");
+    assert!(said(network.add_flow(fixed("g", 1, 1e6, 0, 1))).contains("port 5004 is used by another flow"));
+    let change = network.schedule(0, Change::LinkRate { from: LinkEnd::new("s1", 77), rate_bps: None });
+    assert!(said(change).contains("there is no such link"));
+
+    let mut apart = fairlane_virtual::Network::new(fairlane_virtual::Options::default());
+    for (n, switch) in [(1, "s1"), (2, "s2")] {
+        apart.add_switch(switch, 1, Default::default()).expect("a new name");
+        let host = if n == 1 { "a1" } else { "b1" };
+        apart.add_host(host, address(n, 1)).expect("a new host");
+        apart.connect(&LinkEnd::new(host, 0), &LinkEnd::new(switch, 2), &plain, &plain).expect("a link");
+    }
+    apart.add_flow(fixed("f", 1, 1e6, 0, 1)).expect("a good flow");
+    let error = apart.run_until(1).expect_err("refused").to_string();
+    assert_eq!(error, "flow f: b1 cannot be reached from a1: no path of links");
+    assert_eq!(apart.now(), 0);
+}
