@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import queue
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 
@@ -521,6 +523,68 @@ class TestServer:
         config.p4_device_config += b" " * (6 << 20)
         client.push(config)
         assert len(client.config().config.p4_device_config) > 6 << 20
+
+    @pytest.mark.skipif(support.is_reference(), reason="PI writes to slow clients without limit")
+    def test_a_client_that_does_not_read(self, shared: str, program: Program) -> None:
+        """It loses packets; others are served meanwhile, and the switch keeps a bounded number of messages."""
+        with Client(shared, open_stream=False) as sleeper, Client(shared, election_id=None) as other:
+            election_id = next(ELECTION_IDS)
+            requests: queue.SimpleQueue = queue.SimpleQueue()
+            call = sleeper.stub.StreamChannel(iter(requests.get, None))
+            update = p4r.MasterArbitrationUpdate(device_id=support.DEVICE_ID, election_id=U128.encode(election_id))
+            requests.put(p4r.StreamMessageRequest(arbitration=update))
+            assert next(call).arbitration.status.code == OK
+            sleeper.election_id = election_id
+            sleeper.push(program.config())
+            payload = frame(1, payload=b"x" * 1400)
+            for _ in range(12_000):
+                requests.put(p4r.StreamMessageRequest(packet=packet_out(payload, support.CPU_PORT)))
+            deadline = time.monotonic() + 20
+            while other.read(p4r.CounterEntry()) and requests.qsize() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert requests.qsize() == 0
+            other.stream.arbitrate(election_id + 1)
+            while other.stream.receive("arbitration").status.code != OK:
+                pass
+            next(ELECTION_IDS)
+            other.election_id = election_id + 1
+            other.stream.send(packet=packet_out(frame(2), support.CPU_PORT))
+            # Packets of the sleeper that were under way go to the new primary.
+            while other.stream.receive("packet").payload != frame(2):
+                pass
+            call.cancel()
+
+    def test_clients_at_once(self, client: Client, names: Names) -> None:
+        """Readers and packets while a client writes: each write is whole for each reader."""
+        stop = threading.Event()
+        torn: list[int] = []
+
+        def read() -> None:
+            with Client(client.address, open_stream=False) as reader:
+                while not stop.is_set():
+                    entries = [e for e in reader.read(p4r.TableEntry()) if e.table_id == names["l2"]]
+                    torn.extend([len(entries)] if len(entries) % 4 else [])
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for start in range(0, 64, 4):
+            client.stream.send(packet=packet_out(frame(start), 1, submit=True))
+            client.insert(
+                *(
+                    p4r.TableEntry(
+                        table_id=names["l2"],
+                        match=[exact(1, address)],
+                        action=p4r.TableAction(action=names.action("l2_forward", 1)),
+                    )
+                    for address in range(start, start + 4)
+                )
+            )
+        stop.set()
+        for reader in readers:
+            reader.join()
+        assert torn == []
+        assert len(client.read(p4r.TableEntry(table_id=names["l2"]))) == 64
 
     @pytest.mark.skipif(support.is_reference(), reason="not about BMv2")
     def test_large_batches_report_every_code(self, client: Client, names: Names) -> None:

@@ -198,10 +198,7 @@ impl Arbitration {
 
     /// True when the client is primary of its role.
     pub fn is_primary(&self, client: ClientId) -> bool {
-        self.clients
-            .get(&client)
-            .and_then(|known| self.roles.get(&known.role))
-            .is_some_and(|role| role.primary == Some(client))
+        self.clients.get(&client).and_then(|known| self.roles.get(&known.role)).is_some_and(|role| role.primary == Some(client))
     }
 
     /// True once the client's first arbitration message was accepted.
@@ -236,11 +233,7 @@ impl Arbitration {
                 })),
             }
         };
-        self.clients
-            .iter()
-            .filter(|(id, client)| client.role == *key && to(**id))
-            .map(|(id, _)| (*id, about(*id)))
-            .collect()
+        self.clients.iter().filter(|(id, client)| client.role == *key && to(**id)).map(|(id, _)| (*id, about(*id))).collect()
     }
 }
 

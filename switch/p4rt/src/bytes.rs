@@ -19,10 +19,7 @@ pub fn decode(bytes: &[u8], width: u32) -> Result<Value> {
     }
     let value = Value::from_be_bytes(bytes);
     if value.bit_len() > width {
-        return Err(Status::invalid(format!(
-            "the value {value} needs {} bits; the width is {width} bits",
-            value.bit_len()
-        )));
+        return Err(Status::invalid(format!("the value {value} needs {} bits; the width is {width} bits", value.bit_len())));
     }
     Ok(value)
 }
@@ -56,7 +53,7 @@ pub fn decode_signed(bytes: &[u8], width: u32) -> Result<Value> {
     for (to, from) in out.iter_mut().rev().zip(bytes.iter().rev()) {
         *to = *from;
     }
-    if width % 8 != 0 {
+    if !width.is_multiple_of(8) {
         out[0] &= (1 << (width % 8)) - 1;
     }
     Ok(Value::from_be_bytes(&out))
@@ -66,14 +63,11 @@ pub fn decode_signed(bytes: &[u8], width: u32) -> Result<Value> {
 pub fn encode_signed(value: &Value, width: u32) -> Vec<u8> {
     let mut bytes = value.to_be_bytes(width.max(1));
     let negative = width > 0 && bytes[0] >> ((width - 1) % 8) & 1 != 0;
-    if negative && width % 8 != 0 {
+    if negative && !width.is_multiple_of(8) {
         bytes[0] |= 0xff << (width % 8);
     }
     let fill = if negative { 0xff } else { 0x00 };
-    let spare = bytes
-        .windows(2)
-        .take_while(|pair| pair[0] == fill && (pair[1] & 0x80 != 0) == negative)
-        .count();
+    let spare = bytes.windows(2).take_while(|pair| pair[0] == fill && (pair[1] & 0x80 != 0) == negative).count();
     bytes.drain(..spare);
     bytes
 }

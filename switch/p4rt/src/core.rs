@@ -94,12 +94,8 @@ impl Core {
             None => (None, Err(Status::invalid("the stream message has no update"))),
         };
         let Err(status) = result else { return StreamOutput::default() };
-        let error = p4::StreamError {
-            canonical_code: status.code as i32,
-            message: status.message,
-            details,
-            ..Default::default()
-        };
+        let error =
+            p4::StreamError { canonical_code: status.code as i32, message: status.message, details, ..Default::default() };
         let message = p4::StreamMessageResponse { update: Some(Response::Error(error)) };
         StreamOutput { messages: vec![(client, message)], terminate: None }
     }
@@ -319,9 +315,10 @@ impl Core {
         if config.is_some() {
             return Err(Status::invalid("config must not be set for COMMIT: it realizes the one saved before"));
         }
-        let saved = self.saved.as_deref_mut().ok_or_else(|| {
-            Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT")
-        })?;
+        let saved = self
+            .saved
+            .as_deref_mut()
+            .ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
         let (kept, measured) = target(&mut saved.config, &mut saved.device, now)?.dump()?;
         let config = PipelineConfig::verify(Some(&saved.config.message))?;
         self.realize(config, device, now);

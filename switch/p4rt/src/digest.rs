@@ -96,9 +96,8 @@ impl Digests {
     pub fn write(&mut self, model: &Model, kind: Type, entry: &p4::DigestEntry, now: Nanos) -> Result<()> {
         let digest = known(model, entry.digest_id)?;
         let at = |status: Status| status.at(format!("digest \"{}\"", digest.name));
-        let number = |what: &str, value: i64| {
-            u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")))
-        };
+        let number =
+            |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
         let enabled = self.learners.contains_key(&entry.digest_id);
         match kind {
             Type::Insert if enabled => Err(at(Status::exists("it is enabled already"))),
@@ -225,4 +224,3 @@ fn send(next_list: &mut u64, digest: &Digest, learner: &mut Learner, now: Nanos,
     }
     list
 }
-

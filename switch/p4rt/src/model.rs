@@ -351,7 +351,8 @@ impl Context<'_> {
         let by_name = table.match_fields.iter().all(|field| program.key.iter().any(|key| key.name == field.name));
         let mut fields = Vec::with_capacity(table.match_fields.len());
         for (index, field) in table.match_fields.iter().enumerate() {
-            let position = if by_name { program.key.iter().position(|key| key.name == field.name).unwrap_or(index) } else { index };
+            let position =
+                if by_name { program.key.iter().position(|key| key.name == field.name).unwrap_or(index) } else { index };
             let key = &program.key[position];
             let here = |text: String| at(format!("key field \"{}\": {text}", field.name));
             let kind = match_type(field).map_err(here)?;
@@ -421,9 +422,8 @@ impl Context<'_> {
     }
 
     fn actions(&self, refs: &[config::ActionRef], allowed: &[ActionId]) -> Check<Vec<Action>> {
-        let named = |name: &str| {
-            allowed.iter().copied().find(|id| self.program.action(*id).is_some_and(|action| action.name == name))
-        };
+        let named =
+            |name: &str| allowed.iter().copied().find(|id| self.program.action(*id).is_some_and(|action| action.name == name));
         refs.iter()
             .map(|reference| {
                 let action = self
@@ -520,7 +520,10 @@ impl Context<'_> {
                 Unit::Unspecified => None,
             };
             if info.is_some_and(|info| unit.is_some_and(|unit| unit != info.unit)) {
-                return Err(format!("meter \"{name}\" counts {} in the P4Info, not so in the BMv2 JSON", spec.unit().as_str_name()));
+                return Err(format!(
+                    "meter \"{name}\" counts {} in the P4Info, not so in the BMv2 JSON",
+                    spec.unit().as_str_name()
+                ));
             }
             Ok((id, Meter { array: Array { name, program, size }, kind: spec.r#type() }))
         });
@@ -592,7 +595,7 @@ impl Context<'_> {
             .iter()
             .find(|header| header.preamble.as_ref().is_some_and(|preamble| preamble.name == wanted));
         let Some(header) = header else { return Ok(Vec::new()) };
-        let fields: Vec<PacketField> = header
+        header
             .metadata
             .iter()
             .map(|field| {
@@ -601,12 +604,7 @@ impl Context<'_> {
                     .map_err(|text| format!("controller header \"{wanted}\": field \"{}\": {text}", field.name))?;
                 Ok(PacketField { id: field.id, name: field.name.clone(), scalar })
             })
-            .collect::<Check<_>>()?;
-        let bits: u32 = fields.iter().map(|field| field.scalar.width).sum();
-        if bits % 8 != 0 {
-            return Err(format!("controller header \"{wanted}\" has {bits} bits, not a multiple of 8"));
-        }
-        Ok(fields)
+            .collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Packet-in and packet-out: the controller header, bit by bit (P4Runtime specification 1.4, section "Packet I/O").
 //!
 //! A frame for the CPU port begins with the header that the program declares `@controller_header("packet_in")`, and one from there
-//! with `"packet_out"`: the metadata fields in order, without padding between them.
+//! with `"packet_out"`: the metadata fields in order, without padding between them. Fields annotated `@hidden` are not in P4Info;
+//! at the end of a header they are the zero bits up to the next byte.
 
 use fairlane_pipeline::Value;
 
@@ -135,7 +136,7 @@ mod tests {
         fn headers_survive(widths in prop::collection::vec(1u32..70, 0..6), seed in any::<[u8; 64]>(), payload in prop::collection::vec(any::<u8>(), 0..20)) {
             let mut widths = widths;
             let bits: u32 = widths.iter().sum();
-            if bits % 8 != 0 { widths.push(8 - bits % 8); }
+            if !bits.is_multiple_of(8) { widths.push(8 - bits % 8); }
             let header = fields(&widths);
             let bytes = widths.iter().sum::<u32>() as usize / 8;
             let mut frame = seed[..bytes.min(64)].to_vec();

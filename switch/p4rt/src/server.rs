@@ -25,7 +25,7 @@ use tonic::{Request, Response, Streaming};
 use crate::arbitration::{ClientId, Notification};
 use crate::core::Core;
 use crate::proto::p4::v1 as p4;
-use crate::status::{Code, Status};
+use crate::status::Status;
 
 use p4::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use p4::stream_message_response::Update as StreamUpdate;
@@ -469,17 +469,5 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop_now();
-    }
-}
-
-impl From<&Status> for tonic::Status {
-    fn from(status: &Status) -> tonic::Status {
-        wire(status)
-    }
-}
-
-impl From<Code> for tonic::Code {
-    fn from(code: Code) -> tonic::Code {
-        tonic::Code::from(code as i32)
     }
 }

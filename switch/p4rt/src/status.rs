@@ -124,7 +124,9 @@ impl Status {
     pub fn of_batch(element: &str, outcomes: Vec<Result<()>>) -> Result<()> {
         let total = outcomes.len();
         let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-        let Some((index, first)) = outcomes.iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.as_ref().err()?))) else {
+        let Some((index, first)) =
+            outcomes.iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.as_ref().err()?)))
+        else {
             return Ok(());
         };
         let message = if total == 1 {
@@ -201,8 +203,7 @@ mod tests {
         assert_eq!(status.message, "1 of 3 updates failed; update 2 (NOT_FOUND): no such entry");
         let wire = rpc::Status::decode(status.details_bytes().as_slice()).unwrap();
         assert_eq!(wire.code, 2);
-        let errors: Vec<p4::Error> =
-            wire.details.iter().map(|any| p4::Error::decode(any.value.as_slice()).unwrap()).collect();
+        let errors: Vec<p4::Error> = wire.details.iter().map(|any| p4::Error::decode(any.value.as_slice()).unwrap()).collect();
         assert_eq!(errors.iter().map(|error| error.canonical_code).collect::<Vec<_>>(), [0, 5, 0]);
         assert_eq!(errors[1].message, "no such entry");
         assert!(wire.details.iter().all(|any| any.type_url.ends_with("/p4.v1.Error")));

@@ -170,7 +170,7 @@ impl DataType {
     }
 
     /// Makes a message of leaves; missing ones are zero.
-    pub fn encode<'a>(&self, leaves: &mut dyn Iterator<Item = &'a Value>) -> p4::P4Data {
+    pub fn encode(&self, leaves: &mut dyn Iterator<Item = &Value>) -> p4::P4Data {
         let zero = Value::from(0u64);
         let data = match self {
             DataType::Bits(scalar) => Data::Bitstring(scalar.encode(leaves.next().unwrap_or(&zero))),
@@ -238,7 +238,7 @@ impl DataType {
     }
 }
 
-fn struct_like<'a>(members: &[DataType], leaves: &mut dyn Iterator<Item = &'a Value>) -> p4::P4StructLike {
+fn struct_like(members: &[DataType], leaves: &mut dyn Iterator<Item = &Value>) -> p4::P4StructLike {
     p4::P4StructLike { members: members.iter().map(|member| member.encode(leaves)).collect() }
 }
 
@@ -260,7 +260,9 @@ fn resolve(spec: &config::P4DataTypeSpec, types: &config::P4TypeInfo, depth: usi
                 .members
                 .iter()
                 .map(|member| match &member.type_spec {
-                    Some(spec) => resolve(spec, types, depth + 1).map_err(|text| format!("{}.{}: {text}", named.name, member.name)),
+                    Some(spec) => {
+                        resolve(spec, types, depth + 1).map_err(|text| format!("{}.{}: {text}", named.name, member.name))
+                    }
                     None => Err(format!("{}.{} has no type_spec", named.name, member.name)),
                 })
                 .collect::<std::result::Result<Vec<_>, _>>()
@@ -310,3 +312,7 @@ fn bitstring(bits: &config::P4BitstringLikeTypeSpec) -> std::result::Result<Data
         None => Err("there is no type_spec".to_string()),
     }
 }
+
+#[cfg(test)]
+#[path = "types_tests.rs"]
+mod tests;

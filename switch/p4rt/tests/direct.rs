@@ -8,8 +8,8 @@ use fairlane_device::{Device, DeviceConfig};
 use fairlane_p4rt::proto::p4::config::v1 as config;
 use fairlane_p4rt::proto::p4::v1 as p4;
 use fairlane_p4rt::{ClientId, Code, Core, Notification};
-use prost::Message;
 use proptest::prelude::*;
+use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage};
 
 use p4::entity::Entity as Kind;
@@ -87,11 +87,14 @@ impl Bench {
         self.core.set_pipeline_bytes(&request.encode_to_vec(), &mut self.device, self.now)
     }
 
-    fn write(&mut self, updates: Vec<(Type, Kind)>, atomicity: p4::write_request::Atomicity) -> Result<(), fairlane_p4rt::Status> {
-        let updates = updates.into_iter().map(|(kind, entity)| p4::Update {
-            r#type: kind as i32,
-            entity: Some(p4::Entity { entity: Some(entity) }),
-        });
+    fn write(
+        &mut self,
+        updates: Vec<(Type, Kind)>,
+        atomicity: p4::write_request::Atomicity,
+    ) -> Result<(), fairlane_p4rt::Status> {
+        let updates = updates
+            .into_iter()
+            .map(|(kind, entity)| p4::Update { r#type: kind as i32, entity: Some(p4::Entity { entity: Some(entity) }) });
         let request = p4::WriteRequest {
             device_id: DEVICE,
             election_id: ELECTION,
@@ -150,8 +153,8 @@ impl Bench {
         let mut payload = target.to_be_bytes()[2..].to_vec();
         payload.extend(&source.to_be_bytes()[2..]);
         payload.extend([0x12, 0x34]);
-        let metadata = [(1, 2u8), (2, 1), (3, 0)]
-            .map(|(metadata_id, value)| p4::PacketMetadata { metadata_id, value: vec![value] });
+        let metadata =
+            [(1, 2u8), (2, 1), (3, 0)].map(|(metadata_id, value)| p4::PacketMetadata { metadata_id, value: vec![value] });
         let mut out = self.stream(Request::Packet(p4::PacketOut { payload, metadata: metadata.to_vec() }));
         out.extend(self.events());
         out
@@ -208,7 +211,10 @@ fn l2(target: u64, port: u64) -> p4::TableEntry {
     let value = bytes[bytes.iter().position(|byte| *byte != 0).unwrap_or(7)..].to_vec();
     p4::TableEntry {
         table_id: table("l2").preamble.as_ref().unwrap().id,
-        r#match: vec![p4::FieldMatch { field_id: 1, field_match_type: Some(FieldMatchType::Exact(p4::field_match::Exact { value })) }],
+        r#match: vec![p4::FieldMatch {
+            field_id: 1,
+            field_match_type: Some(FieldMatchType::Exact(p4::field_match::Exact { value })),
+        }],
         action: Some(p4::TableAction { r#type: Some(p4::table_action::Type::Action(action("l2_forward", &[port]))) }),
         ..Default::default()
     }
@@ -251,11 +257,7 @@ fn a_packet_meets_the_entries_that_were_written() {
 fn digests_by_the_nanosecond() {
     const MS: u64 = 1_000_000;
     let mut bench = Bench::new();
-    let config = p4::digest_entry::Config {
-        max_timeout_ns: 10 * MS as i64,
-        max_list_size: 3,
-        ack_timeout_ns: 100 * MS as i64,
-    };
+    let config = p4::digest_entry::Config { max_timeout_ns: 10 * MS as i64, max_list_size: 3, ack_timeout_ns: 100 * MS as i64 };
     bench.insert(Kind::DigestEntry(p4::DigestEntry { digest_id: digest_id(), config: Some(config) }));
     assert_eq!(bench.core.next_deadline(), None);
     bench.now = 20 * MS;
@@ -333,7 +335,7 @@ fn a_pipeline_is_checked_against_its_p4info() {
     refused(&|info| info.digests[0].type_spec = None, "no type_spec");
     refused(&|info| info.type_info = None, "no struct named");
     refused(&|info| info.value_sets[0].r#match[0].bitwidth = 15, "15 bits wide");
-    refused(&|info| info.controller_packet_metadata[0].metadata[0].bitwidth = 10, "not a multiple of 8");
+    refused(&|info| info.controller_packet_metadata[0].metadata[0].bitwidth = -1, "bitwidth -1 is negative");
     refused(
         &|info| info.tables[0].match_fields[0].r#match = Some(config::match_field::Match::OtherMatchType("fuzzy".to_string())),
         "fuzzy",

@@ -14,13 +14,9 @@ use crate::status::{Result, Status};
 
 /// Reads what a client gives for a counter.
 pub(super) fn counter_data(data: &p4::CounterData) -> Result<CounterData> {
-    let number = |what: &str, value: i64| {
-        u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")))
-    };
-    Ok(CounterData {
-        packets: number("packet_count", data.packet_count)?,
-        bytes: number("byte_count", data.byte_count)?,
-    })
+    let number =
+        |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
+    Ok(CounterData { packets: number("packet_count", data.packet_count)?, bytes: number("byte_count", data.byte_count)? })
 }
 
 /// Writes a counter; a count beyond `int64` stays at its largest.
@@ -117,8 +113,12 @@ impl Target<'_> {
         let meter = find(&self.model.meters, "meter_id", entry.meter_id)?;
         let what = format!("meter \"{}\"", meter.array.name);
         let range = cells(&what, entry.index.as_ref(), meter.array.size)?;
-        let config =
-            entry.config.as_ref().map(|config| meter_config(config, meter.kind)).transpose().map_err(|status| status.at(&what))?;
+        let config = entry
+            .config
+            .as_ref()
+            .map(|config| meter_config(config, meter.kind))
+            .transpose()
+            .map_err(|status| status.at(&what))?;
         for cell in range {
             self.switch.meter_write(self.now, meter.array.program, cell, config)?;
         }

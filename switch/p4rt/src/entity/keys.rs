@@ -45,12 +45,12 @@ fn decode_field(field: &Field, given: &p4::FieldMatch) -> Result<KeyMatch> {
         }
         (MatchType::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
             let value = field.scalar.decode(&lpm.value)?;
-            let prefix_len = u32::try_from(lpm.prefix_len)
-                .ok()
-                .filter(|len| (1..=width).contains(len))
-                .ok_or_else(|| match lpm.prefix_len {
-                    0 => Status::invalid("prefix_len is 0: leave the field out to match everything"),
-                    len => Status::invalid(format!("prefix_len {len}; the width is {width} bits")),
+            let prefix_len =
+                u32::try_from(lpm.prefix_len).ok().filter(|len| (1..=width).contains(len)).ok_or_else(|| {
+                    match lpm.prefix_len {
+                        0 => Status::invalid("prefix_len is 0: leave the field out to match everything"),
+                        len => Status::invalid(format!("prefix_len {len}; the width is {width} bits")),
+                    }
                 })?;
             if trailing_zeros(&value, width) < width - prefix_len {
                 return Err(Status::invalid(format!("the value {value} has bits beyond its prefix of {prefix_len} bits")));
@@ -133,18 +133,14 @@ pub(super) fn encode(fields: &[Field], key: &[KeyMatch]) -> Vec<p4::FieldMatch> 
                 FieldMatchType::Optional(field_match::Optional { value: text(value) })
             }
             KeyMatch::Exact(value) => FieldMatchType::Exact(field_match::Exact { value: text(value) }),
-            KeyMatch::Valid(valid) => {
-                FieldMatchType::Exact(field_match::Exact { value: text(&Value::from(u64::from(*valid))) })
-            }
+            KeyMatch::Valid(valid) => FieldMatchType::Exact(field_match::Exact { value: text(&Value::from(u64::from(*valid))) }),
             KeyMatch::Lpm { value, prefix_len } => {
                 FieldMatchType::Lpm(field_match::Lpm { value: text(value), prefix_len: *prefix_len as i32 })
             }
             KeyMatch::Ternary { value, mask } => {
                 FieldMatchType::Ternary(field_match::Ternary { value: text(value), mask: text(mask) })
             }
-            KeyMatch::Range { low, high } => {
-                FieldMatchType::Range(field_match::Range { low: text(low), high: text(high) })
-            }
+            KeyMatch::Range { low, high } => FieldMatchType::Range(field_match::Range { low: text(low), high: text(high) }),
         };
         Some(p4::FieldMatch { field_id: field.id, field_match_type: Some(kind) })
     };

@@ -5,14 +5,7 @@ use crate::types::Scalar;
 use proptest::prelude::*;
 
 fn field(index: usize, kind: MatchType, width: u32) -> Field {
-    Field {
-        id: index as u32 + 1,
-        name: format!("f{index}"),
-        kind,
-        position: index,
-        scalar: Scalar::bits(width),
-        validity: false,
-    }
+    Field { id: index as u32 + 1, name: format!("f{index}"), kind, position: index, scalar: Scalar::bits(width), validity: false }
 }
 
 /// One field of each kind, and a key of it as the switch keeps it.
@@ -94,7 +87,10 @@ fn one_form_for_each_meaning() {
     let zero = Value::from(0u64);
     assert_eq!(one(MatchType::Lpm, KeyMatch::Exact(value.clone())), KeyMatch::Lpm { value: value.clone(), prefix_len: 8 });
     assert_eq!(one(MatchType::Lpm, KeyMatch::Lpm { value: zero.clone(), prefix_len: 0 }), KeyMatch::Any);
-    assert_eq!(one(MatchType::Ternary, KeyMatch::Exact(value.clone())), KeyMatch::Ternary { value: value.clone(), mask: ones.clone() });
+    assert_eq!(
+        one(MatchType::Ternary, KeyMatch::Exact(value.clone())),
+        KeyMatch::Ternary { value: value.clone(), mask: ones.clone() }
+    );
     assert_eq!(one(MatchType::Ternary, KeyMatch::Ternary { value: zero.clone(), mask: zero.clone() }), KeyMatch::Any);
     assert_eq!(one(MatchType::Range, KeyMatch::Range { low: zero, high: ones.clone() }), KeyMatch::Any);
     assert_eq!(one(MatchType::Optional, KeyMatch::Ternary { value: value.clone(), mask: ones }), KeyMatch::Exact(value));

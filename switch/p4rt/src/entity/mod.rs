@@ -119,10 +119,7 @@ pub(crate) fn update_type(update: &p4::Update) -> Result<Type> {
 
 /// The entity of an update.
 pub(crate) fn entity(entity: &Option<p4::Entity>) -> Result<&Kind> {
-    entity
-        .as_ref()
-        .and_then(|entity| entity.entity.as_ref())
-        .ok_or_else(|| Status::invalid("the update has no entity"))
+    entity.as_ref().and_then(|entity| entity.entity.as_ref()).ok_or_else(|| Status::invalid("the update has no entity"))
 }
 
 /// Wraps an entity.

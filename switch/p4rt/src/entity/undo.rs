@@ -94,7 +94,10 @@ impl Target<'_> {
         add(&mut measured, Type::Modify, Kind::CounterEntry(Default::default()))?;
         for (register_id, register) in &self.model.registers {
             let mut state = Vec::new();
-            self.read(&wrap(Kind::RegisterEntry(p4::RegisterEntry { register_id: *register_id, ..Default::default() })), &mut state)?;
+            self.read(
+                &wrap(Kind::RegisterEntry(p4::RegisterEntry { register_id: *register_id, ..Default::default() })),
+                &mut state,
+            )?;
             let zero = register.data.encode(&mut std::iter::empty());
             let changed = state.into_iter().filter(|entity| match &entity.entity {
                 Some(Kind::RegisterEntry(entry)) => entry.data.as_ref() != Some(&zero),
@@ -151,9 +154,7 @@ fn query(target: &Kind) -> Option<p4::Entity> {
         Kind::ActionProfileMember(member) => {
             Kind::ActionProfileMember(p4::ActionProfileMember { action: None, ..member.clone() })
         }
-        Kind::DirectCounterEntry(entry) => {
-            Kind::DirectCounterEntry(p4::DirectCounterEntry { data: None, ..entry.clone() })
-        }
+        Kind::DirectCounterEntry(entry) => Kind::DirectCounterEntry(p4::DirectCounterEntry { data: None, ..entry.clone() }),
         Kind::ExternEntry(_) => return None,
         other => other.clone(),
     }))

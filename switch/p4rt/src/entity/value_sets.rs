@@ -99,3 +99,57 @@ fn from_bits(bits: &[bool]) -> Value {
     }
     Value::from_be_bytes(&bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Scalar;
+    use fairlane_pipeline::ValueSetId;
+    use p4::field_match::{Exact, FieldMatchType, Lpm, Ternary};
+    use proptest::prelude::*;
+
+    fn set() -> ValueSet {
+        let field = |position: usize, kind: MatchType, width: u32| Field {
+            id: position as u32 + 1,
+            name: format!("f{position}"),
+            kind,
+            position,
+            scalar: Scalar::bits(width),
+            validity: false,
+        };
+        let fields = vec![field(0, MatchType::Exact, 5), field(1, MatchType::Lpm, 9), field(2, MatchType::Ternary, 20)];
+        ValueSet { id: 1, name: "set".to_string(), program: ValueSetId(0), fields, size: 0 }
+    }
+
+    #[test]
+    fn fields_lie_one_after_the_other() {
+        let members = [
+            FieldMatchType::Exact(Exact { value: vec![0b10101] }),
+            FieldMatchType::Lpm(Lpm { value: vec![1, 0b1000_0000], prefix_len: 3 }),
+            FieldMatchType::Ternary(Ternary { value: vec![3], mask: vec![7] }),
+        ];
+        let matches: Vec<p4::FieldMatch> = members
+            .into_iter()
+            .zip(1..)
+            .map(|(kind, field_id)| p4::FieldMatch { field_id, field_match_type: Some(kind) })
+            .collect();
+        let member = decode_member(&set(), &matches).unwrap();
+        assert_eq!(member.value, Value::from(0b10101 << 29 | 0b1_1000_0000 << 20 | 3u64));
+        assert_eq!(member.mask, Value::from(0b11111 << 29 | 0b1_1100_0000 << 20 | 7u64));
+        assert_eq!(encode_member(&set(), &member), matches);
+    }
+
+    proptest! {
+        #[test]
+        fn members_survive(exact in 0u64..32, prefix_len in 0u32..=9, lpm in 0u64..512, value in 0u64..1 << 20, mask in 0u64..1 << 20) {
+            let lpm = lpm >> (9 - prefix_len) << (9 - prefix_len);
+            let prefix = (512 - (1u64 << (9 - prefix_len))) << 20;
+            let member = ValueSetMember {
+                value: Value::from(exact << 29 | lpm << 20 | value & mask),
+                mask: Value::from(31 << 29 | prefix | mask),
+            };
+            let matches = encode_member(&set(), &member);
+            prop_assert_eq!(decode_member(&set(), &matches), Ok(member));
+        }
+    }
+}
