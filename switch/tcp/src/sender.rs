@@ -350,6 +350,8 @@ impl Sender {
             let una = self.core.una;
             self.core.board.high_rxt = self.core.board.high_rxt.max(una + len);
             self.transmit(una, len, now, out);
+            self.core.nxt = self.core.nxt.max(una + len);
+            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and RFC 6675 section 6
             if !self.core.keep_timer {
                 self.timer = Some(now + self.rtt.rto());
             }

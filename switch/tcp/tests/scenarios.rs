@@ -146,6 +146,20 @@ fn jacobson_1988_tahoe_goes_back_to_one_segment() {
 }
 
 #[test]
+fn a_fast_retransmit_restarts_the_timer() {
+    for flavour in Flavour::ALL {
+        let mut bench = in_flight(flavour, 10);
+        bench.now = 150 * MS;
+        let rto = bench.sender.rto();
+        for n in 1..=3 {
+            bench.ack_sack(0, &[(1, 1 + n)]);
+        }
+        assert_eq!(bench.sender.stats().fast_retransmits, 1);
+        assert_eq!(bench.sender.next_timer(), Some(150 * MS + rto), "{flavour:?}: RFC 6675 section 6; ns-2 for all flavours");
+    }
+}
+
+#[test]
 fn rfc_6582_newreno_sends_one_hole_per_partial_ack() {
     let mut bench = in_flight(Flavour::NewReno, 10);
     bench.ack(0);

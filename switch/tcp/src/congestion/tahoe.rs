@@ -14,5 +14,6 @@ pub(crate) fn on_dup_ack(core: &mut Core) {
         core.begin_recovery();
         core.cwnd = core.mss;
         core.nxt = core.una;
+        core.retransmit_first = true;
     }
 }
