@@ -356,8 +356,6 @@ impl<'a> Checker<'a, '_> {
             let ty = self.resolve_type(&p.ty);
             if p.direction != Direction::None
                 && matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str)
-                && !matches!(&ty, Type::Extern(n) if n.name.starts_with("packet_"))
-                && ty != Type::Str
             {
                 let text = format!("a parameter of type `{ty}` has no direction");
                 self.error(p.span, "P4_16 6.8 (calling convention)", text);

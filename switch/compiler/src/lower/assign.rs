@@ -127,6 +127,7 @@ impl<'a> Lower<'a, '_> {
                 let current = self.load(&place);
                 let l = self.as_scalar(current);
                 let result = fold::binary(op, l, r);
+                self.check_division(&result, op, span);
                 self.store(&place, Val::Scalar(result), span);
             }
         }
@@ -142,7 +143,9 @@ impl<'a> Lower<'a, '_> {
             None => e,
             Some(op) => {
                 let current = fold::slice(Expr::place(p.clone()), h, l);
-                fold::binary(op, current, e)
+                let result = fold::binary(op, current, e);
+                self.check_division(&result, op, span);
+                result
             }
         };
         self.store_bits(&p, h, l, e, span);

@@ -36,7 +36,7 @@ impl<'a> Lower<'a, '_> {
         // Two direct applications in one control are two instances; the second gets a number.
         let base = names::qualified(&self.prefix, name, &[]);
         let name = self.unique.name(&base);
-        let instance = Rc::new(Instance { name, kind });
+        let instance = Rc::new(Instance { name, kind, position: self.position.clone() });
         self.apply_instance(&instance, info, arguments, span);
     }
 
@@ -178,9 +178,15 @@ impl<'a> Lower<'a, '_> {
             None => args.iter().chain(&params).cloned().collect(),
         };
         self.scopes.push(scope);
-        for d in &c.locals {
+        let position = std::mem::replace(&mut self.position, instance.position.clone());
+        let in_action = std::mem::replace(&mut self.in_action, false);
+        for (i, d) in c.locals.iter().enumerate() {
+            self.position.push(i);
             self.control_local(d, first);
+            self.position.pop();
         }
+        // Instances made in passing (`C.apply()`) come after what is declared.
+        self.position.push(c.locals.len());
         if first {
             let scope = self.scopes.last().cloned().unwrap_or_default();
             *state.borrow_mut() = Some(State { scope, params });
@@ -191,6 +197,8 @@ impl<'a> Lower<'a, '_> {
         self.scope(label, |l| l.block(&c.apply));
         self.loops = loops;
         self.returns.pop();
+        self.position = position;
+        self.in_action = in_action;
         self.scopes = scopes;
         self.prefix = prefix;
     }
@@ -211,6 +219,7 @@ impl<'a> Lower<'a, '_> {
             DeclarationKind::Action(a) => {
                 let name = names::qualified(&self.prefix, &a.name.name, &d.annotations);
                 let keep = self.scopes.len();
+                self.describe_action(d, &name, self.position.clone());
                 self.bind(&a.name.name, Binding::Action(d, keep, name));
             }
             DeclarationKind::Table(t) => {

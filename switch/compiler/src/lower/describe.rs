@@ -6,11 +6,21 @@ use fairlane_syntax::ast::*;
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
-use super::tables::{prefix_length, Listed};
+use super::tables::prefix_length;
 use super::{fold, names, Lower};
 use crate::control_plane::*;
 use crate::ir::Match;
 use crate::types::{DeclId, Type};
+
+/// An action that may be shown.
+pub(super) struct Shown {
+    /// Where it is declared.
+    pub position: Vec<usize>,
+    /// What would be shown.
+    pub action: Action,
+    /// Whether it is.
+    pub used: bool,
+}
 
 /// A table with nothing in it yet.
 pub(super) fn table(name: &str, annotations: &[Annotation]) -> Table {
@@ -71,14 +81,13 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// An action listed by some table.
-    pub(super) fn describe_action(&mut self, l: &Listed<'a>) {
-        if self.control_plane.actions.iter().any(|a| a.name == l.full_name) {
+    /// Remembers an action where it is declared; [`Self::use_action`] says that it is needed.
+    pub(super) fn describe_action(&mut self, d: &'a Declaration, name: &str, position: Vec<usize>) {
+        let DeclarationKind::Action(a) = &d.kind else { return };
+        if self.shown_actions.iter().any(|s| s.action.name == name) {
             return;
         }
-        let annotations = self.action_annotations(l.declaration);
-        let params = l
-            .declaration
+        let params = a
             .parameters
             .iter()
             .filter(|p| p.direction == Direction::None)
@@ -92,22 +101,30 @@ impl<'a> Lower<'a, '_> {
                 }
             })
             .collect();
-        self.control_plane.actions.push(Action { name: l.full_name.clone(), annotations, params });
+        let action = Action { name: name.to_owned(), annotations: d.annotations.clone(), params };
+        self.shown_actions.push(Shown { position, action, used: false });
     }
 
-    fn action_annotations(&self, a: &ActionDeclaration) -> Vec<Annotation> {
-        let same = |d: &Declaration| matches!(&d.kind, DeclarationKind::Action(b) if std::ptr::eq(a, b));
-        for d in &self.checked.decls {
-            if same(d) {
-                return d.annotations.clone();
-            }
-            if let DeclarationKind::Control(c) = &d.kind {
-                if let Some(inner) = c.locals.iter().find(|d| same(d)) {
-                    return inner.annotations.clone();
-                }
-            }
+    /// An action is used by a table, or called from an `apply` block: one called by actions only is part of those.
+    pub(super) fn use_action(&mut self, d: &'a Declaration, name: &str) {
+        if !self.shown_actions.iter().any(|s| s.action.name == name) {
+            // Actions of the top level come first, in their order.
+            let at = self.checked.decls.iter().position(|x| std::ptr::eq(*x, d)).unwrap_or(0);
+            self.describe_action(d, name, vec![0, at]);
         }
-        Vec::new()
+        if let Some(s) = self.shown_actions.iter_mut().find(|s| s.action.name == name) {
+            s.used = true;
+        }
+    }
+
+    /// Puts tables and actions in the order of their declaration in the program as inlined.
+    pub(super) fn order_control_plane(&mut self) {
+        let mut actions = std::mem::take(&mut self.shown_actions);
+        actions.sort_by(|a, b| a.position.cmp(&b.position));
+        self.control_plane.actions = actions.into_iter().filter(|s| s.used).map(|s| s.action).collect();
+        let mut tables = std::mem::take(&mut self.shown_tables);
+        tables.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.control_plane.tables = tables.into_iter().map(|(_, t)| t).collect();
     }
 
     /// What does not depend on the instances: types and headers of the controller.

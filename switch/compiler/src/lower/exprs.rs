@@ -413,7 +413,9 @@ impl<'a> Lower<'a, '_> {
         match (lv, rv) {
             (Val::Scalar(a), Val::Scalar(b)) => {
                 let (a, b) = (self.settle(a, span), self.settle(b, span));
-                Val::Scalar(fold::binary(op, a, b))
+                let v = fold::binary(op, a, b);
+                self.check_division(&v, op, span);
+                Val::Scalar(v)
             }
             (Val::Text(a), Val::Text(b)) => Val::Text(format!("{a}{b}").into()),
             (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
@@ -428,6 +430,18 @@ impl<'a> Lower<'a, '_> {
                 Val::Scalar(if op == BinaryOp::Eq { equal } else { fold::unary(UnaryOp::Not, equal) })
             }
             _ => Val::Broken,
+        }
+    }
+
+    /// Refuses what the target cannot compute.
+    pub(super) fn check_division(&mut self, v: &Expr, op: BinaryOp, span: Span) {
+        if matches!(v.kind, ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, ..)) {
+            self.report.error_help(
+                span,
+                BMV2,
+                format!("`{}` is only possible with constants or a power of two on the right: the target does not divide", op.symbol()),
+                "multiply by a reciprocal that the control plane sets, and shift",
+            );
         }
     }
 

@@ -19,6 +19,12 @@ pub fn bits_of(t: &Type) -> u32 {
     }
 }
 
+/// The exponent of a power of two.
+fn power_of_two(n: &BigInt) -> Option<u64> {
+    let bits = n.bits().checked_sub(1)?;
+    (*n == BigInt::one() << bits).then_some(bits)
+}
+
 /// `op e`
 pub fn unary(op: UnaryOp, e: Expr) -> Expr {
     let ty = e.ty.clone();
@@ -116,6 +122,15 @@ pub fn binary(op: BinaryOp, l: Expr, r: Expr) -> Expr {
             if let Some(v) = int_op(op, a, b, &ty) {
                 return Expr::constant(v, ty);
             }
+        }
+        // The target does not divide, but a power of two is a shift or a mask.
+        (Div | Mod, _, ExprKind::Const(n)) if matches!(ty, Type::Bits { signed: false, .. }) && power_of_two(n).is_some() => {
+            let bits = power_of_two(n).unwrap_or(0);
+            return if op == Div {
+                binary(Shr, l, Expr::constant(bits, Type::Int))
+            } else {
+                binary(BitAnd, l, Expr::constant(n - 1, ty))
+            };
         }
         // Neutral operands, and shifts that leave nothing: the target limits shift amounts.
         (Add | Sub | BitOr | BitXor | Shl | Shr | AddSat | SubSat, _, ExprKind::Const(z)) if z.is_zero() => return l,

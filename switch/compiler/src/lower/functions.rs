@@ -171,8 +171,12 @@ impl<'a> Lower<'a, '_> {
 
     /// A direct call of an action: inlined, its parameters without direction bound like `in` ones.
     fn call_action(&mut self, p: &Path, info: &CallInfo, arguments: &'a [Argument], span: Span) {
-        let Some((d, keep, _)) = self.action(p) else { return };
+        let Some((d, keep, name)) = self.action(p) else { return };
         let DeclarationKind::Action(a) = &d.kind else { return };
+        if !self.in_action {
+            self.use_action(d, &name);
+        }
+        let in_action = std::mem::replace(&mut self.in_action, true);
         let bound = self.bind_arguments(info, &a.parameters, arguments, Passing::Open, span);
         self.nested(span, |l| {
             l.with_scopes(keep, |l| {
@@ -185,6 +189,7 @@ impl<'a> Lower<'a, '_> {
             });
         });
         self.copy_out(&bound, span);
+        self.in_action = in_action;
     }
 
     /// The statements of an action, which `return` leaves.

@@ -19,6 +19,8 @@ pub(super) struct Instance<'a> {
     pub name: String,
     /// What it is.
     pub kind: InstanceKind<'a>,
+    /// Where it is declared, by positions from `main` inwards.
+    pub position: Vec<usize>,
 }
 
 /// The kinds of objects.
@@ -128,7 +130,7 @@ impl<'a> Lower<'a, '_> {
             Type::Parser(n) => InstanceKind::Parser { decl: n.decl, args: bound },
             _ => return None,
         };
-        let instance = Rc::new(Instance { name, kind });
+        let instance = Rc::new(Instance { name, kind, position: self.position.clone() });
         if matches!(t, Type::Extern(_)) {
             self.declare_extern(&instance, t, annotations, span);
         }

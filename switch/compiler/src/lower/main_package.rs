@@ -29,12 +29,15 @@ impl<'a> Lower<'a, '_> {
         let DeclarationKind::Instantiation(inst) = &main.kind else { return None };
         self.control_plane.package_annotations = main.annotations.clone();
         let info = self.checked.calls.get(&inst.ty.id).cloned()?;
-        let Type::Package(package) = self.type_of(inst.ty.id) else { return None };
+        let Type::Package(package) = self.type_of(inst.ty.id) else {
+            self.error(main.span, "P4_16 6.6 (P4 programs)", "`main` must be an instance of a package");
+            return None;
+        };
         if &*package.name != "V1Switch" || info.signature.params.len() != 6 {
             self.report.error_help(
                 main.span,
                 V1MODEL,
-                format!("`main` is a `{}`", package.name),
+                format!("`main` is a `{}`, which is not v1model's switch of six blocks", package.name),
                 "instantiate `V1Switch(parser, verify, ingress, egress, compute, deparser) main;`",
             );
             return None;
@@ -46,7 +49,9 @@ impl<'a> Lower<'a, '_> {
             let (Type::Parser(n) | Type::Control(n)) = &t else { return None };
             let d = self.decl(n.decl);
             let name = names::qualified("", &n.name, &d.annotations);
+            self.position = vec![i + 1];
             blocks.push(self.instance_named(&a.value, &name)?);
+            self.position.clear();
         }
         self.make_globals();
         self.global_value_sets();
@@ -60,7 +65,7 @@ impl<'a> Lower<'a, '_> {
         let egress = self.run_block(&blocks[3], Stage::Egress, &[&shared.headers, &shared.metadata], std);
         self.program.egress = ir::Pipeline { name: "egress".into(), body: egress, span: self.block_span(&blocks[3]) };
         self.program.update = self.run_block(&blocks[4], Stage::Update, &[&shared.headers, &shared.metadata], None);
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet });
+        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new() });
         let deparser = self.run_deparser(&blocks[5], packet, &shared.headers);
         self.program.deparser = (deparser, self.block_span(&blocks[5]));
         Some(())
@@ -224,7 +229,7 @@ impl<'a> Lower<'a, '_> {
         let InstanceKind::Parser { decl, args } = &b.kind else { return };
         let DeclarationKind::Parser(p) = &self.decl(*decl).kind else { return };
         self.stage = Stage::Parser;
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet });
+        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new() });
         let storages = [&shared.headers, &shared.metadata, &shared.standard];
         let mut scope: HashMap<Symbol, Binding<'a>> = args.iter().cloned().collect();
         for (i, param) in p.parameters.iter().enumerate() {

@@ -119,6 +119,12 @@ struct Lower<'a, 'r> {
     /// Ids of the field lists by the number in `@field_list`.
     field_list_ids: HashMap<u32, u32>,
     depth: u32,
+    /// Where the control in work is declared, by positions from `main` inwards; orders what the control plane sees.
+    position: Vec<usize>,
+    /// Actions in the order of declaration, and whether one is used.
+    shown_actions: Vec<describe::Shown>,
+    shown_tables: Vec<(Vec<usize>, crate::control_plane::Table)>,
+    in_action: bool,
 }
 
 /// The specialised program and what it shows to the control plane; `None` when there is no `main` to start from.
@@ -146,8 +152,13 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
         overflow_told: false,
         field_list_ids: HashMap::new(),
         depth: 0,
+        position: Vec::new(),
+        shown_actions: Vec::new(),
+        shown_tables: Vec::new(),
+        in_action: false,
     };
     l.run()?;
+    l.order_control_plane();
     Some((l.program, l.control_plane))
 }
 

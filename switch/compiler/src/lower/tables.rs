@@ -72,6 +72,13 @@ impl<'a> Lower<'a, '_> {
                 listed.push(l);
             }
         }
+        for (i, l) in listed.iter().enumerate() {
+            if listed[..i].iter().any(|k| k.full_name == l.full_name) {
+                let span = l.reference.map_or(d.span, |r| r.span);
+                let text = format!("two actions of table `{name}` have the control-plane name `{}`", l.full_name);
+                self.report.error_help(span, "P4_16 18.3 (control-plane names)", text, "give them different `@name`s");
+            }
+        }
         table.actions = listed.iter().map(|l| l.id).collect();
         self.default_action(default, &listed, &mut table, &mut shown);
         for (i, l) in listed.iter().enumerate() {
@@ -82,7 +89,6 @@ impl<'a> Lower<'a, '_> {
                 default_only: names::has_annotation(&annotations, "defaultonly") || hidden_default && i + 1 == listed.len(),
                 annotations,
             });
-            self.describe_action(l);
         }
         for p in &t.properties {
             match &p.kind {
@@ -91,7 +97,7 @@ impl<'a> Lower<'a, '_> {
                     let largest_wins = property_bool(t, "largest_priority_wins").unwrap_or(true);
                     table.entries = Some(self.entries(entries, &key_types, &listed, largest_wins, &mut shown));
                 }
-                TablePropertyKind::Other(n, e) => self.property(&n.name, e, &mut table, &mut shown, &selector),
+                TablePropertyKind::Other(n, e) => self.property(&n.name, e, &p.annotations, &mut table, &mut shown, &selector),
                 _ => {}
             }
         }
@@ -101,7 +107,7 @@ impl<'a> Lower<'a, '_> {
         }
         self.program.tables.push(table);
         if !names::has_annotation(&d.annotations, "hidden") {
-            self.control_plane.tables.push(shown);
+            self.shown_tables.push((self.position.clone(), shown));
         }
         Rc::new(TableBinding { id, actions: listed.into_iter().map(|l| (l.name, l.id)).collect() })
     }
@@ -150,7 +156,16 @@ impl<'a> Lower<'a, '_> {
             if matches!(value.ty, Type::Varbit(_)) {
                 self.error(k.span, BMV2, "a varbit field cannot be a key");
             }
-            let name = names::name_annotation(&k.annotations).map_or_else(|| key_name(&k.expression), |n| n.to_string());
+            let name = names::name_annotation(&k.annotations).map(|n| n.to_string()).or_else(|| key_name(&k.expression));
+            let name = name.unwrap_or_else(|| {
+                self.report.error_help(
+                    k.expression.span,
+                    "P4_16 18.3.1 (control-plane names)",
+                    "a key that is computed has no name that the control plane could use",
+                    "give it one: `... : exact @name(\"key\");`",
+                );
+                String::new()
+            });
             shown.keys.push(cp::KeyField {
                 name: name.clone(),
                 annotations: k.annotations.clone(),
@@ -177,6 +192,7 @@ impl<'a> Lower<'a, '_> {
     fn table_action(&mut self, p: &Path, reference: Option<&'a ActionReference>, arguments: &'a [Argument]) -> Option<Listed<'a>> {
         let (d, keep, full_name) = self.action(p)?;
         let DeclarationKind::Action(a) = &d.kind else { return None };
+        self.use_action(d, &full_name);
         let key = (crate::types::DeclId(d.span.start), format!("{full_name}@{}#{}", self.prefix, d.span.file.0));
         let known = if arguments.is_empty() { self.global_actions.get(&key).copied() } else { None };
         let id = match known {
@@ -211,6 +227,7 @@ impl<'a> Lower<'a, '_> {
         let returns = std::mem::take(&mut self.returns);
         let loops = std::mem::take(&mut self.loops);
         let pending = std::mem::take(&mut self.pending);
+        let in_action = std::mem::replace(&mut self.in_action, true);
         let body = self.collect(|l| {
             // Parameters with a direction get the values that the list gives, when the action runs.
             let directed: Vec<&'a Parameter> = a.parameters.iter().filter(|p| p.direction != Direction::None).collect();
@@ -255,6 +272,7 @@ impl<'a> Lower<'a, '_> {
         self.returns = returns;
         self.loops = loops;
         self.pending = pending;
+        self.in_action = in_action;
         let action = &mut self.program.actions[id.0];
         action.params = params;
         action.body = body;
@@ -305,7 +323,17 @@ impl<'a> Lower<'a, '_> {
         Some(out)
     }
 
-    fn property(&mut self, name: &str, e: &'a ast::Expr, table: &mut ir::Table, shown: &mut cp::Table, selector: &[Expr]) {
+    fn property(
+        &mut self,
+        name: &str,
+        e: &'a ast::Expr,
+        annotations: &[Annotation],
+        table: &mut ir::Table,
+        shown: &mut cp::Table,
+        selector: &[Expr],
+    ) {
+        let given = names::name_annotation(annotations).map(|n| n.trim_start_matches('.').to_owned());
+        let object_name = |kind: &str| given.clone().unwrap_or_else(|| format!("{}.{kind}", table.name));
         match name {
             "size" => {
                 let size = self.constant_int(e).and_then(|v| v.to_u64());
@@ -319,7 +347,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "implementation" => {
-                let Some(i) = self.table_object(e, &format!("{}.action_profile", table.name)) else { return };
+                let Some(i) = self.table_object(e, &object_name("action_profile")) else { return };
                 let InstanceKind::Extern { decl, .. } = &i.kind else { return };
                 let selecting = match &*self.checked.externs.get(decl).map(|d| d.name.clone()).unwrap_or_else(|| "".into()) {
                     "action_profile" => false,
@@ -344,7 +372,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "counters" => {
-                let Some(i) = self.table_object(e, &format!("{}.counter", table.name)) else { return };
+                let Some(i) = self.table_object(e, &object_name("counter")) else { return };
                 table.with_counters = true;
                 shown.direct_counter = Some(i.name.clone());
                 let Some(c) = self.program.counters.iter_mut().find(|c| c.name == i.name) else {
@@ -364,7 +392,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "meters" => {
-                let Some(i) = self.table_object(e, &format!("{}.meter", table.name)) else { return };
+                let Some(i) = self.table_object(e, &object_name("meter")) else { return };
                 table.direct_meter = Some(i.name.clone());
                 shown.direct_meter = Some(i.name.clone());
                 let Some(m) = self.program.meters.iter_mut().find(|m| m.name == i.name) else {
@@ -588,21 +616,20 @@ fn property_bool(t: &TableDeclaration, name: &str) -> Option<bool> {
     })
 }
 
-/// The control-plane name of a key without `@name`: its expression (spec 18.3.1, P4Runtime 6.1).
-fn key_name(e: &ast::Expr) -> String {
-    match &e.kind {
+/// The control-plane name of a key without `@name`, by its expression (spec 18.3.1, P4Runtime 6.1); `None` for one that
+/// is computed.
+fn key_name(e: &ast::Expr) -> Option<String> {
+    Some(match &e.kind {
         ast::ExprKind::Name(p) => p.name.name.to_string(),
-        ast::ExprKind::Member(b, m) => format!("{}.{}", key_name(b), m.name),
-        ast::ExprKind::Index(b, i) => format!("{}[{}]", key_name(b), key_name(i)),
-        ast::ExprKind::Slice(b, h, l) => format!("{}[{}:{}]", key_name(b), key_name(h), key_name(l)),
+        ast::ExprKind::Member(b, m) => format!("{}.{}", key_name(b)?, m.name),
+        ast::ExprKind::Index(b, i) => format!("{}[{}]", key_name(b)?, key_name(i)?),
+        ast::ExprKind::Slice(b, h, l) => format!("{}[{}:{}]", key_name(b)?, key_name(h)?, key_name(l)?),
         ast::ExprKind::Int(i) => i.value.to_string(),
-        ast::ExprKind::Binary(op, l, r) => format!("{} {} {}", key_name(l), op.symbol(), key_name(r)),
-        ast::ExprKind::Cast(_, x) => key_name(x),
-        ast::ExprKind::Unary(op, x) => format!("{}{}", op.symbol(), key_name(x)),
+        ast::ExprKind::Binary(BinaryOp::BitAnd, l, r) => format!("{} & {}", key_name(l)?, key_name(r)?),
         ast::ExprKind::Call { callee, .. } => match &callee.kind {
-            ast::ExprKind::Member(b, m) if &*m.name == "isValid" => format!("{}.$valid$", key_name(b)),
-            _ => format!("{}()", key_name(callee)),
+            ast::ExprKind::Member(b, m) if &*m.name == "isValid" => format!("{}.$valid$", key_name(b)?),
+            _ => return None,
         },
-        _ => "key".to_owned(),
-    }
+        _ => return None,
+    })
 }
