@@ -88,7 +88,7 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
     drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
     rate = record.port.link.rate_bps
     return LinkFigures(record.name, rate, 8 * record.transmitted_bytes.over(start, end) / (end - start) / rate,
-                       record.queue.over(start, end) / (end - start), {c: n for c, n in drops.items() if n})
+                       record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
 
 
 def _mean(values: list[float]) -> float:

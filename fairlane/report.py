@@ -81,7 +81,7 @@ def _links(figures: Figures, names: set[str]) -> Table:
     for x in figures.links:
         if x.name in names:
             drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
-            table.add_row(x.name, f"{x.rate_bps / 1e6:g}", f"{x.utilisation:.3f}", f"{x.mean_queue_packets:.1f}", drops)
+            table.add_row(x.name, f"{x.rate_bps / 1e6:g}", f"{x.utilisation:.3f}", "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}", drops)
     return table
 
 

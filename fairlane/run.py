@@ -89,7 +89,8 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         try:
             fabric = MininetNetwork(
                 experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
-                seed=experiment.seed, pcap=options.pcap, host_sysctls=flows.host_sysctls(experiment))
+                seed=experiment.seed, pcap=options.pcap, host_sysctls=flows.host_sysctls(experiment),
+                packet_bytes=experiment.settings.als.packet_bytes)
             say(fabric.shaping.sentence())
             fabric.start()
         except FabricError as error:

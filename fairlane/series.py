@@ -58,12 +58,12 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds."""
+    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds; None when unknown."""
 
     name: str
     port: Port
     transmitted_bytes: Steps
-    queue: Steps
+    queue: Steps | None
     drops: dict[str, Steps]
 
 
@@ -114,9 +114,13 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
 
 
 def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:
+    name = f"{port.node}->{port.peer}"
     if rows.empty:
-        nothing = Steps.of([], [])
-        return LinkRecord(f"{port.node}->{port.peer}", port, nothing, nothing, {})
+        # BMv2 keeps no such records: what the program's own counters say is known each interval, the queue is not.
+        sums = {} if told.empty else {c: Steps(told["time_s"].to_numpy(), told[c].to_numpy(dtype=float)) for c in (
+            "transmitted_bytes", "red_early_drops", "red_forced_drops")}
+        drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
+        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops)
     times = rows["unix_s"].to_numpy()
     drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
              # What ingress dropped is counted where it came in; RED's share of it is known by output port below.
@@ -124,7 +128,7 @@ def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:
     if not told.empty and port.link.red is not None:
         for cause in ("red_early", "red_forced"):
             drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
-    return LinkRecord(f"{port.node}->{port.peer}", port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
+    return LinkRecord(name, port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
                       Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops)
 
 
@@ -271,7 +275,8 @@ def link_table(series: Series) -> pd.DataFrame:
     rows = []
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, 0.1)
     for link in series.links.values():
-        sent, queue = link.transmitted_bytes.at(edges), link.queue.at(edges)
+        sent = link.transmitted_bytes.at(edges)
+        queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
         drops = {f"drop_{cause}": np.diff(steps.at(edges)) for cause, steps in link.drops.items()}
         frame = pd.DataFrame({"time_s": edges[1:], "link": link.name,
                               "utilisation": np.diff(sent) * 8 / np.diff(edges) / link.port.link.rate_bps,

@@ -30,6 +30,7 @@ from fairlane.leftovers import RunRecord
 from fairlane.processes import Process, spawn, stop_all
 from fairlane.targets import Toolchain
 from topologies import addressing as addresses
+from topologies import bmv2_ports
 from topologies.addressing import Addressing
 from topologies.model import Port, Topology
 from topologies.switch_process import PortSetting, SwitchSettings
@@ -144,7 +145,9 @@ class MininetNetwork:
     """A running network. Make it, `start`, and `stop` in the end whatever happened."""
 
     def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
-                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_sysctls: Sequence[str] = ()) -> None:
+                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_sysctls: Sequence[str] = (),
+                 packet_bytes: int = 1000) -> None:
+        """packet_bytes: usual size of a packet, for targets whose rates are in packets."""
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
@@ -153,6 +156,7 @@ class MininetNetwork:
         self._record = record
         self._toolchain = toolchain
         self._host_sysctls = tuple(host_sysctls)
+        self._packet_bytes = packet_bytes
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
         ports = port_settings(topology, record.prefix, self.shaping.delay == "none")
         for index, name in enumerate(topology.switches):
@@ -177,9 +181,19 @@ class MininetNetwork:
 
     def start(self) -> None:
         """Start all switches and wait until each serves P4Runtime."""
+        cli = probes.program("simple_switch_CLI")
+        if self._toolchain.target == "bmv2":
+            for switch in self.switches:
+                reason = bmv2_ports.obstacle(switch.settings.ports, self.shaping.delay == "netem", cli)
+                if reason is not None:
+                    raise FabricError(f"switch {switch.name}: {reason}")
         self.net.start()
         for switch in self.switches:
             switch.wait_ready()
+            if self._toolchain.target == "bmv2" and cli is not None:
+                reason = bmv2_ports.apply(switch.settings.ports, cli, switch.settings.thrift_port, self._packet_bytes)
+                if reason is not None:
+                    raise FabricError(f"switch {switch.name}: its queues could not be set: {reason}")
 
     def restart(self, switch: FairlaneSwitch) -> Process:
         """Start a switch anew that has died; it comes up empty, and the controller fills it. Its statistics go on in another

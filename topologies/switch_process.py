@@ -38,6 +38,11 @@ class SwitchSettings:
     pcap: Path | None = None
 
     @property
+    def thrift_port(self) -> int:
+        """BMv2's own control port, clear of the others' gRPC ports."""
+        return self.grpc_port + 1000
+
+    @property
     def address(self) -> str:
         return f"127.0.0.1:{self.grpc_port}"
 
@@ -60,11 +65,12 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
 
 
 def bmv2_command(program: Path, settings: SwitchSettings) -> list[str]:
-    """simple_switch_grpc: it has neither rates in bits nor delays; the builder puts both on the interfaces."""
+    """simple_switch_grpc: its ports' rates, queues and delays are set once it runs (`topologies/bmv2_ports.py`)."""
     command = [str(program)]
     for port in settings.ports:
         command += ["-i", f"{port.number}@{port.interface}"]
-    command += ["--no-p4", "--device-id", str(settings.device_id), "--log-console", "-L", "warn"]
+    command += ["--no-p4", "--device-id", str(settings.device_id), "--log-console", "-L", "warn",
+                "--thrift-port", str(settings.thrift_port)]
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]
     return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]
