@@ -2,6 +2,8 @@
 
 mod actions;
 mod expr;
+#[cfg(test)]
+mod expr_tests;
 mod parsers;
 mod pipelines;
 

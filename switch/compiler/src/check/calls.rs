@@ -134,7 +134,9 @@ impl<'a> Checker<'a, '_> {
                 && arguments.len() >= required
                 && arguments.iter().all(|a| a.name.as_ref().is_none_or(|n| s.params.iter().any(|p| p.name == n.name)))
         };
-        let chosen = candidates.iter().find(|(_, s)| fits(s)).or(candidates.first()).cloned();
+        // When none fits, the message is about the nearest.
+        let nearest = || candidates.iter().min_by_key(|(_, s)| s.params.len().abs_diff(arguments.len()));
+        let chosen = candidates.iter().find(|(_, s)| fits(s)).or_else(nearest).cloned();
         let Some((target, sig)) = chosen else { return Type::Unknown };
         let mut map = object_args.to_vec();
         if type_arguments.is_empty() {

@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
     }
 
     fn new_state(&mut self, base: &str) -> StateId {
-        let name = self.unique.name(base);
+        let name = self.state_names.name(base);
         match &mut self.builder.parser {
             Some(p) => p.add(name),
             None => StateId(0),

@@ -18,11 +18,16 @@ impl<'a> Lower<'a, '_> {
             self.error(span, V1MODEL, format!("`{name}` can only be called in {block}"));
             return;
         }
-        let condition = self.scalar_value(condition);
-        let before = self.statements;
-        let input = self.calculation_input(data, types.get(1));
-        if self.statements != before {
+        // The target has no place for statements in these controls.
+        let (mut checked, mut input) = (None, Vec::new());
+        let computed = self.collect(|l| {
+            checked = Some(l.scalar_value(condition));
+            input = l.calculation_input(data, types.get(1));
+        });
+        let Some(condition) = checked else { return };
+        if !computed.is_empty() {
             self.error(data.span, BMV2, format!("`{name}` takes fields and constants, nothing computed"));
+            return;
         }
         let algorithm = self.algorithm(algorithm);
         let place = match self.place(target) {

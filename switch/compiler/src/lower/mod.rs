@@ -43,6 +43,8 @@ use names::Unique;
 use storage::Storage;
 use values::Val;
 
+#[cfg(test)]
+pub(crate) use parsers::range_masks;
 pub(crate) use tables::prefix_length;
 
 /// What a name stands for during lowering.
@@ -103,6 +105,7 @@ struct Lower<'a, 'r> {
     substitution: Vec<(u32, Type)>,
     builder: Builder,
     unique: Unique,
+    state_names: Unique,
     header_types: HashMap<Type, ir::HeaderTypeId>,
     union_types: HashMap<Type, ir::UnionTypeId>,
     globals: HashMap<DeclId, Rc<Instance<'a>>>,
@@ -138,6 +141,7 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
         substitution: Vec::new(),
         builder: Builder::default(),
         unique: Unique::default(),
+        state_names: Unique::default(),
         header_types: HashMap::new(),
         union_types: HashMap::new(),
         globals: HashMap::new(),

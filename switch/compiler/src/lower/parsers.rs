@@ -33,7 +33,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn add_state(&mut self, base: &str) -> StateId {
-        let name = self.unique.name(base);
+        let name = self.state_names.name(base);
         match &mut self.builder.parser {
             Some(b) => b.add(name),
             None => StateId(0),

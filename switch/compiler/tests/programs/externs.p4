@@ -60,7 +60,7 @@ control SampleIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         totals.write((bit<32>)meta.slot & 63, total);
     }
 
-    action out(bit<9> port) {
+    action send(bit<9> port) {
         standard_metadata.egress_spec = port;
     }
 
@@ -74,7 +74,7 @@ control SampleIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     table spread {
         key = { hdr.sample.sum : exact; hdr.sample.key : selector; }
-        actions = { out; }
+        actions = { send; }
         implementation = selector;
     }
 

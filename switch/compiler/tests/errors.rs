@@ -1,0 +1,68 @@
+//! Programs in error: `tests/errors/*.p4`. A comment `//~ text` stands on the line at fault and holds a part of the message;
+//! `//~^` is about the line above. Every message must be awaited, and every awaited one must come.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fairlane_compiler::{compile_source, Options};
+
+#[test]
+fn every_message_stands_where_it_is_awaited() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors");
+    let mut seen = 0;
+    let mut wrong = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut awaited: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for (i, line) in text.lines().enumerate() {
+            if let Some((_, rest)) = line.split_once("//~") {
+                let (at, rest) = match rest.strip_prefix('^') {
+                    Some(rest) => (i as u32, rest),
+                    None => (i as u32 + 1, rest),
+                };
+                awaited.entry(at).or_default().push(rest.trim().to_owned());
+            }
+        }
+        seen += awaited.values().map(Vec::len).sum::<usize>();
+        let outcome = compile_source(&name, &text, &Options::default());
+        assert!(outcome.json.is_none(), "{name} compiles");
+        for d in outcome.diagnostics.iter() {
+            let line = d.span.map_or(0, |s| outcome.sources.location(s).line);
+            let here = awaited.entry(line).or_default();
+            match here.iter().position(|a| d.message.contains(a.as_str())) {
+                Some(i) => {
+                    here.remove(i);
+                }
+                None => wrong += &format!("{name}:{line}: not awaited: {}\n", d.message),
+            }
+        }
+        for (line, rest) in awaited {
+            for a in rest {
+                wrong += &format!("{name}:{line}: did not come: {a}\n");
+            }
+        }
+    }
+    assert!(seen >= 50, "only {seen} messages are awaited");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_message_shows_place_rule_and_way_out() {
+    let text = "#include <core.p4>\n#include <v1model.p4>\nstruct s_t { bit<8> a; }\nconst bit<8> X = 1 + true;\n";
+    let outcome = compile_source("x.p4", text, &Options::default());
+    insta::assert_snapshot!(outcome.rendered);
+}
+
+#[test]
+fn warnings_refuse_the_program_only_when_told() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/control_flow.p4")).unwrap();
+    let doubtful = text.replace("state start {", "state lost { transition accept; }\n    state start {");
+    let compile = |options: &Options| compile_source("x.p4", &doubtful, options);
+    let lenient = compile(&Options::default());
+    assert!(lenient.json.is_some() && lenient.rendered.contains("state `lost` is never reached"));
+    assert!(compile(&Options { warnings_are_errors: true, ..Options::default() }).json.is_none());
+    let silent = compile(&Options { disabled_warnings: vec![String::new()], ..Options::default() });
+    assert!(silent.json.is_some() && silent.rendered.is_empty(), "{}", silent.rendered);
+}
