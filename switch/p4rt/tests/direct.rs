@@ -130,6 +130,7 @@ impl Bench {
         };
         let requests = [
             Kind::TableEntry(full),
+            Kind::TableEntry(p4::TableEntry { is_default_action: true, ..Default::default() }),
             Kind::ActionProfileMember(Default::default()),
             Kind::ActionProfileGroup(Default::default()),
             Kind::CounterEntry(Default::default()),
@@ -342,6 +343,40 @@ fn a_pipeline_is_checked_against_its_p4info() {
     );
 }
 
+/// Each update needs the one before: undone in any other order than from last to first, the switch would refuse.
+#[test]
+fn dependent_updates_are_undone_in_reverse() {
+    let profile = info().action_profiles.iter().find(|profile| profile.with_selector).unwrap().preamble.as_ref().unwrap().id;
+    let member =
+        p4::ActionProfileMember { action_profile_id: profile, member_id: 1, action: Some(action("set_nexthop", &[1, 1])) };
+    let group = p4::ActionProfileGroup {
+        action_profile_id: profile,
+        group_id: 1,
+        members: vec![p4::action_profile_group::Member { member_id: 1, weight: 1, watch_kind: None }],
+        max_size: 0,
+    };
+    let entry = p4::TableEntry {
+        table_id: table("balance").preamble.as_ref().unwrap().id,
+        action: Some(p4::TableAction { r#type: Some(p4::table_action::Type::ActionProfileGroupId(1)) }),
+        ..Default::default()
+    };
+    let mut bench = Bench::new();
+    let before = bench.state();
+    let mut batch = vec![
+        (Type::Insert, Kind::ActionProfileMember(member)),
+        (Type::Insert, Kind::ActionProfileGroup(group)),
+        (Type::Insert, Kind::TableEntry(entry)),
+        (Type::Delete, Kind::TableEntry(l2(1, 1))),
+    ];
+    let status = bench.write(batch.clone(), p4::write_request::Atomicity::DataplaneAtomic).expect_err("there is no such entry");
+    let codes: Vec<Option<Code>> = status.details.iter().map(|detail| detail.as_ref().map(|(code, _)| *code)).collect();
+    assert_eq!(codes, [Some(Code::Aborted), Some(Code::Aborted), Some(Code::Aborted), Some(Code::NotFound)]);
+    assert_eq!(bench.state(), before);
+    batch.pop();
+    bench.write(batch, p4::write_request::Atomicity::DataplaneAtomic).expect("without the last");
+    assert_ne!(bench.state(), before);
+}
+
 fn any_update() -> impl Strategy<Value = (Type, Kind)> {
     let kind = prop::sample::select(vec![Type::Insert, Type::Modify, Type::Delete]);
     let counter = info().counters[0].preamble.as_ref().unwrap().id;
@@ -349,7 +384,14 @@ fn any_update() -> impl Strategy<Value = (Type, Kind)> {
     let profile = info().action_profiles.iter().find(|profile| profile.with_selector).unwrap().preamble.as_ref().unwrap().id;
     let balance = table("balance").preamble.as_ref().unwrap().id;
     let index = |index: i64| Some(p4::Index { index });
+    let routes = table("routes").preamble.as_ref().unwrap().id;
     let entity = prop_oneof![
+        prop::option::of(0u64..3).prop_map(move |port| Kind::TableEntry(p4::TableEntry {
+            table_id: routes,
+            is_default_action: true,
+            action: port.map(|port| p4::TableAction { r#type: Some(p4::table_action::Type::Action(action("forward", &[port]))) }),
+            ..Default::default()
+        })),
         (0u64..4, 0u64..600).prop_map(|(target, port)| Kind::TableEntry(l2(target, port))),
         (0u64..4, 0i64..3).prop_map(|(target, packets)| Kind::TableEntry(p4::TableEntry {
             counter_data: Some(p4::CounterData { packet_count: packets, byte_count: 0 }),
