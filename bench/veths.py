@@ -77,13 +77,18 @@ class Network:
             _ip("netns", "add", name)
             self._sysctl(name, "net.ipv6.conf.all.disable_ipv6=1")
             self._sysctl(name, "net.ipv6.conf.default.disable_ipv6=1")
-        for (host, address), port in zip(ADDRESSES.items(), SWITCH_PORTS.values()):
-            _ip("link", "add", "name", "eth0", "netns", self.names[host], "type", "veth",
-                "peer", "name", port, "netns", self.names["s1"])
-            _ip("-n", self.names[host], "address", "add", address, "dev", "eth0")
-            _ip("-n", self.names[host], "link", "set", "lo", "up")
-            _ip("-n", self.names[host], "link", "set", "eth0", "up")
-            _ip("-n", self.names["s1"], "link", "set", port, "up")
+        for host in ADDRESSES:
+            self.join(host)
+
+    def join(self, host: str) -> None:
+        """Make the veth pair between a host and its port, and set it up."""
+        port = SWITCH_PORTS[list(ADDRESSES).index(host) + 1]
+        _ip("link", "add", "name", "eth0", "netns", self.names[host], "type", "veth",
+            "peer", "name", port, "netns", self.names["s1"])
+        self.ip(host, "address", "add", ADDRESSES[host], "dev", "eth0")
+        self.ip(host, "link", "set", "lo", "up")
+        self.ip(host, "link", "set", "eth0", "up")
+        self.ip("s1", "link", "set", port, "up")
 
     def remove(self) -> None:
         for name in self.names.values():
@@ -105,10 +110,10 @@ class Network:
                     return int(counts.split()[1])
         raise CannotRun(f"{host} has lost its interface")
 
-    def socket(self, node: str, kind: int = socket.SOCK_DGRAM) -> socket.socket:
-        """An IPv4 socket that lives in a node, though this process does not."""
+    def socket(self, node: str, kind: int = socket.SOCK_DGRAM, family: int = socket.AF_INET) -> socket.socket:
+        """A socket that lives in a node, though this process does not."""
         with self._inside(node):
-            return socket.socket(socket.AF_INET, kind)
+            return socket.socket(family, kind)
 
     @contextmanager
     def _inside(self, node: str) -> Iterator[None]:

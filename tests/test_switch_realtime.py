@@ -208,6 +208,29 @@ def test_an_interface_may_go_down_and_come_back(net: veths.Network, program: Pat
         flow.round_trip(b"back again")
 
 
+def test_an_interface_may_be_removed_and_made_anew(net: veths.Network, program: Path) -> None:
+    with switch(net, program, "--", "--grpc-server-addr", "127.0.0.1:9607") as process, Flow(net) as flow:
+        net.ip("s1", "link", "delete", "s1-eth2")
+        flow.send(b"lost")
+        time.sleep(0.2)
+        assert process.poll() is None
+        net.join("h2")
+        net.ip("h1", "neighbour", "flush", "dev", "eth0")  # the new interface has a new MAC address
+        flow.round_trip(b"through the new one")
+
+
+def test_vlan_tags_pass(net: veths.Network, program: Path, tmp_path: Path) -> None:
+    """The kernel takes the tag off a frame before a raw socket sees it: the switch puts it back."""
+    tagged = bytes.fromhex("020000000202 020000000101 8100 a005 0800") + bytes(range(64))
+    with switch(net, program, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9608"):
+        with net.socket("h1", socket.SOCK_RAW, socket.AF_PACKET) as sender:
+            sender.bind(("eth0", 0))
+            sender.send(tagged)
+        time.sleep(0.2)
+    for capture in ("s1-eth1_in.pcap", "s1-eth2_out.pcap"):
+        assert tagged in (tmp_path / capture).read_bytes(), capture
+
+
 def test_tcp_survives_checksums_left_to_offload(net: veths.Network, program: Path) -> None:
     """veth senders leave checksums undone by default; the switch completes them. Segmentation is the sender's to turn off."""
     if shutil.which("ethtool") is None:

@@ -320,6 +320,7 @@ fn ancillary(header: &libc::msghdr) -> Ancillary {
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while let Some(message) = control.as_ref() {
+            #[allow(clippy::unnecessary_cast)] // another type with musl's libc
             let holds = |size: usize| message.cmsg_len as usize >= libc::CMSG_LEN(size as u32) as usize;
             match (message.cmsg_level, message.cmsg_type) {
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) if holds(size_of::<AuxData>()) => {
