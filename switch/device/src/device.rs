@@ -150,7 +150,7 @@ impl Device {
         };
         if let Some(cpu_port) = device.config.cpu_port {
             let priorities = device.config.priorities;
-            // A CPU port out of range is found by `set_port` of any caller that checks; frames for it are then strays.
+            // Refused only when its number is out of range; there is no CPU port then, and frames for it are counted as `no_port`.
             let _ = device.set_port(cpu_port, PortConfig { priorities, ..PortConfig::default() });
         }
         device
