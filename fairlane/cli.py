@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from experiments import loader
+from experiments.model import Experiment
 from fairlane import probes
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
 from fairlane.located_toml import ConfigError
@@ -49,7 +50,7 @@ def _fail(message: str, code: int) -> None:
 @app.command()
 def run(
     experiment: ExperimentArgument,
-    fabric: Annotated[Literal["mininet"], typer.Option(help="Where to run it.")] = "mininet",
+    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
     target: TargetOption = "auto",
     duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's.", show_default=False)] = None,  # noqa: UP045
     seed: SeedOption = None,
@@ -58,18 +59,40 @@ def run(
     grpc_port: PortOption = 9559,
     restart_after: Annotated[float, typer.Option(help="Seconds that a switch or controller which died stays away.", min=0.0)] = 1.0,
     rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose round trips are off.")] = True,
-    pcap: Annotated[bool, typer.Option("--pcap", help="Record every frame of every switch port.")] = False,
+    pcap: Annotated[Optional[Path], typer.Option("--pcap", help="Folder for captures of every link (mininet: always raw/pcap of the results).", show_default=False)] = None,  # noqa: UP045
+    trace: Annotated[Optional[Path], typer.Option("--trace", help="File for a log of every packet at every queue (virtual).", show_default=False)] = None,  # noqa: E501, UP045
+    control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001,
 ) -> None:
     """Run an experiment: progress, tables, results and plots."""
     chosen = loader.load(loader.find(experiment), duration, seed)
+    if fabric == "virtual":
+        _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
+        return
+    if trace is not None:
+        raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
     from fairlane import preflight, targets
 
     preflight.check_machine(chosen)
     from fairlane import execute
     from fairlane.run import Options
 
-    options = Options(targets.resolve(target), grpc_port, restart_after, rtt_check, pcap)
+    options = Options(targets.resolve(target), grpc_port, restart_after, rtt_check, pcap is not None)
     holds = execute.execute(chosen, options, fabric, out, console)
+    if strict and not holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool, pcap: Path | None, trace: Path | None,
+                 control_delay_s: float) -> None:
+    from fairlane import targets, virtual_fabric
+
+    if target == "bmv2":
+        raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
+    virtual_fabric.check_built()
+    from fairlane import execute
+
+    options = virtual_fabric.Options(targets.compiler(), control_delay_s, pcap, trace)
+    holds = execute.execute(chosen, options, "virtual", out, console)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
 

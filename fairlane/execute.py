@@ -10,13 +10,15 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.model import Experiment
-from fairlane import metrics, plots, probes, progress, report, results, series
-from fairlane.run import Options, Outcome, interruptible, network, run
+from fairlane import metrics, plots, probes, progress, report, results, series, virtual_fabric
+from fairlane.run import Options, Outcome, interruptible, network
+from fairlane.run import run as run_on_mininet
 
 
-def execute(experiment: Experiment, options: Options, fabric: str, out: Path | None, console: Console) -> bool:
+def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console) -> bool:
     """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed."""
-    target = options.toolchain.target
+    run = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
+    target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
                   f"seed {experiment.seed}", highlight=False, soft_wrap=True)
     folder = results.ResultFolder(out or results.default_folder(experiment.id, experiment.seed, probes.ROOT))

@@ -55,3 +55,12 @@ def resolve(choice: Choice) -> Toolchain:
     absent = " and ".join(n for n, p in (("simple_switch_grpc", bmv2), ("p4c-bm2-ss", p4c)) if p is None)
     reason = f"no {absent} here" if choice == "auto" else "as asked"
     return Toolchain("embedded", ours, our_compiler, f"target embedded: fairlane-switch ({reason})")
+
+
+def compiler() -> Toolchain:
+    """What runs in virtual time needs: a compiler; the switch is in the process."""
+    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
+    chosen = ours or p4c
+    if chosen is None:
+        raise Refusal("no P4 compiler: neither fairlane-compile, which 'make build' makes, nor p4c-bm2-ss in PATH.", CANNOT_RUN_HERE)
+    return Toolchain("embedded", chosen, chosen, f"switches in the process, compiled by {chosen.name}")

@@ -237,7 +237,10 @@ impl Network {
                 (End::RtpSender(Box::new(sender)), End::RtpReceiver(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
-                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw.source);
+                if !(44..=1500).contains(&raw.packet_bytes) {
+                    return Err(fail(format!("packet_bytes: 44 to 1500, IP header included, got {}", raw.packet_bytes)));
+                }
+                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw);
                 let receiver = RawReceiver::new(ends(to, from, linger.0, linger.1));
                 (End::RawSender(Box::new(sender)), End::RawReceiver(Box::new(receiver)))
             }

@@ -499,6 +499,17 @@ impl Network {
         (self.ends[flow.sender].end.log(), self.ends[flow.receiver].end.log())
     }
 
+    /// Takes the records of a flow's sending and receiving end: memory need not grow with the run's length.
+    pub fn take_logs(&mut self, flow: usize) -> Option<(FlowLog, FlowLog)> {
+        let FlowEnds { sender, receiver, .. } = *self.flows.get(flow)?;
+        Some((self.ends[sender].end.take_log(), self.ends[receiver].end.take_log()))
+    }
+
+    /// Takes the records of all ports.
+    pub fn take_port_samples(&mut self) -> Vec<PortSample> {
+        std::mem::take(&mut self.samples)
+    }
+
     /// What the ports of all switches had counted at each interval's end.
     pub fn port_samples(&self) -> &[PortSample] {
         &self.samples

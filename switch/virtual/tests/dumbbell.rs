@@ -90,7 +90,7 @@ fn every_packet_is_accounted_for() {
     let mut network = dumbbell(3, 7, &ChannelConfig { jitter_ns: 100_000, ..link(5_000_000, 5 * MS, 10) }, &lossy);
     network.add_flow(tcp("t", 1, Flavour::Sack, 10 * SECOND)).expect("a good flow");
     network.add_flow(fixed("r", 2, 4e6, 0, 10 * SECOND)).expect("a good flow");
-    let cbr = fairlane_virtual::RawSpec::constant_bit_rate(1e6, 500);
+    let cbr = fairlane_virtual::RawSpec::constant_bit_rate(1_000_000, 500).expect("a source");
     network.add_flow(flow("c", 3, SECOND, 9 * SECOND, fairlane_virtual::FlowKind::Raw(cbr))).expect("a good flow");
     network.run_until(20 * SECOND).expect("runs");
     let (mut offered, mut delivered, mut lost, mut tail) = (0, 0, 0, 0);

@@ -186,6 +186,10 @@ impl End {
         each!(self, end => end.sample(now));
     }
 
+    pub(crate) fn take_log(&mut self) -> FlowLog {
+        each!(self, end => std::mem::take(&mut end.log))
+    }
+
     pub(crate) fn log(&self) -> &FlowLog {
         each!(self, end => &end.log)
     }

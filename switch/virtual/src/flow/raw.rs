@@ -1,5 +1,7 @@
 //! Datagrams without feedback: constant bit rate, or any other source of instants and sizes.
 
+use fairlane_sources::{ConstantBitRate, Emission, ParameterError};
+
 use super::rtp_sender::push_udp;
 use super::{Ends, Io};
 use crate::algorithm::Fault;
@@ -7,48 +9,59 @@ use crate::record::{FlowLog, FlowRecord};
 use crate::wire::ip::{self, Datagram, PROTOCOL_UDP, UDP_BYTES};
 use crate::Nanos;
 
-/// Instants (counted from the flow's start, never falling) and sizes as IPv4 datagrams, 44 to 1500.
-pub type RawSource = Box<dyn Iterator<Item = (Nanos, u32)> + Send>;
+/// What a source emits, counted from the flow's start, in the order of time.
+pub type RawSource = Box<dyn Iterator<Item = Emission> + Send>;
 
 /// The smallest datagram: headers and the stamp.
-pub(crate) const MIN_BYTES: u32 = 44;
+pub(crate) const MIN_BYTES: u64 = 44;
+/// Headers of a datagram.
+const HEADERS: u64 = (ip::IPV4_BYTES + UDP_BYTES) as u64;
+/// An emission larger than this is cut: data without end are TCP's.
+const MAX_EMISSION: u64 = 16 << 20;
 /// Instant of sending and number of the packet, 64 bits each.
 const STAMP: usize = 16;
 
 /// A source of datagrams.
 pub struct RawSpec {
     pub source: RawSource,
+    /// The largest datagram, 44 to 1500; an emission that is larger leaves as several, back to back.
+    pub packet_bytes: u32,
+    /// Whether an emission's bytes count the headers; otherwise each datagram has its headers on top.
+    pub with_headers: bool,
 }
 
 impl RawSpec {
     /// A datagram of `packet_bytes` each `packet_bytes * 8 / rate_bps`, the first at the start.
-    pub fn constant_bit_rate(rate_bps: f64, packet_bytes: u32) -> RawSpec {
-        let interval = f64::from(packet_bytes) * 8e9 / rate_bps;
-        RawSpec { source: Box::new((0u64..).map(move |n| ((n as f64 * interval).ceil() as Nanos, packet_bytes))) }
+    ///
+    /// # Errors
+    /// A rate or a size of 0.
+    pub fn constant_bit_rate(rate_bps: u64, packet_bytes: u32) -> Result<RawSpec, ParameterError> {
+        let source = Box::new(ConstantBitRate::new(rate_bps, packet_bytes, 0)?);
+        Ok(RawSpec { source, packet_bytes, with_headers: true })
     }
 }
 
 /// The sending end.
 pub(crate) struct RawSender {
     ends: Ends,
-    source: RawSource,
-    pending: Option<(Nanos, u32)>,
+    spec: RawSpec,
+    pending: Option<Emission>,
     packets: u64,
     over: bool,
     pub(crate) log: FlowLog,
 }
 
 impl RawSender {
-    pub(crate) fn new(ends: Ends, mut source: RawSource) -> Self {
-        let pending = source.next();
-        RawSender { ends, source, pending, packets: 0, over: false, log: FlowLog::new() }
+    pub(crate) fn new(ends: Ends, mut spec: RawSpec) -> Self {
+        let pending = spec.source.next();
+        RawSender { ends, spec, pending, packets: 0, over: false, log: FlowLog::new() }
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         if self.over {
             return None;
         }
-        let due = self.pending.map_or(Nanos::MAX, |(at, _)| self.ends.start.saturating_add(at));
+        let due = self.pending.map_or(Nanos::MAX, |emission| self.ends.start.saturating_add(emission.at));
         Some(due.min(self.ends.stop))
     }
 
@@ -61,9 +74,16 @@ impl RawSender {
             self.over = true;
             return Ok(());
         }
-        while let Some((_, bytes)) = self.pending.filter(|(at, _)| self.ends.start.saturating_add(*at) <= io.now) {
-            self.send(bytes.clamp(MIN_BYTES, 1500) as usize, io);
-            self.pending = self.source.next();
+        while let Some(emission) = self.pending.filter(|emission| self.ends.start.saturating_add(emission.at) <= io.now) {
+            let headers = if self.spec.with_headers { 0 } else { HEADERS };
+            let most = u64::from(self.spec.packet_bytes) - headers;
+            let mut left = emission.bytes.min(MAX_EMISSION);
+            while left > 0 {
+                let bytes = left.min(most);
+                left -= bytes;
+                self.send((bytes + headers).max(MIN_BYTES) as usize, io);
+            }
+            self.pending = self.spec.source.next();
         }
         Ok(())
     }

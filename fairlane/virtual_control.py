@@ -1,0 +1,130 @@
+"""The controller in virtual time: `controller.core` told what the virtual clock says, its P4Runtime messages carried by the network.
+
+It keeps the timetable of `controller.runner`: at each interval's end a new epoch and a reading of the counters, after a grace the
+fair rates. Nothing waits: each call is an action, its answer an event.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import zlib
+from pathlib import Path
+from typing import Any
+
+from controller.config import Config
+from controller.core import PortRecord, SwitchControl, epoch_at, updates
+from controller.p4info import P4Info
+from fairlane.errors import RunFailed
+from finsy.proto import p4r
+
+_BOUNDARY, _FINISH = 0, 1
+# What an answer belongs to.
+_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM = range(6)
+_WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
+         _RATES: "its fair rates", _STREAM: "a message on the stream"}
+
+Action = tuple[Any, ...]
+
+
+class VirtualController:
+    """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        """Records go to `controller.csv` in `folder`."""
+        self._config = config
+        self._p4info = P4Info.read(Path(config.p4info))
+        self._json = Path(config.bmv2_json).read_bytes()
+        self._controls = [SwitchControl(s, self._p4info, config) for s in config.switches]
+        self._ready = [False] * len(self._controls)
+        self._pending: dict[int, list[PortRecord]] = {}
+        self._interval_ns = round(config.interval_s * 1e9)
+        self._intervals = 0
+        self._file = (folder / "controller.csv").open("w", newline="")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(f.name for f in dataclasses.fields(PortRecord))
+        self.latest: dict[tuple[str, int], PortRecord] = {}
+        """The newest record of each switch and port."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every switch has its pipeline and its first entries."""
+        return all(self._ready)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def on_start(self, now_ns: int) -> list[Action]:
+        actions: list[Action] = []
+        for index, control in enumerate(self._controls):
+            request = p4r.StreamMessageRequest()
+            request.arbitration.device_id = control.switch.device_id
+            request.arbitration.election_id.low = self._config.election_id
+            actions += [("stream", index, _STREAM, request.SerializeToString()),
+                        ("set_pipeline", index, _PIPELINE, self._pipeline(control))]
+        self._intervals = now_ns // self._interval_ns + 1
+        return [*actions, ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
+
+    def on_timer(self, now_ns: int, timer: int) -> list[Action]:
+        actions: list[Action] = []
+        interval_s = self._config.interval_s
+        if timer == _BOUNDARY:
+            begun = epoch_at((self._intervals + 0.5) * interval_s, interval_s)
+            for index, control in self._each_ready():
+                read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
+                actions += [self._write(index, _EPOCH, [control.epoch_entity(begun)], p4r.Update.MODIFY),
+                            ("read", index, _COUNTERS, read.SerializeToString())]
+            self._intervals += 1
+            return [*actions, ("timer", now_ns + round(self._config.grace_s * 1e9), _FINISH),
+                    ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
+        # The interval that ended with the boundary before last.
+        ended = epoch_at((self._intervals - 1.5) * interval_s, interval_s)
+        for index, control in self._each_ready():
+            entities, self._pending[index] = control.finish(now_ns / 1e9, ended)
+            actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
+        return actions
+
+    def on_answer(self, now_ns: int, switch: int, token: int, code: str, text: str, responses: list[bytes]) -> list[Action]:
+        control = self._controls[switch]
+        if code != "OK":
+            raise RunFailed(f"switch {control.switch.name} refuses {_WHAT[token]}: {text}")
+        if token == _PIPELINE:
+            return [self._write(switch, _ENTITIES, control.initial_entities(), p4r.Update.INSERT)]
+        if token == _ENTITIES:
+            self._ready[switch] = True
+        elif token == _COUNTERS:
+            control.on_counters(now_ns / 1e9, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
+        elif token == _RATES:
+            # A record's time is when its values are known to be in force.
+            for record in self._pending.pop(switch, ()):
+                record = dataclasses.replace(record, time_s=now_ns / 1e9)
+                self._writer.writerow(dataclasses.astuple(record))
+                self.latest[record.switch, record.port] = record
+        return []
+
+    def on_stream(self, now_ns: int, switch: int, message: bytes) -> list[Action]:
+        response = p4r.StreamMessageResponse.FromString(message)
+        control = self._controls[switch]
+        if response.HasField("digest"):
+            answer = control.on_digest(response.digest)
+            return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
+        if response.HasField("error"):
+            raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
+        return []
+
+    def _each_ready(self):
+        return [(i, c) for i, c in enumerate(self._controls) if self._ready[i]]
+
+    def _pipeline(self, control: SwitchControl) -> bytes:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=control.switch.device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+        request.election_id.low = self._config.election_id
+        request.config.p4info.CopyFrom(self._p4info.message)
+        request.config.p4_device_config = self._json
+        request.config.cookie.cookie = zlib.crc32(self._json) or 1
+        return request.SerializeToString()
+
+    def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: int) -> Action:
+        request = p4r.WriteRequest(device_id=self._controls[switch].switch.device_id, updates=updates(entities, kind))
+        request.election_id.low = self._config.election_id
+        return ("write", switch, token, request.SerializeToString())

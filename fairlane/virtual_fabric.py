@@ -1,0 +1,309 @@
+"""The fabric in virtual time: an experiment's network, controller and flows in one process, on a clock that only events move.
+
+It writes the records that the Mininet fabric writes (docs/results.md, `raw/`), so that all after it is the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from experiments.model import Experiment, Flow
+from fairlane import control_plane, flows, probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
+from fairlane.flows import Timing
+from fairlane.progress import Progress, Snapshot
+from fairlane.run import Outcome
+from fairlane.targets import Toolchain
+from fairlane.virtual_control import VirtualController
+from hosts.algorithms import ALGORITHMS
+from topologies import addressing
+from topologies.model import Link
+
+try:
+    import fairlane_virtual
+except ImportError:
+    fairlane_virtual = None
+
+NS = 1_000_000_000
+CPU_PORT = 510
+HEADERS_BYTES = 40
+"""IPv4, UDP, RTP; or IPv4 and TCP without options."""
+# Whole observation intervals before the first flow: the switches get their entries, and counting begins.
+_INTERVALS_BEFORE = 2
+# After the last flow: what is on the way arrives, receivers say goodbye.
+_AFTER_S = 1.0
+_STEP_NS = NS
+_SHOW_EVERY_S = 0.25
+
+_GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
+                  "queue_packets_max", "queue_integral_packet_s", "queue_packets_mean", "busy_s", "rx_missed", "tx_failed")
+
+
+@dataclass(frozen=True)
+class Options:
+    """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
+    for captures of every link. trace: a file for the log of every packet."""
+
+    toolchain: Toolchain
+    control_delay_s: float = 0.001
+    pcap: Path | None = None
+    trace: Path | None = None
+
+
+def check_built() -> None:
+    """Refusal when the network's module is missing."""
+    if fairlane_virtual is None:
+        raise Refusal("the module fairlane_virtual is not built: run 'make build'.", CANNOT_RUN_HERE)
+
+
+def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
+    """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
+    check_built()
+    timing = _timing(experiment)
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / experiment.settings.control.program, folder)
+    network, addresses = _network(experiment, options)
+    numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
+    config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
+    control_plane.write(config, folder / "controller.json")
+    controller = VirtualController(config, folder)
+    network.set_control_plane(controller)
+    try:
+        for index, flow in enumerate(experiment.flows):
+            if flow.start_s < experiment.duration_s:
+                _add_flow(network, flow, experiment, addresses.hosts, timing, experiment.seed * 1000 + index)
+    except ValueError as error:
+        raise Refusal(f"{experiment.id}: {error}") from error
+    if options.pcap is not None:
+        options.pcap.mkdir(parents=True, exist_ok=True)
+        network.capture(options.pcap)
+    if options.trace is not None:
+        network.trace(options.trace)
+
+    started = time.monotonic()
+    records = _Records(network, experiment, folder, timing)
+    try:
+        _advance(network, experiment, controller, records, timing, progress)
+    finally:
+        records.close()
+        controller.close()
+        progress.close()
+    _say_speed(network, time.monotonic() - started, progress.say)
+    if not controller.ready:
+        raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
+    outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond")
+    outcome.round_trips = [
+        {"sender": f.sender, "receiver": f.receiver, "declared_s": trip, "measured_s": trip, "holds": True}
+        for f in experiment.flows for trip in [addressing.round_trip_s(experiment.topology, f.sender, f.receiver)]]
+    return outcome
+
+
+def _timing(experiment: Experiment) -> Timing:
+    """The first flow starts in a phase of the observation interval that the seed draws, as on the other fabric."""
+    interval = experiment.settings.control.interval_s
+    phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
+    begin_ns = round((_INTERVALS_BEFORE + phase) * interval * NS)
+    return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
+
+
+def _network(experiment: Experiment, options: Options):
+    """The network of an experiment without its flows: (network, addressing)."""
+    topology = experiment.topology
+    addresses = addressing.assign(topology)
+    network = fairlane_virtual.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
+    for i, name in enumerate(topology.switches):
+        network.add_switch(name, i + 1, cpu_port=CPU_PORT)
+    for name in topology.hosts:
+        host = addresses.hosts[name]
+        network.add_host(name, host.ip, host.mac, host.gateway_mac)
+    seen: set[int] = set()
+    for ports in topology.ports().values():
+        for port in ports:
+            if port.link_index not in seen:
+                seen.add(port.link_index)
+                network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
+    return network, addresses
+
+
+def _link(link: Link):
+    return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets)
+
+
+def _add_flow(network, flow: Flow, experiment: Experiment, hosts, timing: Timing, seed: int) -> None:
+    start_ns, stop_ns = round(timing.start_s(flow) * NS), round(timing.end_s * NS)
+    if flow.kind.startswith("tcp-"):
+        tcp = experiment.settings.tcp
+        flavour = flow.kind.removeprefix("tcp-")
+        if flavour == "reno" and not tcp.paper_reno:
+            flavour = "sack"  # what Linux makes of "reno"
+        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, flows.TCP_PORT, start_ns, stop_ns, flavour=flavour,
+                             packet_bytes=tcp.packet_bytes, options={"timestamps": True})
+        return
+    settings = getattr(experiment.settings, flow.kind)
+    algorithm = ALGORITHMS[flow.kind]
+    parameters = algorithm.parameters(**_parameters(settings, algorithm.parameters))
+    ssrc = {role: random.Random(f"{seed}/{role}").getrandbits(32) for role in ("sender", "receiver")}
+    rng = {role: random.Random(f"{seed}/{role}/{ssrc[role]}") for role in ssrc}
+    ip = {"sender": hosts[flow.sender].ip, "receiver": hosts[flow.receiver].ip}
+    cname = {role: f"{flow.kind}-{ssrc[role]:08x}@{ip[role]}" for role in ssrc}
+    network.add_rtp_flow(
+        flow.name, flow.sender, flow.receiver, flows.ALS_PORT, start_ns, stop_ns,
+        algorithm.sender(parameters), rng["sender"], algorithm.receiver(), rng["receiver"],
+        packet_bytes=settings.packet_bytes, session_bandwidth_bps=settings.maximum_rate_bps, pacing_jitter=settings.pacing_jitter,
+        exact_loss=settings.loss_resolution == "exact", sender_ssrc=ssrc["sender"], receiver_ssrc=ssrc["receiver"],
+        sender_cname=cname["sender"], receiver_cname=cname["receiver"])
+
+
+def _parameters(settings, kind: type) -> dict[str, Any]:
+    """The algorithm's parameters that an experiment sets."""
+    known = {f.name for f in dataclasses.fields(kind)}
+    values = {k: v for k, v in dataclasses.asdict(settings).items() if k in known}
+    if "max_rate_bps" in known:
+        values["max_rate_bps"] = settings.maximum_rate_bps
+    return values
+
+
+def _advance(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing, progress: Progress) -> None:
+    end_ns = round((timing.end_s + _AFTER_S) * NS)
+    shown = 0.0
+    while network.now_ns < end_ns:
+        network.run_until(min(network.now_ns + _STEP_NS, end_ns))
+        records.drain()
+        if time.monotonic() - shown >= _SHOW_EVERY_S:
+            shown = time.monotonic()
+            progress.show(_snapshot(network, experiment, controller, records, timing))
+
+
+def _snapshot(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing) -> Snapshot:
+    told = controller.latest.get(experiment.bottleneck)
+    return Snapshot(
+        network.now_ns / NS - timing.begin_s, experiment.duration_s, records.rates_bps(),
+        None if told is None else told.connections, None if told is None else told.fair_rate_bps,
+        records.queue_packets.get(experiment.bottleneck), None if told is None else told.utilisation_ppm / 1e6)
+
+
+def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
+    work = network.work()
+    say(f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
+        f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches")
+
+
+class _Records:
+    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
+
+    def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing) -> None:
+        self._network = network
+        self._experiment = experiment
+        self._switches = list(experiment.topology.switches)
+        header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
+        self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
+        for file in self._ports:
+            file.write(header + "\n")
+        # (time, queue integral, transmitted bytes, rate of sending in bit/s) of each port's last row
+        self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
+        self.queue_packets: dict[tuple[str, int], float] = {}
+        self._flows = [f for f in experiment.flows if f.start_s < experiment.duration_s]
+        self._logs = {(f.name, role): _opened(folder / f"{f.name}.{role}.jsonl") for f in self._flows for role in ("sender", "receiver")}
+        self._writers = {key: _FlowWriter(file, experiment, key[1]) for key, file in self._logs.items()}
+        ports = experiment.topology.ports()
+        self._last_hops = {f.name: (self._switches.index(ports[f.receiver][0].peer), ports[f.receiver][0].peer_port) for f in self._flows}
+
+    def drain(self) -> None:
+        for row in self._network.take_port_samples():
+            self._port(row)
+        for flow in self._flows:
+            for role, log in zip(("sender", "receiver"), self._network.take_flow_logs(flow.name)):
+                for time_ns, kind, fields in log:
+                    self._writers[flow.name, role].write(time_ns, kind, fields)
+
+    def rates_bps(self) -> dict[str, float]:
+        """What reaches each flow's receiver, over the last interval."""
+        return {name: self._last[hop][3] if hop in self._last else 0.0 for name, hop in self._last_hops.items()}
+
+    def close(self) -> None:
+        self.drain()
+        for file in (*self._ports, *self._logs.values()):
+            file.close()
+
+    def _port(self, row: tuple) -> None:
+        (time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_max, integral_ns,
+         busy_ns, drops) = row
+        before_ns, integral_before, sent_before, _ = self._last.get((switch, port), (0, 0, 0, 0.0))
+        elapsed = time_ns - before_ns
+        mean = (integral_ns - integral_before) / elapsed if elapsed else 0.0
+        self._last[switch, port] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
+        self.queue_packets[self._switches[switch], port] = mean
+        now = _seconds(time_ns)
+        self._ports[switch].write(
+            f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
+            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
+
+
+class _FlowWriter:
+    """One end of a flow, as `hosts/README.md` describes the records of host processes."""
+
+    def __init__(self, file: TextIO, experiment: Experiment, role: str) -> None:
+        self._file = file
+        self._role = role
+        self._experiment = experiment
+        self._last_ns = 0
+        self._retransmitted = 0
+        self._received = (0, 0)
+
+    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
+        for record_kind, record in self._records(time_ns, kind, fields):
+            record = {"kind": record_kind, "t": round(time_ns / NS, 9), "mono_s": round(time_ns / NS, 9), **record}
+            self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+
+    def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        settings = self._experiment.settings
+        seconds = (time_ns - self._last_ns) / NS
+        if kind == "start":
+            self._last_ns = time_ns
+            yield "start", {"late_s": 0.0, "headers_bytes": HEADERS_BYTES}
+        elif kind == "sent":
+            yield "sent", {**fields, "sent_bytes": fields["sent_packets"] * settings.als.packet_bytes}
+        elif kind == "data":
+            packets, received = fields["received_packets"], fields["received_bytes"]
+            new = packets - self._received[0]
+            yield "data", {
+                "packets": new, "bytes": received - self._received[1], "received_packets": packets, "received_bytes": received,
+                "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
+                "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
+                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None}
+            self._received = (packets, received)
+        elif kind == "tcp_sent":
+            if seconds > 0:
+                packet_bytes = settings.tcp.packet_bytes
+                again = fields["retransmitted"] - self._retransmitted
+                self._retransmitted = fields["retransmitted"]
+                rtt_ns = fields["srtt_ns"]
+                yield "sent", {"seconds": seconds, "sent_bytes": (fields["segments"] - fields["retransmitted"]) * packet_bytes,
+                               "retransmits": again, "loss_events": fields["loss_events"], "timeouts": fields["timeouts"],
+                               "cwnd_bytes": fields["cwnd_bytes"], "rtt_s": None if rtt_ns is None else rtt_ns / NS}
+            self._last_ns = time_ns
+        elif kind == "tcp_data":
+            packets, payload = fields["segments"], fields["delivered_bytes"]
+            if self._last_ns:
+                yield "data", {"seconds": seconds, "payload_bytes": payload - self._received[1], "received_packets": packets,
+                               "received_payload_bytes": payload}
+            self._received = (packets, payload)
+            self._last_ns = time_ns
+        elif kind == "end":
+            yield "end", {f"{'sent' if self._role == 'sender' else 'received'}_packets": fields.pop("packets"), **fields}
+        else:
+            yield kind, fields
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns // NS}.{time_ns % NS:09d}"

@@ -1,0 +1,327 @@
+//! The Python module `fairlane_virtual`: the packet network in virtual time.
+//!
+//! Python describes the network, runs it as far as it likes, and reads the records. It is called back for feedback, for
+//! acknowledgements that change state, for timers, and by the control plane; never for each packet. An exception in a callback
+//! ends the run and comes out of `run_until`.
+
+mod algorithm;
+mod control;
+mod records;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fairlane_device::{pipeline::Program, DeviceConfig};
+use fairlane_tcp::{Config, Ftp};
+use fairlane_virtual::{
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, LossModel, Options, RawSpec, RtpSpec, RunError, TcpSpec,
+};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use algorithm::PythonHalf;
+
+fn refused(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn ended(error: RunError) -> PyErr {
+    match error {
+        RunError::Build(error) => refused(error),
+        RunError::Fault { time, fault } => match fault.downcast::<PyErr>() {
+            // The algorithm's own exception, with its traceback.
+            Ok(error) => *error,
+            Err(fault) => PyRuntimeError::new_err(format!("at {} s: {fault}", time as f64 / 1e9)),
+        },
+        error @ RunError::File { .. } => PyOSError::new_err(error.to_string()),
+    }
+}
+
+fn ipv4(text: &str) -> PyResult<u32> {
+    text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| refused(format!("{text:?} is no IPv4 address")))
+}
+
+fn mac(text: &str) -> PyResult<[u8; 6]> {
+    let bytes: Vec<u8> = text.split(':').map_while(|part| u8::from_str_radix(part, 16).ok()).collect();
+    bytes.try_into().map_err(|_| refused(format!("{text:?} is no Ethernet address such as 02:00:00:00:00:01")))
+}
+
+/// One direction of a link.
+#[pyclass(frozen)]
+#[derive(Clone)]
+struct Link(ChannelConfig);
+
+#[pymethods]
+impl Link {
+    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
+    #[new]
+    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0))]
+    fn new(
+        rate_bps: Option<u64>,
+        delay_ns: u64,
+        queue_packets: u32,
+        loss: Option<Bound<'_, PyAny>>,
+        jitter_ns: u64,
+        overhead_bytes: u32,
+    ) -> PyResult<Link> {
+        let loss = match loss {
+            None => None,
+            Some(loss) => Some(match loss.extract::<f64>() {
+                Ok(p) => LossModel::Bernoulli { p },
+                Err(_) => {
+                    let (good_to_bad, bad_to_good, loss_good, loss_bad) = loss.extract()?;
+                    LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }
+                }
+            }),
+        };
+        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes }))
+    }
+}
+
+/// A network; see the module. Times are integer nanoseconds from the run's beginning.
+#[pyclass(unsendable)]
+struct Network {
+    inner: fairlane_virtual::Network,
+}
+
+#[pymethods]
+impl Network {
+    /// epoch_ns: Unix time of instant 0. control_delay_ns: one way between control plane and switches. record_interval_ns:
+    /// between periodic records, 0 for none.
+    #[new]
+    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000))]
+    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64) -> Network {
+        let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns };
+        Network { inner: fairlane_virtual::Network::new(options) }
+    }
+
+    /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
+    #[pyo3(signature = (name, device_id, *, cpu_port=None, priorities=1))]
+    fn add_switch(&mut self, name: &str, device_id: u64, cpu_port: Option<u32>, priorities: usize) -> PyResult<usize> {
+        let config = DeviceConfig { cpu_port, priorities, ..DeviceConfig::default() };
+        self.inner.add_switch(name, device_id, config).map_err(refused)
+    }
+
+    /// Adds a host. Raises ValueError.
+    fn add_host(&mut self, name: &str, ip: &str, mac_address: &str, gateway_mac: &str) -> PyResult<()> {
+        let address = HostAddress { ip: ipv4(ip)?, mac: mac(mac_address)?, gateway_mac: mac(gateway_mac)? };
+        self.inner.add_host(name, address).map(drop).map_err(refused)
+    }
+
+    /// Links two nodes; `back` is `there` when left out. Raises ValueError.
+    #[pyo3(signature = (a, a_port, b, b_port, there, back=None))]
+    fn connect(&mut self, a: &str, a_port: u32, b: &str, b_port: u32, there: &Link, back: Option<&Link>) -> PyResult<()> {
+        let back = back.unwrap_or(there);
+        self.inner.connect(&LinkEnd::new(a, a_port), &LinkEnd::new(b, b_port), &there.0, &back.0).map_err(refused)
+    }
+
+    /// Loads a program into a switch before the run, without control plane. Raises ValueError, KeyError.
+    fn load(&mut self, switch: &str, bmv2_json: &str) -> PyResult<()> {
+        let program = Arc::new(Program::from_json(bmv2_json).map_err(refused)?);
+        let now = self.inner.now();
+        let device = self.inner.device(switch).ok_or_else(|| PyKeyError::new_err(format!("no switch {switch:?}")))?;
+        device.load(now, program);
+        Ok(())
+    }
+
+    /// Adds a rate-adaptive flow over RTP and RTCP. `sender` and `receiver_half` are the two halves of an algorithm
+    /// (`hosts.algorithms.base`), the rngs what their handlers are given. Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
+                        packet_bytes, session_bandwidth_bps, sender_ssrc, receiver_ssrc, sender_cname, receiver_cname,
+                        pacing_jitter=0.0, phase=None, exact_loss=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_rtp_flow(
+        &mut self,
+        py: Python<'_>,
+        name: String,
+        sender_host: String,
+        receiver_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        sender: Py<PyAny>,
+        sender_rng: Py<PyAny>,
+        receiver: Py<PyAny>,
+        receiver_rng: Py<PyAny>,
+        packet_bytes: u32,
+        session_bandwidth_bps: f64,
+        sender_ssrc: u32,
+        receiver_ssrc: u32,
+        sender_cname: String,
+        receiver_cname: String,
+        pacing_jitter: f64,
+        phase: Option<f64>,
+        exact_loss: bool,
+    ) -> PyResult<()> {
+        let spec = RtpSpec {
+            sender: Box::new(PythonHalf::new(py, sender, sender_rng)?),
+            receiver: Box::new(PythonHalf::new(py, receiver, receiver_rng)?),
+            packet_bytes,
+            session_bandwidth_bps,
+            pacing_jitter,
+            phase,
+            exact_loss,
+            sender_ssrc,
+            receiver_ssrc,
+            sender_cname,
+            receiver_cname,
+        };
+        let kind = FlowKind::Rtp(spec);
+        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
+        self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Adds a bulk TCP flow. `options` are the fields of `fairlane_tcp::Config` that differ from the flavour's defaults: an
+    /// unknown one is refused by name. `bytes`: None sends for ever. Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, flavour, packet_bytes, bytes=None, options=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_tcp_flow(
+        &mut self,
+        name: String,
+        sender_host: String,
+        receiver_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        flavour: &str,
+        packet_bytes: u32,
+        bytes: Option<u64>,
+        options: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let config = tcp_config(flavour, packet_bytes, options)?;
+        let kind = FlowKind::Tcp(TcpSpec { config, source: bytes.map_or(Ftp::Persistent, Ftp::Bytes) });
+        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
+        self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Adds a flow of datagrams at a constant bit rate, without feedback. Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, rate_bps, packet_bytes))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_cbr_flow(
+        &mut self,
+        name: String,
+        sender_host: String,
+        receiver_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        rate_bps: u64,
+        packet_bytes: u32,
+    ) -> PyResult<()> {
+        let kind = FlowKind::Raw(RawSpec::constant_bit_rate(rate_bps, packet_bytes).map_err(refused)?);
+        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
+        self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Plans a new rate of one direction of a link, named by the end that sends. Raises ValueError.
+    fn schedule_rate(&mut self, at_ns: u64, node: &str, port: u32, rate_bps: Option<u64>) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::LinkRate { from: LinkEnd::new(node, port), rate_bps }).map_err(refused)
+    }
+
+    /// Plans a new propagation delay of one direction of a link. Raises ValueError.
+    fn schedule_delay(&mut self, at_ns: u64, node: &str, port: u32, delay_ns: u64) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::LinkDelay { from: LinkEnd::new(node, port), delay_ns }).map_err(refused)
+    }
+
+    /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.virtual_control`).
+    fn set_control_plane(&mut self, plane: Py<PyAny>) {
+        self.inner.set_control_plane(Box::new(control::PythonControl { object: plane }));
+    }
+
+    /// Captures every link, a file for each direction. Raises OSError.
+    fn capture(&mut self, directory: PathBuf) -> PyResult<()> {
+        self.inner.capture(&directory).map_err(ended)
+    }
+
+    /// Logs each packet at each queue. Raises OSError.
+    fn trace(&mut self, path: PathBuf) -> PyResult<()> {
+        self.inner.trace(&path).map_err(ended)
+    }
+
+    /// Runs all that happens up to and at an instant. Raises what a callback raised; ValueError for a network that cannot be run.
+    fn run_until(&mut self, end_ns: u64) -> PyResult<()> {
+        self.inner.run_until(end_ns).map_err(ended)
+    }
+
+    /// The instant up to which it has run.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.inner.now()
+    }
+
+    /// Takes the records of a flow since they were last taken: two lists `[(time_ns, kind, fields)]`, of the sender and of the
+    /// receiver. Raises KeyError.
+    fn take_flow_logs<'py>(&mut self, py: Python<'py>, flow: &str) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
+        let logs = number.and_then(|number| self.inner.take_logs(number));
+        let (sender, receiver) = logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))?;
+        Ok((records::flow_log(py, &sender)?, records::flow_log(py, &receiver)?))
+    }
+
+    /// Takes what the ports of all switches had counted at the end of each interval since it was last taken; see `records.rs`.
+    fn take_port_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        records::port_samples(py, &self.inner.take_port_samples())
+    }
+
+    /// `[(from, to, offered, delivered, delivered_bytes, dropped_tail, dropped_loss, in_flight)]` of each direction of a link.
+    fn channel_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.inner.channel_stats().map(|(from, to, stats, in_flight)| {
+            let counts = (stats.offered_packets, stats.delivered_packets, stats.delivered_bytes);
+            (from, to, counts.0, counts.1, counts.2, stats.dropped_tail, stats.dropped_loss, in_flight)
+        });
+        PyList::new(py, rows.collect::<Vec<_>>())
+    }
+
+    /// Counts of the simulation itself: events, link_traversals, switch_packets, data_packets.
+    fn work<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (work, dict) = (self.inner.work(), PyDict::new(py));
+        dict.set_item("events", work.events)?;
+        dict.set_item("link_traversals", work.link_traversals)?;
+        dict.set_item("switch_packets", work.switch_packets)?;
+        dict.set_item("data_packets", work.data_packets)?;
+        Ok(dict)
+    }
+}
+
+fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict>>) -> PyResult<Config> {
+    if !(80..=1500).contains(&packet_bytes) {
+        return Err(refused(format!("packet_bytes: 80 to 1500, IP header included, got {packet_bytes}")));
+    }
+    let mut config = Config { flavour: flavour.parse().map_err(refused)?, mss: packet_bytes - 40, ..Config::default() };
+    for (key, value) in options.iter().flat_map(|options| options.iter()) {
+        let key: String = key.extract()?;
+        match key.as_str() {
+            "initial_window_segments" => config.initial_window_segments = value.extract()?,
+            "initial_ssthresh" => config.initial_ssthresh = value.extract()?,
+            "max_window" => config.max_window = value.extract()?,
+            "initial_rto_ns" => config.initial_rto = value.extract()?,
+            "min_rto_ns" => config.min_rto = value.extract()?,
+            "max_rto_ns" => config.max_rto = value.extract()?,
+            "timer_granularity_ns" => config.timer_granularity = value.extract()?,
+            "delayed_ack" => config.delayed_ack = value.extract()?,
+            "delayed_ack_timeout_ns" => config.delayed_ack_timeout = value.extract()?,
+            "limited_transmit" => config.limited_transmit = value.extract()?,
+            "timestamps" => config.timestamps = value.extract()?,
+            "ecn" => config.ecn = value.extract()?,
+            "handshake" => config.handshake = value.extract()?,
+            _ => return Err(refused(format!("TCP has no option {key:?}"))),
+        }
+    }
+    if config.timestamps {
+        // They are part of the datagram (RFC 7323 appendix A: 12 bytes with padding).
+        config.mss -= 12;
+    }
+    Ok(config)
+}
+
+/// The packet network in virtual time.
+#[pymodule]
+#[pyo3(name = "fairlane_virtual")]
+fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Network>()?;
+    module.add_class::<Link>()?;
+    module.add("DROP_CAUSES", records::drop_causes())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}

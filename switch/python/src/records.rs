@@ -1,0 +1,134 @@
+//! Records as Python sees them: tuples and dictionaries.
+
+use fairlane_device::DropCause;
+use fairlane_virtual::algorithm::NoteValue;
+use fairlane_virtual::record::{FlowLog, FlowRecord, PortSample};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+macro_rules! dict {
+    ($py:expr, $($key:ident = $value:expr),* $(,)?) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item(stringify!($key), $value)?;)*
+        dict
+    }};
+}
+
+/// `[(time_ns, kind, fields)]`
+pub(crate) fn flow_log<'py>(py: Python<'py>, log: &FlowLog) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for (time, record) in log {
+        let (kind, fields) = flow_record(py, record)?;
+        list.append((*time, kind, fields))?;
+    }
+    Ok(list)
+}
+
+fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let kind = |kind: &str, fields| Ok((kind.to_string(), fields));
+    match record {
+        FlowRecord::Start => kind("start", PyDict::new(py)),
+        FlowRecord::Sent { rate_bps, packets } => kind("sent", dict!(py, rate_bps = *rate_bps, sent_packets = *packets)),
+        FlowRecord::Feedback {
+            reporter,
+            loss,
+            loss_8bit,
+            loss_exact,
+            cumulative_lost,
+            desired_rate_bps,
+            utilisation,
+            rtt_s,
+            jitter_s,
+        } => kind(
+            "feedback",
+            dict!(
+                py,
+                ssrc = *reporter,
+                rd_bps = *desired_rate_bps,
+                u = *utilisation,
+                loss = *loss,
+                loss_8bit = *loss_8bit,
+                loss_exact = *loss_exact,
+                cumulative_lost = *cumulative_lost,
+                rtt_s = *rtt_s,
+                jitter_s = *jitter_s,
+            ),
+        ),
+        FlowRecord::Note { kind, values } => {
+            let fields = PyDict::new(py);
+            for (name, value) in values {
+                match value {
+                    NoteValue::None => fields.set_item(name, py.None())?,
+                    NoteValue::Int(value) => fields.set_item(name, value)?,
+                    NoteValue::Float(value) => fields.set_item(name, value)?,
+                    NoteValue::Text(value) => fields.set_item(name, value)?,
+                }
+            }
+            Ok((kind.clone(), fields))
+        }
+        FlowRecord::Control { sender, desired_rate_bps, utilisation } => {
+            kind("control", dict!(py, ssrc = *sender, rd_bps = *desired_rate_bps, u = *utilisation))
+        }
+        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns } => kind(
+            "data",
+            dict!(
+                py,
+                received_packets = *packets,
+                received_bytes = *bytes,
+                highest_sequence = *highest_sequence,
+                lost_packets = *lost,
+                delay_sum_ns = *delay_sum_ns,
+                delay_max_ns = *delay_max_ns,
+            ),
+        ),
+        FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind(
+            "tcp_sent",
+            dict!(
+                py,
+                segments = *segments,
+                retransmitted = *retransmitted,
+                loss_events = *loss_events,
+                timeouts = *timeouts,
+                acknowledged_bytes = *acknowledged_bytes,
+                cwnd_bytes = *cwnd_bytes,
+                srtt_ns = *srtt_ns,
+            ),
+        ),
+        FlowRecord::TcpData { segments, delivered_bytes } => {
+            kind("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
+        }
+        FlowRecord::Source { ssrc } => kind("source", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Bye { ssrc } => kind("bye", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Malformed { rtcp } => kind("malformed", dict!(py, r#where = if *rtcp { "rtcp" } else { "rtp" })),
+        FlowRecord::End { packets, rtcp_sent, rtcp_received, malformed, foreign } => kind(
+            "end",
+            dict!(
+                py,
+                packets = *packets,
+                rtcp_sent_packets = *rtcp_sent,
+                rtcp_received_packets = *rtcp_received,
+                malformed_packets = *malformed,
+                foreign_packets = *foreign,
+            ),
+        ),
+    }
+}
+
+/// The names of drop causes, in the order of [`port_samples`]' last element.
+pub(crate) fn drop_causes() -> Vec<&'static str> {
+    DropCause::ALL.iter().map(|cause| cause.as_str()).collect()
+}
+
+/// `[(time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_packets_max,
+/// queue_integral_packet_ns, busy_ns, (drops by cause))]`
+pub(crate) fn port_samples<'py>(py: Python<'py>, samples: &[PortSample]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for PortSample { time, switch, port } in samples {
+        let drops: Vec<u64> = port.drops.iter().map(|(_, count)| count).collect();
+        let received = (*time, *switch, port.port, port.rx_packets, port.rx_bytes).into_pyobject(py)?;
+        let sent = (port.tx_packets, port.tx_bytes, port.depth_packets, port.depth_bytes, port.max_depth_packets).into_pyobject(py)?;
+        let sums = (port.queue_integral_packet_ns, port.busy_ns, drops).into_pyobject(py)?;
+        list.append(received.as_sequence().concat(sent.as_sequence())?.concat(sums.as_sequence())?.to_tuple()?)?;
+    }
+    Ok(list)
+}
