@@ -100,3 +100,22 @@ fn visit(v: &serde_json::Value, f: &mut impl FnMut(&serde_json::Value)) {
         _ => {}
     }
 }
+
+/// Readers of JSON bound its nesting (serde_json at 128), however long an expression is.
+#[test]
+fn long_expressions_do_not_nest_deeply() {
+    fn depth(v: &serde_json::Value) -> usize {
+        match v {
+            serde_json::Value::Object(o) => 1 + o.values().map(depth).max().unwrap_or(0),
+            serde_json::Value::Array(a) => 1 + a.iter().map(depth).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/control_flow.p4");
+    let sum = ["hdr.probe.hops"; 200].join(" + ");
+    let text = std::fs::read_to_string(path).unwrap().replace("hdr.probe.hops + 1", &sum);
+    assert!(text.contains(&sum));
+    let outcome = compile_source("sum.p4", &text, &Options::default());
+    let json = outcome.json.unwrap_or_else(|| panic!("{}", outcome.rendered));
+    assert!(depth(&json) < 100, "{}", depth(&json));
+}

@@ -28,7 +28,8 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn scalar_value(&mut self, e: &'a ast::Expr) -> Expr {
         let v = self.value(e);
         let s = self.as_scalar(v);
-        self.settle(s, e.span)
+        let s = self.settle(s, e.span);
+        self.shallow(s, e.span)
     }
 
     /// The value of an expression as one of a given type.
@@ -88,7 +89,7 @@ impl<'a> Lower<'a, '_> {
                 let v = self.scalar_value(inner);
                 Val::Scalar(fold::unary(*op, v))
             }
-            ast::ExprKind::Binary(op, l, r) => self.binary(*op, l, r, e.span),
+            ast::ExprKind::Binary(..) => self.binary_chain(e),
             ast::ExprKind::Ternary(c, t, f) => self.ternary(e, c, t, f),
             ast::ExprKind::Call { callee, type_arguments, arguments } => self.call(e, callee, type_arguments, arguments),
             ast::ExprKind::Construct(..) => Val::Broken,
@@ -377,9 +378,26 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, l: &'a ast::Expr, r: &'a ast::Expr, span: Span) -> Val {
+    /// `a + b + c + ..` from left to right, without recursion: such chains can be long.
+    fn binary_chain(&mut self, e: &'a ast::Expr) -> Val {
+        let mut chain = Vec::new();
+        let mut first = e;
+        while let ast::ExprKind::Binary(op, l, r) = &first.kind {
+            chain.push((*op, &**l, &**r, first.span));
+            first = l;
+        }
+        let mut v = self.value(first);
+        for (op, l, r, span) in chain.into_iter().rev() {
+            v = self.binary(v, op, l, r, span);
+        }
+        v
+    }
+
+    fn binary(&mut self, lv: Val, op: BinaryOp, l: &'a ast::Expr, r: &'a ast::Expr, span: Span) -> Val {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            let lv = self.scalar_value(l);
+            let lv = self.as_scalar(lv);
+            let lv = self.settle(lv, span);
+            let lv = self.shallow(lv, span);
             if let ExprKind::Bool(b) = lv.kind {
                 if b == (op == BinaryOp::Or) {
                     return Val::Scalar(lv);
@@ -408,11 +426,12 @@ impl<'a> Lower<'a, '_> {
             );
             return Val::Scalar(flag);
         }
-        let mut values = self.values_in_order(&[l, r]);
-        let (rv, lv) = (values.pop().unwrap_or(Val::Broken), values.pop().unwrap_or(Val::Broken));
+        let lv = if self.has_effects(r) { self.freeze(lv, l.span) } else { lv };
+        let rv = self.value(r);
         match (lv, rv) {
             (Val::Scalar(a), Val::Scalar(b)) => {
                 let (a, b) = (self.settle(a, span), self.settle(b, span));
+                let (a, b) = (self.shallow(a, span), self.shallow(b, span));
                 let v = fold::binary(op, a, b);
                 self.check_division(&v, op, span);
                 Val::Scalar(v)
@@ -462,6 +481,7 @@ impl<'a> Lower<'a, '_> {
                     if let Some((_, y)) = y {
                         let e = self.equal(x, y, span);
                         all = fold::binary(BinaryOp::And, all, e);
+                        all = self.shallow(all, span);
                     }
                 }
                 all
@@ -496,6 +516,7 @@ impl<'a> Lower<'a, '_> {
                 for (x, y) in fa.into_iter().zip(fb) {
                     let e = fold::binary(BinaryOp::Eq, x, y);
                     same = fold::binary(BinaryOp::And, same, e);
+                    same = self.shallow(same, span);
                 }
                 let neither = fold::binary(BinaryOp::And, fold::unary(UnaryOp::Not, va), fold::unary(UnaryOp::Not, vb));
                 fold::binary(BinaryOp::Or, neither, same)

@@ -244,6 +244,16 @@ impl<'a> Lower<'a, '_> {
         e
     }
 
+    /// The expression, or a variable that holds it when it is nested deeply: readers of JSON bound the nesting of objects
+    /// (serde_json at 128, JsonCpp at 1000), and an operator makes up to four levels.
+    pub(super) fn shallow(&mut self, e: Expr, span: Span) -> Expr {
+        if e.ty == Type::Int || !deeper(&e, MAX_EXPRESSION_DEPTH) {
+            return e;
+        }
+        let ty = e.ty.clone();
+        self.temporary_of(&ty, e, "tmp", span)
+    }
+
     /// Like [`Self::settle`] for all scalars of a value.
     pub(super) fn settle_value(&mut self, v: Val, span: Span) -> Val {
         match v {
@@ -254,6 +264,20 @@ impl<'a> Lower<'a, '_> {
             }
             v => v,
         }
+    }
+}
+
+/// The deepest nesting of operators in one expression of the target.
+const MAX_EXPRESSION_DEPTH: u32 = 14;
+
+/// Whether operators are nested more than `limit` deep.
+fn deeper(e: &Expr, limit: u32) -> bool {
+    let Some(rest) = limit.checked_sub(1) else { return true };
+    match &e.kind {
+        ExprKind::Unary(_, x) | ExprKind::Cast(x) | ExprKind::Slice(x, _, _) => deeper(x, rest),
+        ExprKind::Binary(_, l, r) => deeper(l, rest) || deeper(r, rest),
+        ExprKind::Mux(c, t, f) => deeper(c, rest) || deeper(t, rest) || deeper(f, rest),
+        _ => false,
     }
 }
 

@@ -126,3 +126,69 @@ fn drop_unreached(parser: &mut Parser) {
     }
     parser.states = states;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Expr, HeaderId, HeaderRef, Match, Stmt};
+    use crate::types::Type;
+    use fairlane_syntax::ast::Span;
+
+    fn state(name: &str, extracts: Option<usize>, next: Transition) -> State {
+        let body = extracts.map(|h| Stmt::Extract(HeaderRef::Instance(HeaderId(h)), None, Span::default())).into_iter().collect();
+        State { name: name.into(), body, next }
+    }
+
+    fn shape(p: &Parser) -> Vec<String> {
+        p.states.iter().map(|s| format!("{} {} {:?}", s.name, s.body.len(), s.next)).collect()
+    }
+
+    #[test]
+    fn chains_are_joined_and_empty_states_skipped() {
+        let to = |i| Transition::Goto(Target::State(StateId(i)));
+        let select = Transition::Select(
+            vec![Expr::constant(1, Type::bit(8))],
+            vec![
+                Case::Matches(vec![Match::Exact(1.into())], Target::State(StateId(3))),
+                Case::Matches(vec![Match::Any], Target::State(StateId(4))),
+            ],
+        );
+        let mut p = Parser {
+            states: vec![
+                state("$entry", None, to(1)),
+                state("start", Some(0), to(2)),
+                state("middle", Some(1), select.clone()),
+                state("empty", None, to(4)),
+                state("last", Some(2), Transition::Goto(Target::Accept)),
+                state("lost", Some(3), to(4)),
+            ],
+        };
+        run(&mut p);
+        let both = Transition::Select(
+            vec![Expr::constant(1, Type::bit(8))],
+            vec![
+                Case::Matches(vec![Match::Exact(1.into())], Target::State(StateId(1))),
+                Case::Matches(vec![Match::Any], Target::State(StateId(1))),
+            ],
+        );
+        let expected = Parser {
+            states: vec![
+                State { name: "start".into(), body: [0, 1].map(|h| Stmt::Extract(HeaderRef::Instance(HeaderId(h)), None, Span::default())).into(), next: both },
+                state("last", Some(2), Transition::Goto(Target::Accept)),
+            ],
+        };
+        assert_eq!(shape(&p), shape(&expected));
+        assert_eq!(p, expected);
+    }
+
+    #[test]
+    fn loops_stay() {
+        let to = |i| Transition::Goto(Target::State(StateId(i)));
+        let mut p = Parser { states: vec![state("start", None, to(1)), state("a", Some(0), to(2)), state("b", None, to(1))] };
+        run(&mut p);
+        assert_eq!(shape(&p), ["start 0 Goto(State(StateId(1)))", "a 1 Goto(State(StateId(1)))"]);
+        let mut empty = Parser { states: vec![state("start", None, to(1)), state("a", None, to(0))] };
+        run(&mut empty);
+        assert!(!empty.states.is_empty());
+    }
+}

@@ -175,3 +175,49 @@ fn span_of(s: &Stmt) -> Option<Span> {
     };
     (span != Span::default()).then_some(span)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{Expr, HeaderId, HeaderRef};
+
+    fn mark(h: usize) -> Stmt {
+        Stmt::SetValid(HeaderRef::Instance(HeaderId(h)), true, Span::default())
+    }
+
+    fn leave(l: u32) -> Stmt {
+        Stmt::Leave(Label(l), Span::default())
+    }
+
+    fn passed(body: Vec<Stmt>) -> (Program, Report) {
+        let mut p = Program::default();
+        p.ingress.body = body;
+        let mut report = Report::default();
+        run(&mut p, &SourceMap::default(), &mut report);
+        (p, report)
+    }
+
+    #[test]
+    fn runs_of_statements_share_a_table_and_conditions_stay() {
+        let condition = Expr::boolean(true);
+        let (p, report) = passed(vec![mark(0), mark(1), Stmt::If(condition.clone(), vec![mark(2)], vec![leave(1)], Span::default()), mark(3)]);
+        assert!(!report.has_errors());
+        let apply = |i| Stmt::Apply(TableId(i), Span::default());
+        let expected = vec![apply(0), Stmt::If(condition, vec![apply(1)], vec![leave(1)], Span::default()), apply(2)];
+        assert_eq!(p.ingress.body, expected);
+        let sizes: Vec<usize> = p.actions.iter().map(|a| a.body.len()).collect();
+        assert_eq!(sizes, [2, 1, 1]);
+        let names: HashSet<&String> = p.tables.iter().map(|t| &t.name).collect();
+        assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn a_loop_moves_whole_unless_it_applies_a_table() {
+        let body = |inner: Stmt| Stmt::Scope(Label(1), vec![Stmt::Loop(vec![inner, leave(1)], Span::default())]);
+        let (p, report) = passed(vec![mark(0), body(mark(1))]);
+        assert!(!report.has_errors());
+        assert_eq!((p.ingress.body.len(), p.actions[0].body.len()), (1, 2));
+        let (_, report) = passed(vec![body(Stmt::Apply(TableId(0), Span::default()))]);
+        assert!(report.has_errors());
+    }
+}

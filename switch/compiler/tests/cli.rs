@@ -1,0 +1,64 @@
+//! The command line: where output goes, exit status, nothing written on errors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlane-compile")).args(arguments).output().unwrap()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn program() -> String {
+    format!("{}/tests/programs/control_flow.p4", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn writes_json_and_p4info_and_nothing_else() {
+    let folder = scratch("output");
+    let info = folder.join("x.p4info.txtpb");
+    let out = run(&["--target", "bmv2", "--arch", "v1model", "--std", "p4-16", "-o", folder.to_str().unwrap(), "--p4runtime-files", info.to_str().unwrap(), &program()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let mut files: Vec<String> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    assert_eq!(files, ["control_flow.json", "x.p4info.txtpb"]);
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(folder.join("control_flow.json")).unwrap()).unwrap();
+    assert_eq!(json["pipelines"][0]["name"], "ingress");
+    assert!(std::fs::read_to_string(info).unwrap().contains("ProbeIngress.route"));
+}
+
+#[test]
+fn a_program_in_error_exits_with_1_and_leaves_the_old_output() {
+    let folder = scratch("errors");
+    let (source, output) = (folder.join("bad.p4"), folder.join("bad.json"));
+    std::fs::write(&source, "const bit<8> X = y;\nconst bit<4> X = true;\n").unwrap();
+    std::fs::write(&output, "old").unwrap();
+    let out = run(&["-o", output.to_str().unwrap(), source.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    for part in ["bad.p4:1:18", "bad.p4:2:14", "bad.p4:2:18", "3 errors"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "old");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+}
+
+#[test]
+fn missing_files_and_unknown_formats_are_told() {
+    let out = run(&["/nonexistent/x.p4"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("cannot read /nonexistent/x.p4"));
+    let out = run(&["--p4runtime-files", "/tmp/x.bin", &program()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("name the file .txtpb or .txt"));
+    let out = run(&["-o", "/nonexistent/x.json", &program()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("cannot write /nonexistent/x.json"));
+    assert!(run(&["--version"]).status.success());
+    assert_eq!(run(&["--arch", "psa", &program()]).status.code(), Some(2));
+}
