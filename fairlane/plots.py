@@ -16,9 +16,11 @@ from matplotlib.lines import Line2D  # noqa: E402
 from experiments.model import Experiment  # noqa: E402
 
 # Okabe and Ito's palette.
-COLOURS = {"als": "#0072B2", "tcp-reno": "#D55E00"}
+COLOURS = {"als": "#0072B2", "tcp-reno": "#D55E00", "tcp-tahoe": "#E69F00", "tcp-newreno": "#CC79A7", "tcp-sack": "#882255",
+           "tcp-cubic": "#999933"}
 _SHARE, _RATE, _COUNT, _QUEUE = "#000000", "#009E73", "#CC79A7", "#56B4E9"
-_LABELS = {"als": "ALS", "tcp-reno": "TCP Reno"}
+_LABELS = {"als": "ALS", "tcp-reno": "TCP Reno", "tcp-tahoe": "TCP Tahoe", "tcp-newreno": "TCP NewReno", "tcp-sack": "TCP SACK",
+           "tcp-cubic": "TCP CUBIC"}
 
 
 def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame,

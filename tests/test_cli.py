@@ -60,7 +60,7 @@ rate_bps = 1000000
 
 
 def test_without_root() -> None:
-    script = ("import os, sys; os.geteuid = lambda: 1000; sys.argv = ['fairlane', 'run', 'als-3']\n"
+    script = ("import os, sys; os.geteuid = lambda: 1000; sys.argv = ['fairlane', 'run', 'als-3', '--fabric', 'mininet']\n"
               "from fairlane.cli import main; main()")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
     assert (done.returncode, done.stderr) == (

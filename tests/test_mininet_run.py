@@ -43,7 +43,7 @@ class Run:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.out = folder / "out"
         self.log = folder / "printed"
-        command = [sys.executable, "-m", "fairlane", "run", "als-3", "--target", "embedded", "--grpc-port", str(GRPC_PORT),
+        command = [sys.executable, "-m", "fairlane", "run", "als-3", "--fabric", "mininet", "--target", "embedded", "--grpc-port", str(GRPC_PORT),
                    "--out", str(self.out), *arguments]
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
