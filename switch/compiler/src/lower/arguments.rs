@@ -81,7 +81,7 @@ impl<'a> Lower<'a, '_> {
                         Some(s) => {
                             s.is_dynamic()
                                 || passing == Passing::Open
-                                || others.into_iter().any(|o| o.overlaps(s))
+                                || others.into_iter().any(|o| o.overlaps(s, &self.program))
                         }
                         None => true,
                     };
@@ -226,12 +226,12 @@ impl<'a> Lower<'a, '_> {
     fn value_overlaps(&self, v: &Val, s: &Storage) -> bool {
         match v {
             Val::Scalar(e) => e.any(|x| match &x.kind {
-                ExprKind::Place(p) => Storage::Scalar((**p).clone()).overlaps(s),
+                ExprKind::Place(p) => Storage::Scalar((**p).clone()).overlaps(s, &self.program),
                 _ => false,
             }),
             Val::Struct(parts, _) | Val::HeaderLiteral(Some(parts), _) => parts.iter().any(|(_, v)| self.value_overlaps(v, s)),
             Val::StackLiteral(parts) => parts.iter().any(|v| self.value_overlaps(v, s)),
-            v => self.storage_of(v).is_some_and(|t| t.overlaps(s)),
+            v => self.storage_of(v).is_some_and(|t| t.overlaps(s, &self.program)),
         }
     }
 

@@ -90,18 +90,18 @@ impl<'a> Lower<'a, '_> {
 
     /// Whether the value reads something that the target holds.
     fn reads(&self, v: &Val, target: &Storage) -> bool {
-        let place = |p: &Place| Storage::Scalar(p.clone()).overlaps(target);
+        let place = |p: &Place| Storage::Scalar(p.clone()).overlaps(target, &self.program);
         match v {
             Val::Scalar(e) => e.any(|x| match &x.kind {
                 ExprKind::Place(p) => place(p),
-                ExprKind::Valid(h) => Storage::Header(h.clone(), Type::Unknown).overlaps(target),
+                ExprKind::Valid(h) => Storage::Header(h.clone(), Type::Unknown).overlaps(target, &self.program),
                 _ => false,
             }),
             Val::Struct(parts, _) | Val::HeaderLiteral(Some(parts), _) => parts.iter().any(|(_, v)| self.reads(v, target)),
             Val::StackLiteral(parts) => parts.iter().any(|v| self.reads(v, target)),
-            Val::Header(h, t) => Storage::Header(h.clone(), t.clone()).overlaps(target),
-            Val::Stack(s, t) => Storage::Stack(*s, t.clone()).overlaps(target),
-            Val::Union(u, t) => Storage::Union(*u, t.clone()).overlaps(target),
+            Val::Header(h, t) => Storage::Header(h.clone(), t.clone()).overlaps(target, &self.program),
+            Val::Stack(s, t) => Storage::Stack(*s, t.clone()).overlaps(target, &self.program),
+            Val::Union(u, t) => Storage::Union(*u, t.clone()).overlaps(target, &self.program),
             _ => false,
         }
     }

@@ -36,11 +36,11 @@ impl Storage {
     }
 
     /// Whether writing to one may change the other.
-    pub fn overlaps(&self, other: &Storage) -> bool {
+    pub fn overlaps(&self, other: &Storage, program: &ir::Program) -> bool {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         self.leaves(&mut a);
         other.leaves(&mut b);
-        a.iter().any(|x| b.iter().any(|y| leaf_overlap(x, y)))
+        a.iter().any(|x| b.iter().any(|y| leaf_overlap(x, y, program)))
     }
 
     /// Whether an index within is only known at run time.
@@ -57,25 +57,33 @@ impl Storage {
     }
 }
 
-fn leaf_overlap(a: &Storage, b: &Storage) -> bool {
+fn leaf_overlap(a: &Storage, b: &Storage, program: &ir::Program) -> bool {
     use Storage::*;
     let header_of = |s: &Storage| match s {
         Scalar(p) => Some((p.header.clone(), Some(p.field.clone()))),
         Header(h, _) => Some((h.clone(), None)),
         _ => None,
     };
+    // Variables and metadata are never elements of a stack or members of a union.
+    let metadata = |h: &HeaderRef| match h {
+        HeaderRef::Instance(id) => {
+            let ty = program.headers.get(id.0).and_then(|h| program.header_types.get(h.ty.0));
+            ty.is_some_and(|t| t.metadata)
+        }
+        _ => false,
+    };
     match (header_of(a), header_of(b)) {
         (Some((h, f)), Some((g, e))) => match (&h, &g) {
             (HeaderRef::Instance(x), HeaderRef::Instance(y)) => x == y && (f.is_none() || e.is_none() || f == e),
             // Elements of stacks: be careful.
-            _ => true,
+            _ => !metadata(&h) && !metadata(&g),
         },
         // A stack or union may hold the header.
-        _ => match (a, b) {
+        (Some((h, _)), None) | (None, Some((h, _))) => !metadata(&h) && !matches!((a, b), (Nowhere, _) | (_, Nowhere)),
+        (None, None) => match (a, b) {
             (Stack(x, _), Stack(y, _)) => x == y,
             (Union(x, _), Union(y, _)) => x == y,
             (Nowhere, _) | (_, Nowhere) => false,
-            (Scalar(p), _) | (_, Scalar(p)) if matches!(p.header, HeaderRef::Instance(ir::HeaderId(0))) => false,
             _ => true,
         },
     }

@@ -2,6 +2,7 @@
 
 use fairlane_syntax::ast::{self, *};
 
+use super::storage::Storage;
 use super::values::Val;
 use super::{Lower, Stage};
 use crate::check::CallInfo;
@@ -19,6 +20,10 @@ impl<'a> Lower<'a, '_> {
         let span = e.span;
         match &*name {
             "mark_to_drop" => {
+                if let Some(fields) = arg(0).and_then(|a| self.copied_metadata(a)) {
+                    self.mark_copy_to_drop(&fields, span);
+                    return Val::Struct(Vec::new(), Type::Void);
+                }
                 let std = self.program.headers.iter().position(|h| h.name == "standard_metadata").unwrap_or(0);
                 let h = HeaderRef::Instance(ir::HeaderId(std));
                 self.emit(Stmt::Primitive("mark_to_drop".into(), vec![Arg::Header(h)], span));
@@ -236,6 +241,32 @@ impl<'a> Lower<'a, '_> {
         Some(self.new_field_list(name, elements, span))
     }
 }
+
+impl<'a> Lower<'a, '_> {
+    /// The fields of an argument that is a copy of the standard metadata; `None` when it is the standard metadata itself.
+    fn copied_metadata(&mut self, e: &'a ast::Expr) -> Option<Vec<(Symbol, Storage)>> {
+        let Storage::Struct(fields, _) = self.place(e)? else { return None };
+        let real = self.program.headers.iter().position(|h| h.name == "standard_metadata")?;
+        let (_, spec) = fields.iter().find(|(name, _)| &**name == "egress_spec")?;
+        match spec {
+            Storage::Scalar(p) if p.header == HeaderRef::Instance(ir::HeaderId(real)) => None,
+            _ => Some(fields),
+        }
+    }
+
+    /// What the primitive does to the standard metadata (v1model: egress_spec is the drop port, no multicast), to a copy.
+    fn mark_copy_to_drop(&mut self, fields: &[(Symbol, Storage)], span: Span) {
+        for (name, value) in [("egress_spec", DROP_PORT), ("mcast_grp", 0)] {
+            let Some((_, storage)) = fields.iter().find(|(field, _)| &**field == name) else { continue };
+            let Storage::Scalar(place) = storage else { continue };
+            let constant = Expr::constant(value, place.ty.clone());
+            self.store(storage, Val::Scalar(constant), span);
+        }
+    }
+}
+
+/// `egress_spec` that means drop, unless the switch is told another (`--drop-port`).
+const DROP_PORT: u32 = 511;
 
 fn list_id(id: u32) -> Arg {
     Arg::Expr(Expr::constant(id, Type::bit(32)))
