@@ -20,6 +20,8 @@ METRICS = (
     "connections_exact_fraction",
     "desired_rate_within_fair_rate_fraction",
     "fair_rate_delay_s",
+    "max_min_reached_s",
+    "max_min_share_error",
     "tcp_als_rate_ratio",
 )
 
@@ -46,6 +48,7 @@ def load(path: Path, duration_s: float | None = None, seed: int | None = None) -
     """Read an experiment; `duration_s` and `seed` replace the file's. ConfigError names file, line and key."""
     document = _with_ancestors(path)
     settings = schema.build(Settings, document)
+    _check_schedule(settings, document)
     if duration_s is not None or seed is not None:
         try:
             settings = dataclasses.replace(
@@ -62,6 +65,16 @@ def load(path: Path, duration_s: float | None = None, seed: int | None = None) -
             raise document.error(("checks", i, "metric"), f"unknown metric {check.metric!r}{schema.nearest(check.metric, METRICS)}")
     return Experiment(path.stem, settings, topology, flows, _bottleneck(settings, topology, document),
                       settings.duration_s, settings.seed)
+
+
+def _check_schedule(settings: Settings, document: Document) -> None:
+    """Every flow starts within the file's own duration; a shorter --duration may leave some out."""
+    for i, group in enumerate(settings.flows):
+        last_s = group.start_s + (group.count - 1) * group.join_interval_s
+        if last_s >= settings.duration_s:
+            key = "start_s" if group.start_s >= settings.duration_s else "join_interval_s"
+            raise document.error(("flows", i, key) if key in document.values["flows"][i] else ("flows", i),
+                                 f"the last of {group.count} flows starts at {last_s:g} s, after the run's end at {settings.duration_s:g} s")
 
 
 def check_duration(duration_s: float) -> float:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from topologies.model import Topology
 
-FLOW_KINDS = ("als", "tcp-reno")
-FlowKind = Literal["als", "tcp-reno"]
+FLOW_KINDS = ("als", "tcp-tahoe", "tcp-reno", "tcp-newreno", "tcp-sack", "tcp-cubic")
+FlowKind = Literal["als", "tcp-tahoe", "tcp-reno", "tcp-newreno", "tcp-sack", "tcp-cubic"]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from experiments.model import Check
-from fairlane.series import Series, ShareTable, active_flows
+from fairlane.series import FlowRecord, Series, ShareTable, active_flows
 from topologies import addressing
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
 _SLACK_S = 0.1
+_ETHERNET_BYTES = 14
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,46 @@ def _in_force(records: list, start_s: float, end_s: float) -> float:
     return max([before[-1] if before else math.inf, *within])
 
 
+def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s: float) -> float:
+    """Time-weighted mean of an ALS flow's sending rate over an interval, in bit/s on the link like the shares: Ethernet's header
+    counts, which the sender's own rate leaves out. Before its first record the rate is 0."""
+    rates = record.sending_rate
+    total = 0.0
+    for (time_s, rate_bps), (until_s, _) in zip(rates, [*rates[1:], (math.inf, 0.0)]):
+        total += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
+    packet_bytes = series.experiment.settings.als.packet_bytes
+    return total / (end_s - start_s) * (packet_bytes + _ETHERNET_BYTES) / packet_bytes
+
+
+def max_min_share_error(series: Series, figures: Figures) -> float:
+    """Over the window, the largest relative distance of an ALS flow's mean transmission rate from its max-min share."""
+    start, end = figures.window_s
+    shares = ShareTable(series)
+    errors = []
+    for record in series.flows:
+        share = shares.mean(record.flow.name, start, end)
+        if record.flow.kind == "als" and share > 0:
+            errors.append(abs(_transmission_rate(series, record, start, end) / share - 1))
+    return max(errors, default=math.nan)
+
+
+def max_min_reached_s(series: Series, figures: Figures) -> float:
+    """The first time at which every ALS flow's transmission rate, averaged over the following two adaptation intervals, is within 5%
+    of its max-min share; infinite when that never happened."""
+    shares = ShareTable(series)
+    length = 2 * series.experiment.settings.als.adaptation_interval_s
+    als = [r for r in series.flows if r.flow.kind == "als"]
+    start = max((r.active[0] for r in als if r.active is not None), default=math.nan)
+    while start + length <= series.experiment.duration_s:
+        at = shares.at(start + length / 2)
+        if all(abs(_transmission_rate(series, r, start, start + length) / at.get(r.flow.name, math.inf) - 1) <= 0.05 for r in als):
+            return start
+        start += 1.0
+    return math.inf
+
+
 CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     f.__name__: f
     for f in (als_mean_loss_fraction, bottleneck_utilisation, connections_exact_fraction,
-              desired_rate_within_fair_rate_fraction, fair_rate_delay_s, tcp_als_rate_ratio)
+              desired_rate_within_fair_rate_fraction, fair_rate_delay_s, max_min_reached_s, max_min_share_error, tcp_als_rate_ratio)
 }

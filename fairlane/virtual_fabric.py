@@ -68,7 +68,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     check_built()
     timing = _timing(experiment)
     json_path, p4info_path = options.toolchain.compile(probes.ROOT / experiment.settings.control.program, folder)
-    network, addresses = _network(experiment, options)
+    network, addresses = build(experiment, options)
     numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
     control_plane.write(config, folder / "controller.json")
@@ -77,7 +77,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     try:
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
-                _add_flow(network, flow, experiment, addresses.hosts, timing, experiment.seed * 1000 + index)
+                add_flow(network, flow, experiment, addresses.hosts, timing, experiment.seed * 1000 + index)
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     if options.pcap is not None:
@@ -112,7 +112,7 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
 
 
-def _network(experiment: Experiment, options: Options):
+def build(experiment: Experiment, options: Options):
     """The network of an experiment without its flows: (network, addressing)."""
     topology = experiment.topology
     addresses = addressing.assign(topology)
@@ -135,7 +135,7 @@ def _link(link: Link):
     return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets)
 
 
-def _add_flow(network, flow: Flow, experiment: Experiment, hosts, timing: Timing, seed: int) -> None:
+def add_flow(network, flow: Flow, experiment: Experiment, hosts, timing: Timing, seed: int) -> None:
     start_ns, stop_ns = round(timing.start_s(flow) * NS), round(timing.end_s * NS)
     if flow.kind.startswith("tcp-"):
         tcp = experiment.settings.tcp
