@@ -23,7 +23,7 @@ console = Console()
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 ExperimentArgument = Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file.", show_default=False)]
-TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed.")]
+TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed and it can be the network.")]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
 SeedOption = Annotated[Optional[int], typer.Option(help="Default: the experiment's.", show_default=False)]  # noqa: UP045: typer reads it
 
@@ -76,7 +76,7 @@ def run(
     from fairlane import execute
     from fairlane.run import Options
 
-    options = Options(targets.resolve(target), grpc_port, restart_after, rtt_check, pcap is not None)
+    options = Options(targets.resolve(target, chosen.topology), grpc_port, restart_after, rtt_check, pcap is not None)
     holds = execute.execute(chosen, options, fabric, out, console)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
@@ -151,7 +151,7 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
     from fairlane import execute
     from fairlane.run import Options
 
-    execute.shell(chosen, Options(targets.resolve(target), grpc_port), console)
+    execute.shell(chosen, Options(targets.resolve(target, chosen.topology), grpc_port), console)
 
 
 @app.command()

@@ -117,9 +117,9 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
     """Run an experiment; its raw records are in `folder` afterwards. Refusal: nothing was started. RunFailed: it ended early."""
     say = progress.say
-    for flow in experiment.flows:
-        if flow.start_s >= experiment.duration_s:
-            say(f"note: {flow.name} would start at {flow.start_s:g} s, after the end of a run of {experiment.duration_s:g} s: it never sends")
+    late = [f.name for f in experiment.flows if f.start_s >= experiment.duration_s]
+    if late:
+        say(f"note: {', '.join(late)} would start after the end of a run of {experiment.duration_s:g} s, and never send")
     with network(experiment, options, folder, say) as (fabric, controller, start_controller):
         outcome = Outcome(Timing(0.0, 0.0), shaping=fabric.shaping.sentence())
         outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)

@@ -10,6 +10,8 @@ from typing import Literal
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from topologies import bmv2_ports
+from topologies.model import Topology
 from topologies.switch_process import SwitchSettings, Target, bmv2_command, embedded_command
 
 Choice = Literal["auto", "embedded", "bmv2"]
@@ -38,13 +40,16 @@ class Toolchain:
         return json, p4info
 
 
-def resolve(choice: Choice) -> Toolchain:
-    """`auto`: BMv2 where both it and p4c are installed, otherwise the embedded switch."""
+def resolve(choice: Choice, topology: Topology) -> Toolchain:
+    """`auto`: BMv2 where both it and p4c are installed and it can be this network, otherwise the embedded switch."""
     bmv2, p4c = probes.program("simple_switch_grpc"), probes.program("p4c-bm2-ss")
     ours, our_compiler = probes.program("fairlane-switch"), probes.program("fairlane-compile")
-    if choice == "bmv2" or (choice == "auto" and bmv2 and p4c):
+    obstacle = bmv2_ports.obstacle(topology.links, probes.has_qdisc("netem"), probes.program("simple_switch_CLI"))
+    if choice == "bmv2" or (choice == "auto" and bmv2 and p4c and obstacle is None):
         if bmv2 is None:
             raise Refusal("--target bmv2: no simple_switch_grpc in PATH. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
+        if obstacle is not None:
+            raise Refusal(f"--target bmv2: {obstacle}. Use --target embedded.", CANNOT_RUN_HERE)
         compiler = p4c or our_compiler
         if compiler is None:
             raise Refusal("no P4 compiler: neither p4c-bm2-ss in PATH nor fairlane-compile; 'make build' makes the latter.",
@@ -53,7 +58,7 @@ def resolve(choice: Choice) -> Toolchain:
     if ours is None or our_compiler is None:
         raise Refusal("fairlane-switch and fairlane-compile are not built: run 'make build'.", CANNOT_RUN_HERE)
     absent = " and ".join(n for n, p in (("simple_switch_grpc", bmv2), ("p4c-bm2-ss", p4c)) if p is None)
-    reason = f"no {absent} here" if choice == "auto" else "as asked"
+    reason = "as asked" if choice == "embedded" else f"no {absent} here" if absent else f"not BMv2, for {obstacle}"
     return Toolchain("embedded", ours, our_compiler, f"target embedded: fairlane-switch ({reason})")
 
 

@@ -110,22 +110,29 @@ def test_numbers_that_are_none_become_null(tmp_path: Path) -> None:
     assert (tmp_path / "x.json").read_text().split() == ["{", '"a":', "[", "null,", "null,", "1.5", "],", '"b":', "{", '"c":', "null", "}", "}"]
 
 
-def test_auto_means_bmv2_only_where_both_halves_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_programs(*names: str) -> None:
+def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine(*names: str, netem: bool = True) -> None:
         monkeypatch.setattr(probes, "program", lambda name: Path("/opt") / name if name in names else None)
+        monkeypatch.setattr(probes, "has_qdisc", lambda kind: netem)
 
-    ours = ("fairlane-switch", "fairlane-compile")
-    with_programs(*ours)
-    assert targets.resolve("auto").why == "target embedded: fairlane-switch (no simple_switch_grpc and p4c-bm2-ss here)"
-    with_programs(*ours, "simple_switch_grpc")
-    assert targets.resolve("auto").target == "embedded"
-    assert targets.resolve("bmv2").compiler.name == "fairlane-compile"
-    with_programs(*ours, "simple_switch_grpc", "p4c-bm2-ss")
-    assert (targets.resolve("auto").target, targets.resolve("embedded").target) == ("bmv2", "embedded")
-    with_programs()
+    topology = loader.load(loader.find("als-3")).topology
+    ours, theirs = ("fairlane-switch", "fairlane-compile"), ("simple_switch_grpc", "p4c-bm2-ss", "simple_switch_CLI")
+    machine(*ours)
+    assert targets.resolve("auto", topology).why == "target embedded: fairlane-switch (no simple_switch_grpc and p4c-bm2-ss here)"
+    machine(*ours, "simple_switch_grpc", "simple_switch_CLI")
+    assert targets.resolve("auto", topology).target == "embedded"
+    assert targets.resolve("bmv2", topology).compiler.name == "fairlane-compile"
+    machine(*ours, *theirs)
+    assert (targets.resolve("auto", topology).target, targets.resolve("embedded", topology).target) == ("bmv2", "embedded")
+    machine(*ours, *theirs, netem=False)
+    assert targets.resolve("auto", topology).why == (
+        "target embedded: fairlane-switch (not BMv2, for link s1 - s2 has a delay of 5 ms, BMv2 has none, and this kernel has no netem)")
+    with pytest.raises(Refusal, match="^--target bmv2: link s1 - s2 has a delay of 5 ms"):
+        targets.resolve("bmv2", topology)
+    machine()
     for choice in ("auto", "embedded", "bmv2"):
         with pytest.raises(Refusal):
-            targets.resolve(choice)
+            targets.resolve(choice, topology)
 
 
 def test_list_shows_every_experiment() -> None:

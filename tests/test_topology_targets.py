@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topologies import bmv2_ports
+from topologies.model import Link
 from topologies.switch_process import PortSetting, SwitchSettings, bmv2_command, embedded_command
 
 PORTS = (PortSetting(1, "f000-s1-p1", 10e6, 250, 0.005), PortSetting(2, "f000-s1-p2", 100e6, 1000, 0.0))
@@ -31,7 +32,9 @@ def test_rates_in_packets_are_right_for_the_experiments_packets() -> None:
         "set_queue_depth 250 1\nset_queue_rate 1233 1\nset_queue_depth 1000 2\nset_queue_rate 12327 2\n")
 
 
-def test_what_bmv2_cannot_be_is_said_before_it_starts() -> None:
-    assert "port 1 has a delay of 5 ms, BMv2 has none" in bmv2_ports.obstacle(PORTS, has_netem=False, cli=Path("cli"))
-    assert "simple_switch_CLI is not in PATH" in bmv2_ports.obstacle(PORTS, has_netem=True, cli=None)
-    assert bmv2_ports.obstacle(PORTS[1:], has_netem=False, cli=Path("cli")) is None
+def test_what_bmv2_cannot_be_is_known_before_it_starts() -> None:
+    links = (Link(("h1", "s1"), 1e8), Link(("s1", "s2"), 1e7, delay_s=0.005))
+    assert bmv2_ports.obstacle(links, has_netem=False, cli=Path("cli")) == (
+        "link s1 - s2 has a delay of 5 ms, BMv2 has none, and this kernel has no netem")
+    assert "simple_switch_CLI is not in PATH" in bmv2_ports.obstacle(links, has_netem=True, cli=None)
+    assert bmv2_ports.obstacle(links[:1], has_netem=False, cli=Path("cli")) is None

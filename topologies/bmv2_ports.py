@@ -10,19 +10,19 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from topologies.model import Link
 from topologies.switch_process import PortSetting
 
 ETHERNET_HEADER_BYTES = 14
 
 
-def obstacle(ports: Sequence[PortSetting], has_netem: bool, cli: Path | None) -> str | None:
-    """Why BMv2 cannot be these ports on this machine; None when it can."""
-    delayed = next((p for p in ports if p.delay_s > 0), None)
+def obstacle(links: Sequence[Link], has_netem: bool, cli: Path | None) -> str | None:
+    """Why BMv2 cannot serve these links on this machine; None when it can."""
+    delayed = next((x for x in links if x.delay_s > 0), None)
     if delayed is not None and not has_netem:
-        return (f"port {delayed.number} has a delay of {delayed.delay_s * 1e3:g} ms, BMv2 has none, and this kernel has no netem:"
-                " use --target embedded")
+        return f"link {' - '.join(delayed.ends)} has a delay of {delayed.delay_s * 1e3:g} ms, BMv2 has none, and this kernel has no netem"
     if cli is None:
-        return "simple_switch_CLI is not in PATH, and without it BMv2's ports have no rates: build BMv2 with Thrift, or use --target embedded"
+        return "simple_switch_CLI is not in PATH, and without it BMv2's ports have no rates (build BMv2 with Thrift)"
     return None
 
 
