@@ -10,6 +10,7 @@ use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, 
 
 use crate::counters::PortCounters;
 use crate::delay::DelayLines;
+use crate::trace::{QueueEvent, QueueStep};
 use crate::{DropCause, Drops, PortSnapshot};
 
 /// What a port of a device is.
@@ -127,6 +128,8 @@ pub struct Device {
     next_sweep: Option<Nanos>,
     ingress_out: IngressOut,
     egress_out: EgressOut,
+    /// Steps of packets since they were last taken; `None` keeps none.
+    trace: Option<Vec<QueueEvent>>,
     /// Packets for ports that do not exist: egress runs for them as in BMv2, there is no queue.
     portless: Vec<(PortId, Waiting)>,
 }
@@ -145,6 +148,7 @@ impl Device {
             next_sweep: None,
             ingress_out: IngressOut::default(),
             egress_out: EgressOut::default(),
+            trace: None,
             portless: Vec::new(),
             config,
         };
@@ -259,11 +263,14 @@ impl Device {
         switch.ingress(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
+            self.step(now, port, frame.len() as u32, QueueStep::Dropped(pipeline_cause(cause)));
         }
         for packet in out.queued.drain(..) {
             let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
             let waiting = Waiting { packet, generation: 0 };
             if self.tm.pass(now, port, priority, bytes) {
+                self.step(now, port, bytes, QueueStep::Enqueued);
+                self.step(now, port, bytes, QueueStep::Dequeued);
                 self.egress(now, port, waiting, QueueInfo { enq_timestamp: now, ..QueueInfo::default() });
             } else {
                 self.enqueue(now, waiting);
@@ -309,6 +316,18 @@ impl Device {
     /// Events lost because nobody took them in time.
     pub fn events_lost(&self) -> u64 {
         self.events_lost + self.switch.as_ref().map_or(0, |switch| switch.stats().digests_lost)
+    }
+
+    /// Keeps every packet's steps from now on, or no longer; whoever asks must take them.
+    pub fn set_trace(&mut self, on: bool) {
+        self.trace = on.then(Vec::new);
+    }
+
+    /// Hands over each step since the last call, in order.
+    pub fn drain_trace(&mut self, mut take: impl FnMut(QueueEvent)) {
+        if let Some(trace) = &mut self.trace {
+            trace.drain(..).for_each(&mut take);
+        }
     }
 
     /// Takes the program's `log_msg` lines; empty unless [`DeviceConfig::log`].
@@ -364,6 +383,12 @@ impl Device {
         }
     }
 
+    fn step(&mut self, time: Nanos, port: PortId, bytes: u32, step: QueueStep) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(QueueEvent { time, port, bytes, step });
+        }
+    }
+
     fn event(&mut self, event: Event) {
         if self.events.len() < self.config.max_events {
             self.events.push(event);
@@ -375,7 +400,10 @@ impl Device {
     fn enqueue(&mut self, now: Nanos, waiting: Waiting) {
         let (port, priority, bytes) =
             (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
-        let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else { return };
+        let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else {
+            self.step(now, port, bytes, QueueStep::Enqueued);
+            return;
+        };
         let cause = match rejected.cause {
             QueueDrop::TailDrop => DropCause::Tail,
             QueueDrop::PriorityOutOfRange => DropCause::Priority,
@@ -385,6 +413,7 @@ impl Device {
             }
         };
         self.count(port, cause);
+        self.step(now, port, bytes, QueueStep::Dropped(cause));
         if let Some(switch) = &mut self.switch {
             switch.discard(rejected.item.packet);
         }
@@ -404,6 +433,7 @@ impl Device {
                 deq_timedelta: dequeued.deq_time - dequeued.enq_time,
                 deq_qdepth: dequeued.deq_qdepth,
             };
+            self.step(dequeued.deq_time, port, dequeued.item.packet.len(), QueueStep::Dequeued);
             self.egress(dequeued.deq_time, port, dequeued.item, info);
         }
     }
@@ -411,6 +441,7 @@ impl Device {
     fn egress(&mut self, now: Nanos, port: PortId, waiting: Waiting, info: QueueInfo) {
         let Some(switch) = &mut self.switch else { return };
         let Waiting { packet, generation } = waiting;
+        let bytes = packet.len();
         let mut out = std::mem::take(&mut self.egress_out);
         switch.egress(now, packet, info, &mut out);
         if let Some(emitted) = out.emitted.take() {
@@ -427,6 +458,7 @@ impl Device {
         }
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
+            self.step(now, port, bytes, QueueStep::Dropped(pipeline_cause(cause)));
         }
         for packet in out.queued.drain(..) {
             if generation >= self.config.max_passes {

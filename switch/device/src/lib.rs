@@ -18,9 +18,11 @@ mod access;
 mod counters;
 mod delay;
 mod device;
+mod trace;
 
 pub use access::{call, Closed, DeviceAccess, Job, SharedDevice};
 pub use counters::{DropCause, Drops, PortSnapshot};
 pub use device::{Device, DeviceConfig, Event, Output, PortConfig};
+pub use trace::{QueueEvent, QueueStep};
 pub use fairlane_pipeline as pipeline;
 pub use fairlane_tm::{units, Capacity, ConfigError, Nanos, PortId, MAX_PORT, MAX_PRIORITIES};

@@ -307,13 +307,16 @@ impl Network {
         Ok(())
     }
 
-    /// Logs each packet at each queue, from now on.
+    /// Logs each packet at each queue of the nodes there are, from now on.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn trace(&mut self, path: &Path) -> Result<(), RunError> {
         let writer = TraceWriter::create(path);
         self.trace = Some(writer.map_err(|error| RunError::File { path: path.display().to_string(), error })?);
+        for node in &mut self.switches {
+            node.device.set_trace(true);
+        }
         Ok(())
     }
 

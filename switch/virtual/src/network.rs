@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fairlane_device::{Device, Output};
+use fairlane_device::{Device, Output, QueueStep};
 use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
@@ -286,6 +286,16 @@ impl Network {
         } else {
             self.queue.set(node.slot, next);
         }
+        if let Some(trace) = &mut self.trace {
+            node.device.drain_trace(|event| {
+                let (what, cause) = match event.step {
+                    QueueStep::Enqueued => ("enqueue", ""),
+                    QueueStep::Dequeued => ("dequeue", ""),
+                    QueueStep::Dropped(cause) => ("drop", cause.as_str()),
+                };
+                trace.write(event.time, what, &node.name, event.port, u64::from(event.bytes), cause);
+            });
+        }
         let events = node.device.take_events();
         if !events.is_empty() {
             let messages = node.core.on_device_events(events, self.now);
@@ -307,7 +317,7 @@ impl Network {
         match channel.pass(self.now, frame) {
             Ok(frame) => self.deliver(index, frame),
             Err(Some(lost)) => {
-                self.pool.give(lost);
+                self.lost(index, lost);
                 Ok(())
             }
             Err(None) => {
@@ -325,15 +335,30 @@ impl Network {
         match arrived {
             Some(Ok(frame)) => self.deliver(index, frame),
             Some(Err(lost)) => {
-                self.pool.give(lost);
+                self.lost(index, lost);
                 Ok(())
             }
             None => Ok(()),
         }
     }
 
+    /// A frame was lost on the way, from the end whose node the log names.
+    fn lost(&mut self, index: usize, frame: Vec<u8>) {
+        if let Some(trace) = &mut self.trace {
+            trace.write(self.now, "drop", &self.channel_names[index].0, 0, frame.len() as u64, "link");
+        }
+        self.pool.give(frame);
+    }
+
     fn deliver(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
         self.work.link_traversals += 1;
+        if let Some(trace) = &mut self.trace {
+            let port = match self.channels[index].to {
+                Attachment::Switch(_, port) => port,
+                Attachment::Host(_) => 0,
+            };
+            trace.write(self.now, "receive", &self.channel_names[index].1, port, frame.len() as u64, "");
+        }
         if let Some(capture) = self.captures.get_mut(index) {
             let written = capture.write(self.options.epoch + self.now, &frame);
             written.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
@@ -401,6 +426,8 @@ impl Network {
             pool: &mut self.pool,
             segments: &mut self.segments,
             work: &mut self.work,
+            trace: self.trace.as_mut(),
+            host: &self.hosts[node.host].name,
         };
         work(&mut node.end, &mut io).map_err(|fault| RunError::Fault { time: self.now, fault })
     }

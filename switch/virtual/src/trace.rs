@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::Nanos;
 
-/// Writes the log as CSV: `time_ns,event,node,port,bytes,cause`. Events: `enqueue`, `dequeue`, `drop`, `receive`.
+/// Writes the log as CSV: `time_ns,event,node,port,bytes,cause`. Events: `enqueue` and `dequeue` at a switch's port, `send` by a
+/// host, `receive` at the end of a link, `drop` with its cause: those of `switch/device/src/counters.rs`, `tail` at a host whose
+/// queue is full, `link` for a frame lost on the way.
 #[derive(Debug)]
 pub struct TraceWriter {
     file: BufWriter<File>,
     path: PathBuf,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
 }
 
 impl TraceWriter {
@@ -21,18 +25,24 @@ impl TraceWriter {
     pub fn create(path: &Path) -> io::Result<TraceWriter> {
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(b"time_ns,event,node,port,bytes,cause\n")?;
-        Ok(TraceWriter { file, path: path.to_path_buf() })
+        Ok(TraceWriter { file, path: path.to_path_buf(), failed: None })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn write(&mut self, time: Nanos, event: &str, node: &str, port: u32, bytes: u64, cause: &str) -> io::Result<()> {
-        writeln!(self.file, "{time},{event},{node},{port},{bytes},{cause}")
+    pub(crate) fn write(&mut self, time: Nanos, event: &str, node: &str, port: u32, bytes: u64, cause: &str) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.file, "{time},{event},{node},{port},{bytes},{cause}").err();
+        }
     }
 
+    /// Writes out what is buffered; reports the first error of all writes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.file.flush(),
+        }
     }
 }

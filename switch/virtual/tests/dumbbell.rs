@@ -157,6 +157,30 @@ fn a_run_repeats_to_the_byte_and_seeds_differ() {
 }
 
 #[test]
+fn the_log_tells_every_packets_way_and_end() {
+    let path = std::env::temp_dir().join(format!("fairlane-trace-{}.csv", std::process::id()));
+    let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.1 }), ..link(2_000_000, MS, 3) };
+    let mut network = dumbbell(1, 1, &lossy, &link(10_000_000, 0, 1000));
+    network.add_flow(fixed("f", 1, 4e6, 0, SECOND)).expect("a good flow");
+    network.trace(&path).expect("a file");
+    network.run_until(2 * SECOND).expect("runs");
+    let text = std::fs::read_to_string(&path).expect("written");
+    std::fs::remove_file(&path).expect("removed");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let count = |event: &str, node: &str, cause: &str| rows.iter().filter(|r| r[1] == event && r[2] == node && r[5] == cause).count();
+    assert_eq!(text.lines().next(), Some("time_ns,event,node,port,bytes,cause"));
+    assert!(rows.iter().map(|row| row[0].parse::<u64>().expect("a time")).is_sorted());
+    let sent = count("send", "a1", "");
+    assert_eq!(sent, 500);
+    assert_eq!(count("receive", "s1", ""), sent);
+    assert_eq!(count("enqueue", "s1", "") + count("drop", "s1", "tail"), sent);
+    assert_eq!(count("enqueue", "s1", ""), count("dequeue", "s1", ""));
+    assert!(count("drop", "s1", "link") > 0 && count("drop", "s1", "tail") > 0);
+    assert_eq!(count("receive", "s2", ""), count("dequeue", "s1", "") - count("drop", "s1", "link"));
+    assert_eq!(count("receive", "b1", "") as u64, received(&network, 0).0);
+}
+
+#[test]
 fn a_link_changes_its_rate_while_it_runs() {
     let mut network = dumbbell(1, 1, &link(10_000_000, 0, 20), &link(100_000_000, 0, 1000));
     network.schedule(5 * SECOND, Change::LinkRate { from: LinkEnd::new("s1", 1), rate_bps: Some(2_000_000) }).expect("a change");

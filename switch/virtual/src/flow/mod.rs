@@ -12,6 +12,7 @@ use crate::algorithm::{Fault, ReceiverAlgorithm, SenderAlgorithm};
 use crate::channel::{Channel, Sent};
 use crate::events::{EventQueue, Slot};
 use crate::record::{FlowLog, WorkCounts};
+use crate::trace::TraceWriter;
 use crate::wire::ip::{Datagram, HostAddress};
 use crate::Nanos;
 
@@ -109,11 +110,25 @@ pub(crate) struct Io<'a> {
     pub(crate) pool: &'a mut FramePool,
     pub(crate) segments: &'a mut Vec<Transmit>,
     pub(crate) work: &'a mut WorkCounts,
+    pub(crate) trace: Option<&'a mut TraceWriter>,
+    /// The host's name, for the log.
+    pub(crate) host: &'a str,
 }
 
 impl Io<'_> {
     /// Puts a frame into the host's queue; where that is full the frame is lost, and counted there.
     pub(crate) fn send(&mut self, frame: Vec<u8>) {
+        let bytes = frame.len() as u64;
+        let before = self.channel.stats.dropped_tail;
+        self.put(frame);
+        if let Some(trace) = &mut self.trace {
+            let full = self.channel.stats.dropped_tail > before;
+            let (event, cause) = if full { ("drop", "tail") } else { ("send", "") };
+            trace.write(self.now, event, self.host, 0, bytes, cause);
+        }
+    }
+
+    fn put(&mut self, frame: Vec<u8>) {
         match self.channel.send(self.now, frame) {
             Sent::First(arrival) => self.queue.set(self.slot, Some(arrival)),
             Sent::Behind => {}
