@@ -76,14 +76,15 @@ class SwitchControl:
         self._digest_fields = p4info.digest_fields(DIGEST)
         self._group_ports = {m.group: m.ports for m in switch.multicast}
 
-    def initial_entities(self) -> list[p4runtime_pb2.Entity]:
-        """All that a switch needs after its pipeline was pushed: digests on, groups, routes, links, RED, fair rates."""
+    def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
+        """All that a switch needs: digests on, groups, routes, links, RED, and when its pipeline is fresh a first fair rate. One that
+        ran on while nobody controlled it keeps the rates it has: they are nearer to the truth than that of a single connection."""
         return [
             self._digest_config(),
             *(self._multicast_group(m) for m in self.switch.multicast),
             *(self._table(*entry) for entry in self._static_entries()),
             *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
-              for p in self.switch.ports if p.als),
+              for p in self.switch.ports if p.als and fresh),
         ]
 
     def _static_entries(self) -> Iterable[tuple]:

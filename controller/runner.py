@@ -67,6 +67,10 @@ class SwitchSession:
         self._control = SwitchControl(switch, p4info, config)
         self._control_lock = threading.Lock()
         self._client: GrpcSwitch | None = None
+        # The interval that the switch was told to count, and the one before it. An interval that it was not told of, or not from
+        # its beginning, says nothing of connections.
+        self._epoch: int | None = None
+        self._ended_epoch: int | None = None
         self._stop = threading.Event()
         self._lost = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name=f"keep-{switch.name}", daemon=True)
@@ -90,12 +94,13 @@ class SwitchSession:
             entities = client.read(self._control.counter_entities())
             with self._control_lock:
                 self._control.on_counters(time.monotonic(), entities)
+            self._ended_epoch, self._epoch = self._epoch, epoch
         except SwitchError as error:
             self._give_up(str(error))
 
     def finish(self, epoch: int) -> list[PortRecord]:
         client = self._client
-        if client is None or not self.ready.is_set():
+        if client is None or not self.ready.is_set() or self._ended_epoch != epoch:
             return []
         with self._control_lock:
             entities, records = self._control.finish(time.time(), epoch)
@@ -144,7 +149,8 @@ class SwitchSession:
             client.push_pipeline(self._p4info.message, self._json, self._cookie)
             with self._control_lock:
                 self._control.forget()
-        client.insert(self._control.initial_entities())
+        self._epoch = self._ended_epoch = None
+        client.insert(self._control.initial_entities(fresh))
         self.ready.set()
         self._log.event("switch ready", switch=switch.name, pipeline="pushed" if fresh else "kept")
 

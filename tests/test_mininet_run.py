@@ -117,10 +117,11 @@ def test_a_run_writes_its_results_and_leaves_nothing(start: Callable[..., Run]) 
 
 
 def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callable[..., Run]) -> None:
-    run = start("--duration", "16", "--restart-after", "2")
+    run = start("--duration", "20", "--restart-after", "2")
     run.wait_for(flows_are_up)
     os.kill(run.child("-m controller "), signal.SIGKILL)
     run.wait_for(lambda text: "the controller is started again" in text)
+    time.sleep(3.5)  # it is to count an interval
     os.kill(run.child("fairlane-switch .*--device-id 2 "), signal.SIGKILL)
     run.wait_for(lambda text: "switch s2 is started again" in text)
     assert run.process.wait(90) == 0, run.printed()
@@ -129,10 +130,17 @@ def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callabl
     assert said == [
         "the controller was killed by SIGKILL; it is started again in 2 s", "the controller is started again",
         "switch s2 was killed by SIGKILL; it is started again in 2 s", "switch s2 is started again"]
+    # A controller that comes back leaves the R_f in force until it has counted a whole interval.
+    restarted, died = summary["events"][1]["time_s"], summary["events"][2]["time_s"]
+    rates = [line.split(",") for line in (run.out / "fair_rates.csv").read_text().splitlines()]
+    at = {name: rates[0].index(name) for name in ("time_s", "link", "connections")}
+    counts = [int(r[at["connections"]]) for r in rates[1:]
+              if r[at["link"]] == "s1->s2" and restarted < float(r[at["time_s"]]) < died]
+    assert counts and all(n >= 4 for n in counts), counts
     # The restarted switch was filled again: packets arrive at the end.
     rows = [line.split(",") for line in (run.out / "flows.csv").read_text().splitlines()]
     time_at, flow_at, goodput_at = (rows[0].index(c) for c in ("time_s", "flow", "goodput_bps"))
-    assert sum(float(r[goodput_at]) for r in rows[1:] if r[flow_at].startswith("als") and float(r[time_at]) > 14) > 0
+    assert sum(float(r[goodput_at]) for r in rows[1:] if r[flow_at].startswith("als") and float(r[time_at]) > 18) > 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
