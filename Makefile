@@ -31,6 +31,7 @@ test: build
 
 bench: build
 	.venv/bin/python bench/forward.py $(ARGS)
+	.venv/bin/python bench/virtual.py --compare
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

@@ -1,12 +1,18 @@
 """Speed of the network in virtual time: SACK flows over one bottleneck with RED, als.p4 executed for each packet at each switch.
 
-    python bench/virtual.py [--flows 100] [--rate-mbps 100] [--seconds 20]
+    python bench/virtual.py [--flows 100] [--rate-mbps 100] [--seconds 20]    one run
+    python bench/virtual.py --compare                                         beside ns-2 (Debian's ns2) with the same scenario, in turns
+    python bench/virtual.py --growth                                          cost of a packet over numbers of flows and switches
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
+import shutil
+import statistics
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -20,15 +26,20 @@ from topologies.builders import LinkSpec
 from topologies.model import Red
 
 
+MAX_PAIRS = 200
+"""Hosts on one switch; more flows share pairs."""
+
+
 def experiment(flows: int, rate_bps: float, seconds: float, switches: int = 2) -> Experiment:
     """`flows` SACK flows from one end of a row of switches to the other; a buffer of 0.1 s."""
     red = Red(0.25, 0.75, 0.1, 0.002, 1000)
     queue = max(20, round(rate_bps * 0.1 / 8000))
+    pairs = min(flows, MAX_PAIRS)
     trunk, access = LinkSpec(rate_bps, 0.01, queue, red), LinkSpec(10 * rate_bps, 0.001, 1000)
-    topology = builders.chain([(1, switches)] * flows, switches, trunk, access)
+    topology = builders.chain([(1, switches)] * pairs, switches, trunk, access)
     groups = (FlowGroup("tcp", "tcp-sack", flows),)
     settings = Settings("speed", Paper("-", "-", "-"), "s1->s2", {}, groups, duration_s=seconds, control=Control(), tcp=Tcp(1000, False))
-    ends = tuple(Flow(f"tcp-{i}", "tcp-sack", f"h{i + 1}", f"h{flows + i + 1}", i * 0.001) for i in range(flows))
+    ends = tuple(Flow(f"tcp-{i}", "tcp-sack", f"h{i % pairs + 1}", f"h{pairs + i % pairs + 1}", i * 0.001) for i in range(flows))
     return Experiment("speed", settings, topology, ends, ("s1", 1), seconds, 1)
 
 
@@ -43,8 +54,10 @@ def measure(case: Experiment) -> dict[str, float]:
         controller = VirtualController(control_plane.configuration(case, addresses, ports, *files), folder)
         network.set_control_plane(controller)
         timing = Timing(1.5, 1.5 + case.duration_s)
-        for flow in case.flows:
-            virtual_fabric.add_flow(network, flow, case, addresses.hosts, timing, 1)
+        for index, flow in enumerate(case.flows):
+            start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)
+            network.add_tcp_flow(flow.name, flow.sender, flow.receiver, 5201 + index // MAX_PAIRS, start, stop, flavour="sack",
+                                 packet_bytes=case.settings.tcp.packet_bytes, options={"timestamps": True})
         network.run_until(1_000_000_000)
         wall, cpu = time.perf_counter(), time.process_time()
         network.run_until(round(timing.end_s * 1e9))
@@ -55,15 +68,60 @@ def measure(case: Experiment) -> dict[str, float]:
             "packets_per_cpu_s": work["data_packets"] / cpu, "us_per_switch_packet": 1e6 * cpu / work["switch_packets"]}
 
 
+def ns2(flows: int, rate_bps: float, seconds: float) -> dict[str, float]:
+    """The same scenario in ns-2: link traversals and processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    script = Path(__file__).with_name("dumbbell.tcl")
+    done = subprocess.run(["ns", str(script), str(flows), str(rate_bps / 1e6), str(seconds)], capture_output=True, text=True, check=True)
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return {"link_traversals": int(done.stdout), "cpu_s": cpu, "traversals_per_cpu_s": int(done.stdout) / cpu}
+
+
+def compare(flows: int, rate_bps: float, seconds: float, rounds: int = 5) -> None:
+    """In turns, so that whatever else the machine does meets both."""
+    if shutil.which("ns") is None:
+        print("no ns-2 here (apt-get install ns2): nothing to compare with")
+        return
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(ns2(flows, rate_bps, seconds))
+        ours.append(measure(experiment(flows, rate_bps, seconds)))
+    print(f"{flows} SACK flows, {rate_bps / 1e6:g} Mb/s with RED, {seconds:g} s; median of {rounds} rounds in turns")
+    print(f"{'':10} {'link traversals':>16} {'CPU s':>7} {'million/CPU s':>14}")
+    speeds = {}
+    for name, runs in (("fairlane", ours), ("ns-2", theirs)):
+        cpu = statistics.median(r["cpu_s"] for r in runs)
+        speeds[name] = runs[0]["link_traversals"] / cpu
+        print(f"{name:10} {runs[0]['link_traversals']:16} {cpu:7.2f} {speeds[name] / 1e6:14.3f}")
+    print(f"speed of fairlane / ns-2: {speeds['fairlane'] / speeds['ns-2']:.2f} (floor 0.33), with {ours[0]['switch_packets']} executions of als.p4")
+
+
+def growth(seconds: float) -> None:
+    """Processor time of each link traversal: it should not grow with flows (only with the logarithm) or switches."""
+    print(f"{'flows':>6} {'switches':>9} {'link traversals':>16} {'us/traversal':>13} {'us/switch packet':>17}")
+    for switches in (2, 5, 20):
+        for flows in (1, 10, 100, 1000):
+            result = measure(experiment(flows, 50e6, seconds, switches))
+            print(f"{flows:6} {switches:9} {result['link_traversals']:16} {1e6 * result['cpu_s'] / result['link_traversals']:13.2f}"
+                  f" {result['us_per_switch_packet']:17.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--rate-mbps", type=float, default=100.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--switches", type=int, default=2)
+    parser.add_argument("--compare", action="store_true", help="beside ns-2")
+    parser.add_argument("--growth", action="store_true", help="over numbers of flows and switches")
     args = parser.parse_args()
-    result = measure(experiment(args.flows, args.rate_mbps * 1e6, args.seconds, args.switches))
-    print(json.dumps({k: round(v, 3) for k, v in result.items()}, indent=1))
+    if args.compare:
+        compare(args.flows, args.rate_mbps * 1e6, args.seconds)
+    elif args.growth:
+        growth(min(args.seconds, 5.0))
+    else:
+        result = measure(experiment(args.flows, args.rate_mbps * 1e6, args.seconds, args.switches))
+        print(json.dumps({k: round(v, 3) for k, v in result.items()}, indent=1))
 
 
 if __name__ == "__main__":
