@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_tcp::{Config, Ftp};
+use fairlane_virtual::sources::{Mpeg4Parameters, Period};
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, LossModel, Options, RawSpec, RtpSpec, RunError, TcpSpec,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, LossModel, Options, RawSpec, RawTraffic, RtpSpec,
+    RunError, TcpSpec,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -209,7 +211,53 @@ impl Network {
         rate_bps: u64,
         packet_bytes: u32,
     ) -> PyResult<()> {
-        let kind = FlowKind::Raw(RawSpec::constant_bit_rate(rate_bps, packet_bytes).map_err(refused)?);
+        let kind = FlowKind::Raw(RawSpec { traffic: RawTraffic::ConstantBitRate { rate_bps }, packet_bytes });
+        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
+        self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Adds a flow of datagrams at a constant rate while on. Periods are exponential of a mean in seconds, or Pareto: (mean, shape).
+    /// Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, rate_bps, packet_bytes, on, off))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_on_off_flow(
+        &mut self,
+        name: String,
+        sender_host: String,
+        receiver_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        rate_bps: u64,
+        packet_bytes: u32,
+        on: Bound<'_, PyAny>,
+        off: Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let traffic = RawTraffic::OnOff { rate_bps, on: period(&on)?, off: period(&off)? };
+        let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes });
+        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
+        self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Adds a flow of MPEG-4 video frames (`switch/sources/data/mpeg4.toml`, or `parameters` of that form), each in datagrams of at
+    /// most `packet_bytes`. Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, packet_bytes, rate_scale=1.0, parameters=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_mpeg4_flow(
+        &mut self,
+        name: String,
+        sender_host: String,
+        receiver_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        packet_bytes: u32,
+        rate_scale: f64,
+        parameters: Option<&str>,
+    ) -> PyResult<()> {
+        let read = parameters.map_or_else(Mpeg4Parameters::standard, |text| Mpeg4Parameters::parse("parameters", text));
+        let traffic = RawTraffic::Mpeg4 { parameters: Box::new(read.map_err(refused)?), rate_scale };
+        let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes });
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
     }
@@ -282,6 +330,15 @@ impl Network {
         dict.set_item("data_packets", work.data_packets)?;
         Ok(dict)
     }
+}
+
+/// Seconds of a mean, or (mean, shape) of Pareto's distribution.
+fn period(given: &Bound<'_, PyAny>) -> PyResult<Period> {
+    if let Ok(mean_s) = given.extract() {
+        return Ok(Period::Exponential { mean_s });
+    }
+    let (mean_s, shape) = given.extract()?;
+    Ok(Period::Pareto { mean_s, shape })
 }
 
 fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict>>) -> PyResult<Config> {

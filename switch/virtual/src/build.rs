@@ -240,7 +240,8 @@ impl Network {
                 if !(44..=1500).contains(&raw.packet_bytes) {
                     return Err(fail(format!("packet_bytes: 44 to 1500, IP header included, got {}", raw.packet_bytes)));
                 }
-                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw);
+                let stream = fairlane_sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw, stream).map_err(|error| fail(error.to_string()))?;
                 let receiver = RawReceiver::new(ends(to, from, linger.0, linger.1));
                 (End::RawSender(Box::new(sender)), End::RawReceiver(Box::new(receiver)))
             }

@@ -5,7 +5,8 @@ mod common;
 use common::*;
 use fairlane_tcp::Flavour;
 use fairlane_virtual::record::FlowRecord;
-use fairlane_virtual::{Change, ChannelConfig, LinkEnd, LossModel};
+use fairlane_virtual::sources::{Mpeg4Parameters, Period};
+use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
@@ -39,7 +40,7 @@ fn a_queue_fills_and_overflows_as_worked_out() {
     // 10 packets at once at 1 Gb/s into 10 Mb/s with room for 4 behind the one in service.
     let mut network = dumbbell(1, 1, &link(10_000_000, 0, 4), &link(1_000_000_000, 0, 1000));
     let mut spec = fixed("f", 1, 1e6, 0, 50 * MS);
-    let fairlane_virtual::FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+    let FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
     rtp.sender = Box::new(Burst(10));
     network.add_flow(spec).expect("a good flow");
     network.run_until(SECOND).expect("runs");
@@ -90,8 +91,8 @@ fn every_packet_is_accounted_for() {
     let mut network = dumbbell(3, 7, &ChannelConfig { jitter_ns: 100_000, ..link(5_000_000, 5 * MS, 10) }, &lossy);
     network.add_flow(tcp("t", 1, Flavour::Sack, 10 * SECOND)).expect("a good flow");
     network.add_flow(fixed("r", 2, 4e6, 0, 10 * SECOND)).expect("a good flow");
-    let cbr = fairlane_virtual::RawSpec::constant_bit_rate(1_000_000, 500).expect("a source");
-    network.add_flow(flow("c", 3, SECOND, 9 * SECOND, fairlane_virtual::FlowKind::Raw(cbr))).expect("a good flow");
+    let cbr = RawSpec { traffic: RawTraffic::ConstantBitRate { rate_bps: 1_000_000 }, packet_bytes: 500 };
+    network.add_flow(flow("c", 3, SECOND, 9 * SECOND, FlowKind::Raw(cbr))).expect("a good flow");
     network.run_until(20 * SECOND).expect("runs");
     let (mut offered, mut delivered, mut lost, mut tail) = (0, 0, 0, 0);
     for (_, _, stats, in_flight) in network.channel_stats() {
@@ -133,7 +134,7 @@ fn a_run_repeats_to_the_byte_and_seeds_differ() {
             network.add_flow(tcp(flavour.name(), n, flavour, 5 * SECOND)).expect("a good flow");
         }
         let mut spec = fixed("r", 3, 2e6, MS, 5 * SECOND);
-        let fairlane_virtual::FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+        let FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
         rtp.phase = None;
         rtp.pacing_jitter = 0.5;
         network.add_flow(spec).expect("a good flow");
@@ -154,6 +155,30 @@ fn a_run_repeats_to_the_byte_and_seeds_differ() {
         steps.run_until(step * SECOND / 10).expect("runs");
     }
     assert_eq!(records(&whole), records(&steps));
+}
+
+#[test]
+fn sources_send_at_their_rates() {
+    let mut network = dumbbell(3, 1, &link(50_000_000, MS, 1000), &link(100_000_000, 0, 1000));
+    let period = |mean_s| Period::Exponential { mean_s };
+    let parameters = Box::new(Mpeg4Parameters::standard().expect("the crate's own"));
+    let traffic = [
+        RawTraffic::ConstantBitRate { rate_bps: 1_000_000 },
+        RawTraffic::OnOff { rate_bps: 4_000_000, on: period(0.05), off: period(0.15) },
+        RawTraffic::Mpeg4 { parameters, rate_scale: 1.0 },
+    ];
+    for (n, traffic) in (1u8..).zip(traffic) {
+        let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes: 1000 });
+        network.add_flow(flow(&format!("r{n}"), n, 0, 60 * SECOND, kind)).expect("a good flow");
+    }
+    network.run_until(61 * SECOND).expect("runs");
+    let rate = |flow| received(&network, flow).1 as f64 * 8.0 / 60.0;
+    assert!((rate(0) - 1e6).abs() < 1e3, "{}", rate(0));
+    assert!((rate(1) / 1e6 - 1.0).abs() < 0.15, "{}", rate(1));
+    assert!(rate(2) > 50e3, "{}", rate(2));
+    for flow in 0..3 {
+        assert_eq!(received(&network, flow).2, 0);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::trace::TraceWriter;
 use crate::wire::ip::{Datagram, HostAddress};
 use crate::Nanos;
 
-pub use raw::{RawSource, RawSpec};
+pub use raw::{RawSource, RawSpec, RawTraffic};
 pub use tcp::TcpSpec;
 
 pub(crate) use raw::{RawReceiver, RawSender};

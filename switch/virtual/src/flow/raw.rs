@@ -1,6 +1,6 @@
 //! Datagrams without feedback: constant bit rate, or any other source of instants and sizes.
 
-use fairlane_sources::{ConstantBitRate, Emission, ParameterError};
+use fairlane_sources::{ConstantBitRate, Emission, Mpeg4, Mpeg4Parameters, OnOff, OnOffParameters, ParameterError, Period, Stream};
 
 use super::rtp_sender::push_udp;
 use super::{Ends, Io};
@@ -21,30 +21,49 @@ const MAX_EMISSION: u64 = 16 << 20;
 /// Instant of sending and number of the packet, 64 bits each.
 const STAMP: usize = 16;
 
-/// A source of datagrams.
+/// What a flow of datagrams sends.
+pub enum RawTraffic {
+    /// A datagram of the flow's size each `size * 8 / rate_bps`, the first at the start.
+    ConstantBitRate { rate_bps: u64 },
+    /// Datagrams of the flow's size at a constant rate while on.
+    OnOff { rate_bps: u64, on: Period, off: Period },
+    /// Video frames, each in as many datagrams as it needs; their headers come on top.
+    Mpeg4 { parameters: Box<Mpeg4Parameters>, rate_scale: f64 },
+    /// Any other source; `with_headers`: an emission's bytes count the headers of the one datagram it becomes.
+    Other { source: RawSource, with_headers: bool },
+}
+
+/// A flow of datagrams without feedback.
 pub struct RawSpec {
-    pub source: RawSource,
+    pub traffic: RawTraffic,
     /// The largest datagram, 44 to 1500; an emission that is larger leaves as several, back to back.
     pub packet_bytes: u32,
-    /// Whether an emission's bytes count the headers; otherwise each datagram has its headers on top.
-    pub with_headers: bool,
 }
 
 impl RawSpec {
-    /// A datagram of `packet_bytes` each `packet_bytes * 8 / rate_bps`, the first at the start.
-    ///
-    /// # Errors
-    /// A rate or a size of 0.
-    pub fn constant_bit_rate(rate_bps: u64, packet_bytes: u32) -> Result<RawSpec, ParameterError> {
-        let source = Box::new(ConstantBitRate::new(rate_bps, packet_bytes, 0)?);
-        Ok(RawSpec { source, packet_bytes, with_headers: true })
+    /// The source, and whether its bytes count headers. `stream`: the flow's own.
+    fn source(self, stream: Stream) -> Result<(RawSource, bool), ParameterError> {
+        let packet_bytes = self.packet_bytes;
+        Ok(match self.traffic {
+            RawTraffic::ConstantBitRate { rate_bps } => (Box::new(ConstantBitRate::new(rate_bps, packet_bytes, 0)?), true),
+            RawTraffic::OnOff { rate_bps, on, off } => {
+                let parameters = OnOffParameters { rate_bps, packet_bytes, on, off };
+                (Box::new(OnOff::new(parameters, 0, stream)?), true)
+            }
+            RawTraffic::Mpeg4 { parameters, rate_scale } => {
+                (Box::new(Mpeg4::new(&parameters, rate_scale, 0, stream)?.emissions()), false)
+            }
+            RawTraffic::Other { source, with_headers } => (source, with_headers),
+        })
     }
 }
 
 /// The sending end.
 pub(crate) struct RawSender {
     ends: Ends,
-    spec: RawSpec,
+    source: RawSource,
+    packet_bytes: u32,
+    with_headers: bool,
     pending: Option<Emission>,
     packets: u64,
     over: bool,
@@ -52,9 +71,12 @@ pub(crate) struct RawSender {
 }
 
 impl RawSender {
-    pub(crate) fn new(ends: Ends, mut spec: RawSpec) -> Self {
-        let pending = spec.source.next();
-        RawSender { ends, spec, pending, packets: 0, over: false, log: FlowLog::new() }
+    /// `stream`: the flow's own.
+    pub(crate) fn new(ends: Ends, spec: RawSpec, stream: Stream) -> Result<Self, ParameterError> {
+        let packet_bytes = spec.packet_bytes;
+        let (mut source, with_headers) = spec.source(stream)?;
+        let pending = source.next();
+        Ok(RawSender { ends, source, packet_bytes, with_headers, pending, packets: 0, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -75,15 +97,15 @@ impl RawSender {
             return Ok(());
         }
         while let Some(emission) = self.pending.filter(|emission| self.ends.start.saturating_add(emission.at) <= io.now) {
-            let headers = if self.spec.with_headers { 0 } else { HEADERS };
-            let most = u64::from(self.spec.packet_bytes) - headers;
+            let headers = if self.with_headers { 0 } else { HEADERS };
+            let most = u64::from(self.packet_bytes) - headers;
             let mut left = emission.bytes.min(MAX_EMISSION);
             while left > 0 {
                 let bytes = left.min(most);
                 left -= bytes;
                 self.send((bytes + headers).max(MIN_BYTES) as usize, io);
             }
-            self.pending = self.spec.source.next();
+            self.pending = self.source.next();
         }
         Ok(())
     }
