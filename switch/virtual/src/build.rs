@@ -232,8 +232,9 @@ impl Network {
                 let mut rtp = rtp;
                 let sending = std::mem::replace(&mut rtp.sender, Box::new(crate::algorithm::FixedRate { rate_bps: 1.0 }));
                 let receiving = std::mem::replace(&mut rtp.receiver, Box::new(crate::algorithm::Listener));
-                let sender = RtpSender::new(&spec.name, ends(from, to, spec.start, spec.stop), &rtp, sending, seed).map_err(fail)?;
-                let receiver = RtpReceiver::new(&spec.name, ends(to, from, linger.0, linger.1), &rtp, receiving, seed);
+                let acks = sending.interests().acks != crate::algorithm::AckDetail::None;
+                let sender = RtpSender::new(&spec.name, ends(from, to, spec.start, spec.stop), &rtp, sending, seed);
+                let receiver = RtpReceiver::new(&spec.name, ends(to, from, linger.0, linger.1), &rtp, receiving, acks, seed);
                 (End::RtpSender(Box::new(sender)), End::RtpReceiver(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use fairlane_tcp::Flavour;
+use fairlane_virtual::algorithm;
 use fairlane_virtual::record::FlowRecord;
 use fairlane_virtual::sources::{Mpeg4Parameters, Period};
 use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic};
@@ -65,6 +66,57 @@ impl fairlane_virtual::algorithm::SenderAlgorithm for Burst {
         actions.push(fairlane_virtual::algorithm::Action::SetRate { rate_bps: 1e6, burst_packets: self.0 });
         Ok(())
     }
+}
+
+/// Additive increase by one packet each window, halved by a loss.
+struct Aimd {
+    window: f64,
+    acks: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl algorithm::SenderAlgorithm for Aimd {
+    fn interests(&self) -> algorithm::Interests {
+        algorithm::Interests { acks: algorithm::AckDetail::Every, ..Default::default() }
+    }
+
+    fn on_start(&mut self, _: u64, actions: &mut algorithm::Actions) -> Result<(), algorithm::Fault> {
+        actions.push(algorithm::Action::SetWindow { window_packets: self.window });
+        actions.push(algorithm::Action::SetLossTimeout { timeout_s: 0.5 });
+        Ok(())
+    }
+
+    fn on_ack(&mut self, _: u64, ack: &algorithm::Ack, actions: &mut algorithm::Actions) -> Result<(), algorithm::Fault> {
+        self.acks.fetch_add(ack.newly_acked_packets, std::sync::atomic::Ordering::Relaxed);
+        assert!(ack.rtt_s >= 0.02 && ack.path.srtt_s >= 0.02);
+        self.window += ack.newly_acked_packets as f64 / self.window;
+        actions.push(algorithm::Action::SetWindow { window_packets: self.window });
+        Ok(())
+    }
+
+    fn on_loss(&mut self, _: u64, loss: &algorithm::Loss, actions: &mut algorithm::Actions) -> Result<(), algorithm::Fault> {
+        assert!(loss.lost_packets >= 1 && loss.first_sequence <= loss.last_sequence);
+        self.window = (self.window / 2.0).max(1.0);
+        actions.push(algorithm::Action::SetWindow { window_packets: self.window });
+        Ok(())
+    }
+}
+
+#[test]
+fn an_acknowledged_flow_fills_the_link_by_its_window() {
+    let mut network = dumbbell(1, 1, &link(5_000_000, 10 * MS, 15), &link(100_000_000, 0, 1000));
+    let acks = std::sync::Arc::default();
+    let mut spec = fixed("f", 1, 1e6, 0, 20 * SECOND);
+    let FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+    rtp.sender = Box::new(Aimd { window: 2.0, acks: std::sync::Arc::clone(&acks) });
+    network.add_flow(spec).expect("a good flow");
+    network.run_until(21 * SECOND).expect("runs");
+    let (packets, _, lost) = received(&network, 0);
+    let share = packets as f64 * 1014.0 * 8.0 / (20.0 * 5e6);
+    assert!((0.75..=1.0).contains(&share), "{share}");
+    assert!(lost > 5, "its window must have found the queue's end");
+    let acked = acks.load(std::sync::atomic::Ordering::Relaxed);
+    // What was on the way when the flow stopped was not heard any more.
+    assert!(acked <= packets && packets - acked < 60, "{acked} of {packets}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The ends of flows.
 
+mod acks;
 mod raw;
 mod rtp_receiver;
 mod rtp_sender;

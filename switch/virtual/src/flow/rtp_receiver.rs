@@ -1,6 +1,7 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
 //! first hears the sender. The rules are those of `ReceiverRunner` in `hosts/runner_udp.py`.
 
+use super::acks::{Arrivals, ACK_BYTES};
 use super::rtp_sender::{push_udp, rate_field, utilisation_field};
 use super::timers::Timers;
 use super::{instant, seconds, Ends, Io, RtpSpec};
@@ -28,6 +29,7 @@ pub(crate) struct RtpReceiver {
     algorithm: Box<dyn ReceiverAlgorithm>,
     reports: bool,
     gaps: bool,
+    arrivals: Option<Arrivals>,
     started: bool,
     over: bool,
     rng: Rng,
@@ -54,7 +56,8 @@ pub(crate) struct RtpReceiver {
 }
 
 impl RtpReceiver {
-    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn ReceiverAlgorithm>, seed: u64) -> Self {
+    /// `acks`: whether the sender wants an acknowledgement for each packet.
+    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn ReceiverAlgorithm>, acks: bool, seed: u64) -> Self {
         let interests = algorithm.interests();
         RtpReceiver {
             ends,
@@ -65,6 +68,7 @@ impl RtpReceiver {
             algorithm,
             reports: interests.rtcp,
             gaps: interests.gaps,
+            arrivals: acks.then(Arrivals::default),
             started: false,
             over: false,
             rng: Rng::stream(seed, &format!("flow {name} receiver")),
@@ -183,6 +187,16 @@ impl RtpReceiver {
             self.delay_sum += delay;
             self.delay_max = self.delay_max.max(delay);
         }
+        if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, rest.get(8..STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<8>())) {
+            let ack = arrivals.arrived(u64::from_be_bytes(*stamp)).emit();
+            let mut frame = io.pool.take();
+            let bytes = UDP_BYTES + ACK_BYTES;
+            ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], bytes);
+            let udp = frame.len();
+            push_udp(&mut frame, self.ends.port, bytes);
+            frame.extend_from_slice(&ack);
+            self.send(frame, udp, io);
+        }
         let now_s = io.now_s();
         if self.reports {
             if self.schedule.is_none() {
@@ -297,7 +311,14 @@ impl RtpReceiver {
         push_udp(&mut frame, self.ends.port + 1, bytes);
         frame.extend_from_slice(&payload);
         io.pool.give(payload);
-        let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, bytes) + ip::sum(&frame[udp..]);
+        self.send(frame, udp, io);
+        self.rtcp_sent += 1;
+        bytes + IPV4_BYTES
+    }
+
+    /// Fills in the checksum of the UDP header at `udp`, and sends.
+    fn send(&self, mut frame: Vec<u8>, udp: usize, io: &mut Io) {
+        let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, frame.len() - udp) + ip::sum(&frame[udp..]);
         // 0 would say that there is no checksum (RFC 768).
         let checksum = match ip::fold(sum) {
             0 => 0xffff,
@@ -305,8 +326,6 @@ impl RtpReceiver {
         };
         frame[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
         io.send(frame);
-        self.rtcp_sent += 1;
-        bytes + IPV4_BYTES
     }
 
     fn finish(&mut self, io: &mut Io) {

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::acks::{AckBook, AckPacket};
 use super::timers::Timers;
 use super::{instant, Ends, Io, RtpSpec};
-use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, SenderAlgorithm};
+use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, SenderAlgorithm};
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::rng::Rng;
@@ -18,6 +19,8 @@ use crate::Nanos;
 
 /// Forged reporters must not use up memory.
 const MAX_REPORTERS: usize = 4096;
+/// Packets: what an algorithm can ask for as its window; more would only fill memory.
+const MAX_WINDOW: f64 = 1e6;
 /// Time between records of what was sent.
 const SENT_PERIOD: Nanos = 1_000_000_000;
 const IP_UDP_BYTES: usize = IPV4_BYTES + UDP_BYTES;
@@ -55,6 +58,11 @@ pub(crate) struct RtpSender {
     rtcp_received: u64,
     malformed: u64,
     next_log: Nanos,
+    /// For an algorithm that wants acknowledgements of single packets.
+    acks: Option<AckBook>,
+    hears_all: bool,
+    /// In packets, where the algorithm sets one.
+    window: Option<f64>,
     pub(crate) log: FlowLog,
 }
 
@@ -71,10 +79,9 @@ struct SenderSpec {
 
 impl RtpSender {
     /// `rng`: the flow's own.
-    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn SenderAlgorithm>, seed: u64) -> Result<Self, String> {
-        if algorithm.interests().acks != AckDetail::None {
-            return Err("its algorithm needs an acknowledgement for each packet; RTP flows have RTCP only".into());
-        }
+    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn SenderAlgorithm>, seed: u64) -> Self {
+        let interests = algorithm.interests();
+        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets.max(1)));
         let mut rng = Rng::stream(seed, &format!("flow {name} sender"));
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
         let payload = spec.packet_bytes as usize - IPV4_BYTES;
@@ -85,7 +92,7 @@ impl RtpSender {
         frame.extend_from_slice(&header.emit());
         frame.resize(ETHERNET_BYTES + spec.packet_bytes as usize, 0);
         let constant_sum = ip::pseudo_header(ends.own.ip, ends.peer, PROTOCOL_UDP, payload) + ip::sum(&frame[ETHERNET_BYTES + IPV4_BYTES..]);
-        Ok(RtpSender {
+        RtpSender {
             spec: SenderSpec {
                 packet_bytes: spec.packet_bytes,
                 session_bandwidth_bps: spec.session_bandwidth_bps,
@@ -115,8 +122,11 @@ impl RtpSender {
             rtcp_received: 0,
             malformed: 0,
             next_log: 0,
+            acks,
+            hears_all: interests.acks == AckDetail::Every,
+            window: None,
             log: FlowLog::new(),
-        })
+        }
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -126,7 +136,8 @@ impl RtpSender {
             State::Running => {
                 let paced = self.pacer.as_ref().map(Pacer::next);
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
-                let due = [paced, scheduled, self.timers.next()].into_iter().flatten().min();
+                let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
+                let due = [paced, scheduled, expiry, self.timers.next()].into_iter().flatten().min();
                 Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.ends.stop))
             }
         }
@@ -144,9 +155,13 @@ impl RtpSender {
             self.finish(io);
             return Ok(());
         }
+        let expired = self.acks.as_mut().and_then(|acks| acks.expire(now));
+        self.on_loss(expired, io)?;
         if let Some(pacer) = self.pacer.as_mut().filter(|pacer| pacer.next() <= now) {
             for _ in 0..pacer.take() {
-                self.send_data(io);
+                if self.window_is_open() {
+                    self.send_data(io);
+                }
             }
             if let Some(schedule) = &mut self.schedule {
                 schedule.sent_data(io.now_s());
@@ -162,7 +177,8 @@ impl RtpSender {
             }
         }
         while let Some(name) = self.timers.take_due(now) {
-            self.algorithm.on_timer(now, &name, None, &mut self.actions)?;
+            let path = self.acks.as_ref().map(AckBook::path);
+            self.algorithm.on_timer(now, &name, path.as_ref(), &mut self.actions)?;
             self.apply(io)?;
         }
         if now >= self.next_log {
@@ -173,9 +189,11 @@ impl RtpSender {
     }
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        let to_rtcp = datagram.ports().is_some_and(|(_, to)| to == self.ends.port + 1);
-        if self.state != State::Running || !to_rtcp {
+        if self.state != State::Running {
             return Ok(());
+        }
+        if datagram.ports().is_some_and(|(_, to)| to == self.ends.port) {
+            return self.on_ack(datagram, io);
         }
         let Some(compound) = datagram.udp_payload().and_then(Compound::parse) else {
             self.malformed += 1;
@@ -214,8 +232,8 @@ impl RtpSender {
         self.log.push((io.now, FlowRecord::Start));
         self.algorithm.on_start(io.now, &mut self.actions)?;
         self.apply(io)?;
-        if self.pacer.is_none() {
-            return Err(format!("flow {}: its algorithm starts without SetRate", self.spec.name).into());
+        if self.pacer.is_none() && self.window.is_none() {
+            return Err(format!("flow {}: its algorithm starts without SetRate or SetWindow", self.spec.name).into());
         }
         if self.algorithm.interests().rtcp {
             let mut first = Vec::new();
@@ -227,6 +245,7 @@ impl RtpSender {
         }
         self.note_sent(io.now);
         self.next_log = io.now + SENT_PERIOD;
+        self.fill_window(io);
         Ok(())
     }
 
@@ -268,6 +287,9 @@ impl RtpSender {
         let checksum = if checksum == 0 { 0xffff } else { checksum };
         frame[RTP_AT - 2..RTP_AT].copy_from_slice(&checksum.to_be_bytes());
         self.sent_packets += 1;
+        if let Some(acks) = &mut self.acks {
+            acks.sent(io.now);
+        }
         io.work.data_packets += 1;
         io.send(frame);
     }
@@ -307,6 +329,43 @@ impl RtpSender {
         io.send(frame);
         self.rtcp_sent += 1;
         bytes + IPV4_BYTES
+    }
+
+    fn on_ack(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+        let Some(acks) = &mut self.acks else { return Ok(()) };
+        let Some((loss, ack)) = datagram.udp_payload().and_then(AckPacket::parse).and_then(|ack| acks.acknowledge(io.now, ack)) else {
+            self.malformed += 1;
+            return Ok(());
+        };
+        self.on_loss(loss, io)?;
+        if let Some(ack) = ack.filter(|_| self.hears_all) {
+            self.algorithm.on_ack(io.now, &ack, &mut self.actions)?;
+            self.apply(io)?;
+        }
+        self.fill_window(io);
+        Ok(())
+    }
+
+    fn on_loss(&mut self, loss: Option<Loss>, io: &mut Io) -> Result<(), Fault> {
+        let Some(loss) = loss else { return Ok(()) };
+        self.algorithm.on_loss(io.now, &loss, &mut self.actions)?;
+        self.apply(io)?;
+        self.fill_window(io);
+        Ok(())
+    }
+
+    fn window_is_open(&self) -> bool {
+        match (self.window, &self.acks) {
+            (Some(window), Some(acks)) => (acks.in_flight() as f64) < window,
+            _ => true,
+        }
+    }
+
+    /// A flow without pacing sends as much as its window admits.
+    fn fill_window(&mut self, io: &mut Io) {
+        while self.pacer.is_none() && self.window.is_some() && self.window_is_open() {
+            self.send_data(io);
+        }
     }
 
     fn on_block(&mut self, block: &ReportBlock, compound: &Compound, io: &mut Io) -> Result<(), Fault> {
@@ -361,7 +420,15 @@ impl RtpSender {
                 Action::SetTimer { name, at_s } => self.timers.set(name, instant(at_s).max(io.now)),
                 Action::CancelTimer { name } => self.timers.cancel(&name),
                 Action::Note { kind, values } => self.log.push((io.now, FlowRecord::Note { kind, values })),
-                other => return Err(format!("flow {}: {} is not for an RTP sender", self.spec.name, other.name()).into()),
+                Action::SetWindow { window_packets } if self.acks.is_some() && (1.0..=MAX_WINDOW).contains(&window_packets) => {
+                    self.window = Some(window_packets);
+                }
+                Action::SetLossTimeout { timeout_s } => {
+                    if let Some(acks) = &mut self.acks {
+                        acks.set_timeout(instant(timeout_s).max(1));
+                    }
+                }
+                other => return Err(format!("flow {}: {other:?} is not for this RTP sender", self.spec.name).into()),
             }
         }
         self.actions = actions;

@@ -8,7 +8,7 @@ const NTP_EPOCH_OFFSET_S: u64 = 2_208_988_800;
 /// The 64-bit timestamp; wraps every 136 years, as the format does.
 pub fn from_unix(unix: Nanos) -> u64 {
     let (seconds, nanos) = (unix / 1_000_000_000, unix % 1_000_000_000);
-    (seconds + NTP_EPOCH_OFFSET_S) << 32 | (nanos << 32) / 1_000_000_000
+    ((seconds + NTP_EPOCH_OFFSET_S) << 32) | ((nanos << 32) / 1_000_000_000)
 }
 
 /// The compact form in LSR: 16 bits of seconds, 16 of fraction (unit 1/65536 s).
