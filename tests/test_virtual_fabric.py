@@ -151,3 +151,113 @@ def test_an_algorithm_that_fails_ends_the_run_with_its_own_exception(tmp_path: P
     monkeypatch.setattr(AlsSender, "on_feedback", fail)
     with pytest.raises(ZeroDivisionError, match="a student's mistake"):
         run(tmp_path)
+
+
+FORWARD = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct metadata_t {}
+parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) { state start { transition accept; } }
+control V(inout headers_t h, inout metadata_t m) { apply {} }
+control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    apply { s.egress_spec = s.ingress_port == 1 ? 9w2 : 9w1; }
+}
+control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in headers_t h) { apply {} }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+def wire(tmp_path: Path, seed: int = 1, **link):
+    """Two hosts with a switch between them that sends on whatever comes."""
+    (tmp_path / "wire.p4").write_text(FORWARD)
+    program, _ = targets.compiler().compile(tmp_path / "wire.p4", tmp_path)
+    network = virtual_fabric.fairlane_virtual.Network(seed)
+    network.add_switch("s1", 1)
+    for i in (1, 2):
+        network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
+        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.fairlane_virtual.Link(**link))
+    network.load("s1", program.read_text())
+    return network
+
+
+def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path) -> None:
+    import random
+
+    from hosts.algorithms import base
+
+    class Window(base.Sender):
+        interests = base.Interests(acks=base.AckDetail.EVERY)
+
+        def __init__(self):
+            self.window, self.acked, self.lost = 2.0, 0, 0
+
+        def on_start(self, now_s, rng):
+            return (base.SetWindow(self.window), base.SetLossTimeout(1.0), base.SetTimer("look", now_s + 1.0))
+
+        def on_ack(self, now_s, ack, rng):
+            assert ack.path.srtt_s > 0 and ack.path.highest_acked_sequence >= 0
+            self.acked += ack.newly_acked_packets
+            self.window += ack.newly_acked_packets / self.window
+            return (base.SetWindow(self.window),)
+
+        def on_loss(self, now_s, loss, rng):
+            assert loss.cause in (base.LossCause.GAP, base.LossCause.TIMEOUT)
+            self.lost += loss.lost_packets
+            self.window = max(1.0, self.window / 2)
+            return (base.SetWindow(self.window), base.Note("halved", (("window", self.window),)))
+
+        def on_timer(self, now_s, timer, rng):
+            assert timer.path.in_flight_packets >= 0
+            return (base.SetTimer("look", now_s + 1.0),)
+
+    network = wire(tmp_path, rate_bps=2_000_000, delay_ns=5_000_000, queue_packets=20)
+    sender = Window()
+    network.add_rtp_flow("w", "h1", "h2", 5004, 0, 20 * 10**9, sender, random.Random(1), base.Receiver(), random.Random(2), packet_bytes=1000,
+                         session_bandwidth_bps=1e6, sender_ssrc=1, receiver_ssrc=2, sender_cname="s", receiver_cname="r")
+    network.run_until(21 * 10**9)
+    sent, received = network.take_flow_logs("w")
+    last = [fields for _, kind, fields in received if kind == "data"][-1]
+    assert sender.lost > 0 and any(kind == "halved" for _, kind, _ in sent)
+    assert abs(last["received_packets"] - sender.acked) < 60
+    assert 0.7 < last["received_bytes"] * 8 / 20 / 2e6 <= 1.0
+
+
+def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) -> None:
+    import random
+
+    from hosts.algorithms import base
+
+    class Layered(base.Sender):
+        def on_start(self, now_s, rng):
+            return (base.SetRate(1e5), base.SetLayers(()))
+
+    network = wire(tmp_path)
+    network.add_rtp_flow("l", "h1", "h2", 5004, 0, 10**9, Layered(), random.Random(1), base.Receiver(), random.Random(2), packet_bytes=1000,
+                         session_bandwidth_bps=1e6, sender_ssrc=1, receiver_ssrc=2, sender_cname="s", receiver_cname="r")
+    with pytest.raises(RuntimeError, match="flow l: SetLayers"):
+        network.run_until(10**9)
+
+
+def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
+    network = wire(tmp_path, rate_bps=10_000_000, loss=0.01, jitter_ns=100_000)
+    second = 10**9
+    network.add_cbr_flow("cbr", "h1", "h2", 6000, 0, 20 * second, rate_bps=1_000_000, packet_bytes=500)
+    network.add_on_off_flow("talk", "h1", "h2", 6002, 0, 20 * second, rate_bps=500_000, packet_bytes=200, on=0.3, off=(0.6, 1.5))
+    network.add_mpeg4_flow("video", "h1", "h2", 6004, 0, 20 * second, packet_bytes=1000)
+    network.add_tcp_flow("tcp", "h2", "h1", 6006, 0, 20 * second, flavour="cubic", packet_bytes=1000)
+    network.schedule_rate(10 * second, "h2", 0, 1_000_000)
+    network.run_until(21 * second)
+    totals = {name: [f for _, kind, f in network.take_flow_logs(name)[1] if kind == "data"][-1] for name in ("cbr", "talk", "video")}
+    # One link of the two on the way has the loss of each direction: 1% twice.
+    assert 0.005 < totals["cbr"]["lost_packets"] / 5000 < 0.04
+    assert all(total["received_packets"] > 100 for total in totals.values())
+    delivered = {t: f["delivered_bytes"] for t, kind, f in network.take_flow_logs("tcp")[1] if kind == "tcp_data"}
+    assert delivered[20 * second] - delivered[10 * second] < 0.15e6 * 10
+    for bad in (lambda: network.schedule_rate(0, "h2", 0, 1), lambda: network.schedule_rate(30 * second, "h2", 0, 0),
+                lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="vegas", packet_bytes=1000),
+                lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="sack", packet_bytes=1000, options={"windw": 1}),
+                lambda: network.add_mpeg4_flow("x", "h1", "h9", 7000, 0, 1, packet_bytes=1000)):
+        with pytest.raises(ValueError):
+            bad()
