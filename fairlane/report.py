@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.metadata import version
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "fabric": fabric,
         "target": target,
         "seed": experiment.seed,
+        "version": version("fairlane"),
         "duration_s": experiment.duration_s,
         "window_s": list(figures.window_s),
         "flows": [
