@@ -154,7 +154,7 @@ def add_flow(network, flow: Flow, experiment: Experiment, hosts, timing: Timing,
     cname = {role: f"{flow.kind}-{ssrc[role]:08x}@{ip[role]}" for role in ssrc}
     network.add_rtp_flow(
         flow.name, flow.sender, flow.receiver, flows.ALS_PORT, start_ns, stop_ns,
-        algorithm.sender(parameters), rng["sender"], algorithm.receiver(), rng["receiver"],
+        algorithm.sender(parameters), rng["sender"], algorithm.receiver(parameters), rng["receiver"],
         packet_bytes=settings.packet_bytes, session_bandwidth_bps=settings.maximum_rate_bps, pacing_jitter=settings.pacing_jitter,
         exact_loss=settings.loss_resolution == "exact", sender_ssrc=ssrc["sender"], receiver_ssrc=ssrc["receiver"],
         sender_cname=cname["sender"], receiver_cname=cname["receiver"])

@@ -411,7 +411,7 @@ class ReceiverRunner(_Runner):
 
     def __init__(self, options: Options, parameters: object) -> None:
         super().__init__(options, parameters)
-        self.algorithm = ALGORITHMS[options.algorithm].receiver()
+        self.algorithm = ALGORITHMS[options.algorithm].receiver(parameters)
         if self.algorithm.interests.gaps:
             raise TypeError(f"{options.algorithm} needs sequence gaps as they happen; the UDP receiver has RTCP statistics only")
         self.loop.add_reader(self.data_socket, self.read_data)

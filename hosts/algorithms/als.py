@@ -24,6 +24,7 @@ from hosts.algorithms.base import (
     Control,
     Feedback,
     Interests,
+    Kind,
     Note,
     Receiver,
     ReceiverAction,
@@ -209,6 +210,14 @@ class AlsReceiver(Receiver):
 
     interests = Interests(rtcp=True)
 
+    def __init__(self, parameters: AlsParameters = AlsParameters()) -> None:
+        self.parameters = parameters
+
     def on_control(self, now_s: float, control: Control, rng: Rng) -> tuple[ReceiverAction, ...]:
         # "The receiver includes these values in its control messages" [ALS sec 3.2]: unchanged, whatever they are.
         return (SetReport(desired_rate_bps=control.desired_rate_bps, utilisation=control.utilisation),)
+
+
+KINDS = (
+    Kind("als", "routers advertise fair rates, senders add AIR to reach max-min shares [ALS sec 3.1-3.3]", AlsParameters, AlsSender, AlsReceiver),
+)

@@ -31,9 +31,10 @@ never wrap). Values in events come from the network and may be forged: a handler
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Rng(Protocol):
@@ -347,6 +348,25 @@ class Receiver:
     def on_timer(self, now_s: float, timer: Timer, reception: ReceptionState, rng: Rng) -> tuple[ReceiverAction, ...]:
         """`now_s` may be later than the time asked for, never earlier."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A flow kind: how users name an algorithm, and how its two halves are made. Each algorithm file lists its own in `KINDS`."""
+
+    name: str
+    """What experiment files and commands say: lower case, words joined by hyphens."""
+    summary: str
+    """One line for `fairlane list`: what it does, and paper and section."""
+    parameters: type
+    """A frozen dataclass; every field has a default. The fabric fills in the fields `max_rate_bps` (the sender's link) and
+    `packet_bytes` (an IPv4 datagram of data) where they exist and the experiment sets no other."""
+    sender: Callable[[Any], Sender]
+    """Called with the parameters."""
+    receiver: Callable[[Any], Receiver]
+    """Called with the parameters."""
+    layered: bool = False
+    """Sends to several groups and takes several receivers [ALS sec 3.4]."""
 
 
 def clamp(value: float, low: float, high: float) -> float:
