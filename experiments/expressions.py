@@ -1,0 +1,86 @@
+"""Arithmetic in experiment files: a string that begins with "=" is worked out from the values of a sweep.
+
+    rate_bps = "= 2 * n * 40_000"
+    queue_packets = "= max(4, round(4 * rtt_s * rate_bps / 800))"
+
+Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is understood,
+so that a file can compute no more than numbers and pick names.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+
+Value = float | int | str | bool
+
+_BINARY: dict[type, Callable] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
+}
+_COMPARE: dict[type, Callable] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}
+_FUNCTIONS: dict[str, Callable] = {
+    "min": min, "max": max, "round": round, "floor": math.floor, "ceil": math.ceil, "sqrt": math.sqrt,
+}
+_LARGEST_POWER = 64
+
+
+def is_expression(value: object) -> bool:
+    """Whether a value of a file is to be worked out."""
+    return isinstance(value, str) and value.startswith("=")
+
+
+def evaluate(text: str, names: Mapping[str, Value]) -> Value:
+    """The value of an expression, with or without its "=". ValueError says what is wrong with it."""
+    source = text.removeprefix("=").strip()
+    try:
+        tree = ast.parse(source, mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{source!r} is no expression") from error
+    try:
+        value = _value(tree.body, names)
+    except (ArithmeticError, TypeError, RecursionError) as error:
+        raise ValueError(f"{source!r}: {error}") from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{source!r} gives {value}")
+    return value
+
+
+def names_in(text: str) -> set[str]:
+    """The names that an expression uses, functions left out."""
+    nodes = list(ast.walk(ast.parse(text.removeprefix("=").strip(), mode="eval")))
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    whole = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    return whole | {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners} - set(_FUNCTIONS)
+
+
+def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            return value
+        case ast.Name(id=name):
+            if name not in names:
+                raise ValueError(f"no value {name!r} here; there is {', '.join(sorted(names)) or 'none'}")
+            return names[name]
+        case ast.Attribute(value=ast.Name(id=owner), attr=attribute):
+            return _value(ast.Name(id=f"{owner}.{attribute}"), names)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, names)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            a, b = _value(left, names), _value(right, names)
+            if isinstance(a, str) or isinstance(b, str):
+                raise ValueError("text cannot be reckoned with")
+            if isinstance(op, ast.Pow) and abs(b) > _LARGEST_POWER:
+                raise ValueError(f"a power of {b} is too large")
+            return _BINARY[type(op)](a, b)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+            return _COMPARE[type(op)](_value(left, names), _value(right, names))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _value(body if _value(test, names) else orelse, names)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_value(a, names) for a in arguments))
+    raise ValueError(f"{ast.unparse(node)!r} is not understood here")

@@ -1,0 +1,177 @@
+"""Sweeps: one experiment file that stands for many runs.
+
+    seeds = [1, 2, 3, 4, 5]
+
+    [sweep]                             # the axes; a run for each combination and seed
+    n = [1, 2, 4, 8, 16, 32]
+    delay_s = [0.02, 0.08]
+
+    [let]                               # values that follow, in order
+    rate_bps = "= 2 * n * 40_000"
+
+    [quick]                             # what a quick pass takes instead
+    seeds = [1, 2]
+    n = [1, 8, 32]
+
+    [topology.bottleneck]
+    rate_bps = "= rate_bps"
+
+Every string that begins with "=" is worked out for each point (`experiments.expressions`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments import expressions
+from experiments.expressions import Value
+from fairlane import schema
+from fairlane.located_toml import Document, KeyPath
+
+KEYS = ("seeds", "sweep", "let", "quick")
+"""Of an experiment file, read here and nowhere else."""
+MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep. axes: the value of each axis, in the file's order. document: the experiment with every expression
+    worked out, without the sweep's own keys."""
+
+    axes: tuple[tuple[str, Value], ...]
+    seed: int
+    document: Document
+
+    @property
+    def name(self) -> str:
+        """For messages: "n=4 delay_s=0.02 seed=1"."""
+        return " ".join(f"{k}={v}" for k, v in (*self.axes, ("seed", self.seed)))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """axes: name -> values; without any there is one point for each seed."""
+
+    axes: dict[str, tuple[Value, ...]]
+    seeds: tuple[int, ...]
+    points: tuple[Point, ...]
+
+
+def has_sweep(document: Document) -> bool:
+    """Whether a file asks for more than one run."""
+    return any(key in document.values for key in ("seeds", "sweep"))
+
+
+def expand(document: Document, quick: bool = False) -> Sweep:
+    """All points of an experiment file. ConfigError names file, line and key."""
+    values = document.values
+    axes = _axes(document)
+    seeds = _seeds(document, ("seeds",)) if "seeds" in values else (values.get("seed", 1),)
+    if quick:
+        axes, seeds = _quick(document, axes, seeds)
+    size = len(seeds)
+    for choices in axes.values():
+        size *= len(choices)
+    if size > MOST_POINTS:
+        raise document.error(("sweep",), f"{size} runs; at most {MOST_POINTS}")
+    points = [
+        Point(tuple(zip(axes, combination)), seed, _at_point(document, dict(zip(axes, combination)), seed))
+        for combination in itertools.product(*axes.values())
+        for seed in seeds
+    ]
+    return Sweep(axes, seeds, tuple(points))
+
+
+def _axes(document: Document) -> dict[str, tuple[Value, ...]]:
+    table = document.values.get("sweep", {})
+    if not isinstance(table, dict):
+        raise document.error(("sweep",), "expected a table of axes")
+    return {name: _choices(document, ("sweep", name), given) for name, given in table.items()}
+
+
+def _choices(document: Document, path: KeyPath, given: Any) -> tuple[Value, ...]:
+    if not isinstance(given, list) or not given:
+        raise document.error(path, "expected an array of values")
+    for i, value in enumerate(given):
+        if not isinstance(value, (int, float, str, bool)):
+            raise document.error((*path, i), "expected a number, a string, or true or false")
+        if value in given[:i]:
+            raise document.error((*path, i), f"{value!r} stands here twice")
+    return tuple(given)
+
+
+def _seeds(document: Document, path: KeyPath) -> tuple[int, ...]:
+    given: Any = document.values
+    for part in path:
+        given = given[part]
+    if not isinstance(given, list) or not given:
+        raise document.error(path, "expected an array of seeds")
+    for i, seed in enumerate(given):
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+            raise document.error((*path, i), f"a seed is a whole number from 0 to 2^32 - 1, got {seed!r}")
+        if seed in given[:i]:
+            raise document.error((*path, i), f"seed {seed} stands here twice")
+    return tuple(given)
+
+
+def _quick(document: Document, axes: dict[str, tuple[Value, ...]], seeds: tuple[int, ...]) -> tuple[dict[str, tuple[Value, ...]], tuple[int, ...]]:
+    table = document.values.get("quick", {})
+    if not isinstance(table, dict):
+        raise document.error(("quick",), "expected a table")
+    axes = dict(axes)
+    for name, given in table.items():
+        if name == "seeds":
+            seeds = _seeds(document, ("quick", "seeds"))
+        elif name == "duration_s":
+            continue
+        elif name in axes:
+            axes[name] = _choices(document, ("quick", name), given)
+        else:
+            raise document.error(("quick", name), f"unknown key{schema.nearest(name, [*axes, 'seeds', 'duration_s'])}")
+    return axes, seeds
+
+
+def _at_point(document: Document, axes: Mapping[str, Value], seed: int) -> Document:
+    names: dict[str, Value] = dict(axes)
+    for name, given in document.values.get("let", {}).items():
+        path = ("let", name)
+        if name in axes:
+            raise document.error(path, "an axis of the sweep has this name")
+        names[name] = _worked_out(document, path, given, names) if expressions.is_expression(given) else given
+    values = {key: value for key, value in document.values.items() if key not in KEYS}
+    worked = {key: _resolved(document, (key,), value, names) for key, value in values.items()}
+    worked["seed"] = seed
+    return Document(document.name, worked, document.places)
+
+
+def _resolved(document: Document, path: KeyPath, value: Any, names: Mapping[str, Value]) -> Any:
+    if isinstance(value, dict):
+        return {key: _resolved(document, (*path, key), inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolved(document, (*path, i), inner, names) for i, inner in enumerate(value)]
+    return _worked_out(document, path, value, names) if expressions.is_expression(value) else value
+
+
+def _worked_out(document: Document, path: KeyPath, text: str, names: Mapping[str, Value]) -> Value:
+    try:
+        return expressions.evaluate(text, names)
+    except ValueError as error:
+        raise document.error(path, str(error)) from error
+
+
+def point_key(axes: tuple[tuple[str, Value], ...], seed: int) -> str:
+    """A file name for a point: the axes as JSON would write them, readable and unique."""
+    parts = [f"{name}={json.dumps(value)}".replace('"', "").replace("/", "_") for name, value in axes]
+    return "_".join([*parts, f"seed={seed}"]).replace(" ", "-")
+
+
+def matching(points: Mapping[tuple[tuple[str, Value], ...], Any], where: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Value], ...]]:
+    """The axis values that a `where` table picks: each key equal to a value, or one of an array of values."""
+    for axes in points:
+        given = dict(axes)
+        if all(given.get(k) in (v if isinstance(v, list | tuple) else (v,)) for k, v in where.items()):
+            yield axes

@@ -1,0 +1,174 @@
+"""Whether a sweep came out as expected: each expectation is held against the medians over seeds.
+
+    [[expect]]
+    name = "RAP/SACK at 160 ms"
+    measure = "ratio"                       # of [measure]
+    where = { delay_s = 0.16, n = [8, 16] } # which points; left out: all
+    low = 0.8
+    high = 1.25
+
+    [[expect]]
+    name = "falls towards 1 with n"
+    measure = "ratio"
+    over = "n"                              # an axis; the other axes each make a curve
+    trend = "falling"                       # or "rising": Kendall's tau of the medians at most -0.5, or at least 0.5
+
+    [[expect]]
+    name = "adaptive over static"
+    measure = "cov"
+    ratio_of = { scheme = "adp" }           # median there over the median at ratio_to; the other axes must agree
+    ratio_to = { scheme = "static" }
+    high = 0.8
+
+    any = "max_p"                           # of a plain or ratio expectation: one value of that axis for which all the others hold
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from experiments.expressions import Value
+from experiments.sweep import matching
+
+Axes = tuple[tuple[str, Value], ...]
+LEAST_TAU = 0.5
+"""Kendall's tau of a trend: three of four pairs of points in order."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One [[expect]] table; see the module. paper: what the paper says of it."""
+
+    name: str
+    measure: str
+    where: dict[str, Any] = field(default_factory=dict)
+    low: float = -math.inf
+    high: float = math.inf
+    over: str = ""
+    trend: Literal["", "falling", "rising"] = ""
+    ratio_of: dict[str, Any] = field(default_factory=dict)
+    ratio_to: dict[str, Any] = field(default_factory=dict)
+    any: str = ""
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.over) != bool(self.trend):
+            raise ValueError("trend: 'over' and 'trend' go together")
+        if bool(self.ratio_of) != bool(self.ratio_to):
+            raise ValueError("ratio_of: 'ratio_of' and 'ratio_to' go together")
+        if self.trend:
+            if self.any or self.ratio_of or math.isfinite(self.low) or math.isfinite(self.high):
+                raise ValueError("trend: takes no 'low', 'high', 'any' or 'ratio_of'")
+        elif self.low > self.high:
+            raise ValueError(f"low: {self.low:g} is above high, {self.high:g}")
+        elif not math.isfinite(self.low) and not math.isfinite(self.high):
+            raise ValueError("low: an expectation without low and high cannot fail")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one point or curve said. where: its axes as text. holds: whether it is as expected."""
+
+    where: str
+    value: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """holds: every finding does (with `any`: those of one value do)."""
+
+    expectation: Expectation
+    findings: tuple[Finding, ...]
+    holds: bool
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest value found; not a number where there is none."""
+        values = [f.value for f in self.findings if not math.isnan(f.value)]
+        return (min(values), max(values)) if values else (math.nan, math.nan)
+
+
+def medians(samples: Mapping[Axes, Iterable[float]]) -> dict[Axes, float]:
+    """The median over seeds at each point; a point with a value that could not be measured has none."""
+    result = {}
+    for axes, values in samples.items():
+        values = list(values)
+        result[axes] = statistics.median(values) if values and not any(math.isnan(v) for v in values) else math.nan
+    return result
+
+
+def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]]) -> Verdict:
+    """samples: for each point, the measure at every seed."""
+    at = medians(samples)
+    picked = {axes: at[axes] for axes in matching(at, expectation.where)}
+    if expectation.trend:
+        findings = _trends(expectation, picked)
+    elif expectation.ratio_of:
+        findings = [_bounded(expectation, axes, value) for axes, value in _ratios(expectation, picked)]
+    else:
+        findings = [_bounded(expectation, axes, value) for axes, value in picked.items()]
+    if expectation.any:
+        holds = _any(expectation, picked, findings)
+    else:
+        holds = bool(findings) and all(f.holds for f in findings)
+    return Verdict(expectation, tuple(findings), holds)
+
+
+def _bounded(expectation: Expectation, axes: Axes, value: float) -> Finding:
+    return Finding(describe(axes), value, expectation.low <= value <= expectation.high)
+
+
+def _ratios(expectation: Expectation, at: Mapping[Axes, float]) -> list[tuple[Axes, float]]:
+    below = {_without(axes, expectation.ratio_to): at[axes] for axes in matching(at, expectation.ratio_to)}
+    result = []
+    for axes in matching(at, expectation.ratio_of):
+        rest = _without(axes, expectation.ratio_of)
+        if rest in below:
+            result.append((rest, at[axes] / below[rest] if below[rest] else math.nan))
+    return result
+
+
+def _trends(expectation: Expectation, at: Mapping[Axes, float]) -> list[Finding]:
+    curves: dict[Axes, list[tuple[Value, float]]] = {}
+    for axes, value in at.items():
+        given = dict(axes)
+        if expectation.over in given:
+            curves.setdefault(_without(axes, {expectation.over: None}), []).append((given[expectation.over], value))
+    sign = 1 if expectation.trend == "rising" else -1
+    findings = []
+    for axes, curve in curves.items():
+        if len(curve) >= 2:
+            tau = kendall_tau(sorted(curve))
+            findings.append(Finding(describe(axes), tau, sign * tau >= LEAST_TAU))
+    return findings
+
+
+def kendall_tau(curve: list[tuple[Any, float]]) -> float:
+    """Pairs in order minus pairs out of order, over all pairs; ties count for neither."""
+    order = pairs = 0
+    for i, (_, a) in enumerate(curve):
+        for _, b in curve[i + 1:]:
+            pairs += 1
+            order += (b > a) - (b < a)
+    return order / pairs if pairs and not any(math.isnan(v) for _, v in curve) else math.nan
+
+
+def _any(expectation: Expectation, picked: Mapping[Axes, float], findings: list[Finding]) -> bool:
+    groups: dict[Any, list[bool]] = {}
+    for axes, finding in zip(picked, findings):
+        groups.setdefault(dict(axes).get(expectation.any), []).append(finding.holds)
+    return any(all(group) for group in groups.values())
+
+
+def _without(axes: Axes, keys: Mapping[str, Any]) -> Axes:
+    return tuple((k, v) for k, v in axes if k not in keys)
+
+
+def describe(axes: Axes) -> str:
+    """"n = 4, delay_s = 0.02"; "all" for a row without axes."""
+    return ", ".join(f"{k} = {v}" for k, v in axes) or "all"

@@ -1,0 +1,141 @@
+"""Sweeps of experiment files: expressions, points, and what is expected of them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments import expressions, sweep
+from fairlane import located_toml
+from fairlane.located_toml import ConfigError
+from fairlane.paper import judge
+
+FILE = """
+seeds = [1, 2, 3]
+
+[sweep]
+n = [1, 4]
+kind = ["rap", "tcp-sack"]
+
+[let]
+rate_bps = "= 2 * n * 40_000"
+queue = "= max(4, round(0.1 * rate_bps / 800))"
+
+[quick]
+seeds = [1]
+n = [4]
+
+[topology.bottleneck]
+rate_bps = "= rate_bps"
+queue_packets = "= queue"
+
+[[flows]]
+kind = "= kind"
+count = "= n"
+"""
+
+
+def document(text: str = FILE) -> located_toml.Document:
+    return located_toml.parse(text, "row.toml")
+
+
+def test_points_are_all_combinations_with_all_seeds():
+    points = sweep.expand(document()).points
+    assert [(dict(p.axes), p.seed) for p in points[:4]] == [
+        ({"n": 1, "kind": "rap"}, 1), ({"n": 1, "kind": "rap"}, 2), ({"n": 1, "kind": "rap"}, 3), ({"n": 1, "kind": "tcp-sack"}, 1)]
+    assert len(points) == 12
+    assert len({sweep.point_key(p.axes, p.seed) for p in points}) == 12
+
+
+def test_values_are_worked_out_at_each_point():
+    last = sweep.expand(document()).points[-1].document.values
+    assert last == {"topology": {"bottleneck": {"rate_bps": 320_000, "queue_packets": 40}}, "seed": 3,
+                    "flows": [{"kind": "tcp-sack", "count": 4}]}
+
+
+def test_a_quick_pass_takes_its_own_values():
+    assert [(dict(p.axes)["n"], p.seed) for p in sweep.expand(document(), quick=True).points] == [(4, 1), (4, 1)]
+
+
+@pytest.mark.parametrize("change, message", [
+    (('n = [1, 4]', 'n = []'), r"row.toml:5: sweep.n: expected an array of values"),
+    (('n = [1, 4]', 'n = [1, 1]'), r"row.toml:5: sweep.n\[1\]: 1 stands here twice"),
+    (('seeds = [1, 2, 3]', 'seeds = [-1]'), r"row.toml:2: seeds\[0\]: a seed is a whole number"),
+    (('n = [4]', 'm = [4]'), r"row.toml:14: quick.m: unknown key; known: n, kind"),
+    (('"= queue"', '"= quue"'), r"row.toml:18: topology.bottleneck.queue_packets: no value 'quue' here; there is .*queue"),
+    (('"= 2 * n * 40_000"', '"= 2 * / n"'), r"row.toml:9: let.rate_bps: '2 \* / n' is no expression"),
+    (('"= 2 * n * 40_000"', '"= open(1)"'), r"row.toml:9: let.rate_bps: 'open\(1\)' is not understood here"),
+    (('"= 2 * n * 40_000"', '"= 1 / (n - n)"'), r"row.toml:9: let.rate_bps: .*division by zero"),
+])
+def test_what_cannot_be_meant_is_refused_with_file_line_and_key(change, message):
+    with pytest.raises(ConfigError, match=message):
+        sweep.expand(document(FILE.replace(*change)))
+        sweep.expand(document(FILE.replace(*change)), quick=True)
+
+
+@given(st.text(max_size=40))
+def test_no_text_makes_an_expression_do_anything_but_give_a_value_or_say_why_not(text):
+    try:
+        value = expressions.evaluate(text, {"a": 1, "b": 2.5})
+    except ValueError:
+        return
+    assert isinstance(value, (int, float, str, bool))
+
+
+@given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(1, 50))
+def test_expressions_reckon_as_python_does(a, b, c):
+    assert expressions.evaluate("= (a + b) * a - b // c if a > b else a % c", {"a": a, "b": b, "c": c}) == (
+        (a + b) * a - b // c if a > b else a % c)
+
+
+def test_names_may_be_owned():
+    assert expressions.evaluate("= rap.mean_bps / tcp.mean_bps", {"rap.mean_bps": 3.0, "tcp.mean_bps": 2.0}) == 1.5
+    assert expressions.names_in("= max(rap.mean_bps, n)") == {"rap.mean_bps", "n"}
+
+
+def samples(values: dict) -> dict:
+    return {(("n", n), ("k", k)): list(v) for (n, k), v in values.items()}
+
+
+def test_a_bound_holds_for_the_median_of_each_point_that_is_meant():
+    data = samples({(1, "a"): [9, 9, 9], (2, "a"): [1.0, 1.1, 50], (4, "a"): [0.9, 1.0, 1.2]})
+    verdict = judge.judge(judge.Expectation("x", "m", where={"n": [2, 4]}, low=0.8, high=1.2), data)
+    assert verdict.holds and [f.value for f in verdict.findings] == [1.1, 1.0]
+    assert not judge.judge(judge.Expectation("x", "m", low=0.8, high=1.2), data).holds
+
+
+def test_a_point_that_could_not_be_measured_does_not_hold():
+    assert not judge.judge(judge.Expectation("x", "m", low=0.0), samples({(1, "a"): [math.nan, 1.0]})).holds
+    assert not judge.judge(judge.Expectation("x", "m", low=0.0), {}).holds
+
+
+def test_a_trend_is_judged_along_each_curve():
+    falling = samples({(n, k): [10 / n] for n in (1, 2, 4) for k in "ab"})
+    assert judge.judge(judge.Expectation("x", "m", over="n", trend="falling"), falling).holds
+    assert not judge.judge(judge.Expectation("x", "m", over="n", trend="rising"), falling).holds
+    flat = samples({(n, "a"): [1.0] for n in (1, 2, 4)})
+    assert not judge.judge(judge.Expectation("x", "m", over="n", trend="falling"), flat).holds
+
+
+def test_a_ratio_is_of_points_that_agree_in_the_other_axes():
+    data = samples({(1, "a"): [2.0], (1, "b"): [4.0], (2, "a"): [3.0], (2, "b"): [4.0]})
+    verdict = judge.judge(judge.Expectation("x", "m", ratio_of={"k": "a"}, ratio_to={"k": "b"}, high=0.8), data)
+    assert verdict.holds and [(f.where, f.value) for f in verdict.findings] == [("n = 1", 0.5), ("n = 2", 0.75)]
+
+
+def test_any_wants_one_value_of_an_axis_for_which_all_points_hold():
+    data = samples({(1, "a"): [1.0], (2, "a"): [5.0], (1, "b"): [1.1], (2, "b"): [0.9]})
+    assert judge.judge(judge.Expectation("x", "m", low=0.8, high=1.2, any="k"), data).holds
+    assert not judge.judge(judge.Expectation("x", "m", low=0.95, high=1.2, any="k"), data).holds
+
+
+@pytest.mark.parametrize("wrong", [
+    {"low": 2.0, "high": 1.0}, {}, {"over": "n"}, {"trend": "rising"}, {"ratio_of": {"k": "a"}, "high": 1.0},
+    {"over": "n", "trend": "rising", "high": 3.0},
+])
+def test_an_expectation_that_can_never_hold_or_never_fail_is_refused(wrong):
+    with pytest.raises(ValueError):
+        judge.Expectation("x", "m", **wrong)
