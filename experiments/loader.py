@@ -46,7 +46,11 @@ def find(name: str) -> Path:
 
 def load(path: Path, duration_s: float | None = None, seed: int | None = None) -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. ConfigError names file, line and key."""
-    document = _with_ancestors(path)
+    return from_document(read(path), path.stem, duration_s, seed)
+
+
+def from_document(document: Document, name: str, duration_s: float | None = None, seed: int | None = None) -> Experiment:
+    """An experiment from the values of a file. ConfigError names file, line and key."""
     settings = schema.build(Settings, document)
     _check_schedule(settings, document)
     if duration_s is not None or seed is not None:
@@ -63,7 +67,7 @@ def load(path: Path, duration_s: float | None = None, seed: int | None = None) -
     for i, check in enumerate(settings.checks):
         if check.metric not in METRICS:
             raise document.error(("checks", i, "metric"), f"unknown metric {check.metric!r}{schema.nearest(check.metric, METRICS)}")
-    return Experiment(path.stem, settings, topology, flows, _bottleneck(settings, topology, document),
+    return Experiment(name, settings, topology, flows, _bottleneck(settings, topology, document),
                       settings.duration_s, settings.seed)
 
 
@@ -82,6 +86,11 @@ def check_duration(duration_s: float) -> float:
     if not (math.isfinite(duration_s) and duration_s > 0):
         raise ConfigError(f"--duration {duration_s:g}: give a positive number of seconds")
     return duration_s
+
+
+def read(path: Path) -> Document:
+    """A file laid over those that it inherits from."""
+    return _with_ancestors(path)
 
 
 def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
