@@ -109,6 +109,8 @@ class ReceiverEntry:
     """AIR_i."""
     rate_bps: float
     """r_i."""
+    desired_rate_bps: float
+    """R_d,i, or what stood in for it."""
     heard_s: float
     """When the last report arrived."""
 
@@ -143,7 +145,7 @@ class AlsSender(Sender):
         if entry is None:
             if len(self.receivers) >= p.max_receivers:
                 return (Note("als.ignored", (("reporter", feedback.reporter), ("reason", "too many receivers"))),)
-            entry = ReceiverEntry(air_bps=p.initial_air_bps, rate_bps=self.rate_bps, heard_s=now_s)
+            entry = ReceiverEntry(p.initial_air_bps, self.rate_bps, self.rate_bps, now_s)
             self.receivers[feedback.reporter] = entry
         entry.heard_s = now_s
 
@@ -155,6 +157,7 @@ class AlsSender(Sender):
             desired_bps = clamp(feedback.desired_rate_bps, 0.0, p.max_rate_bps)
             # U above 1 would shrink AIR, and U = 2 would hold it at 0 for ever.
             utilisation = clamp(1.0 if feedback.utilisation is None else feedback.utilisation, 0.0, 1.0)
+        entry.desired_rate_bps = desired_bps
         loss = clamp(feedback.loss_fraction, 0.0, 1.0)
 
         if loss > 0.0:
@@ -190,17 +193,20 @@ class AlsSender(Sender):
         for reporter in [i for i, e in self.receivers.items() if now_s - e.heard_s > p.receiver_timeout_s]:
             del self.receivers[reporter]
 
+        # Points lie on a fixed grid: a late wake-up moves none of those that follow, and one that is missed is skipped.
+        missed = int((now_s - self._next_adaptation_s) / p.adaptation_interval_s)
+        self._next_adaptation_s += (1 + missed) * p.adaptation_interval_s
+        return (*self._adapt(now_s), SetTimer(ADAPTATION_TIMER, self._next_adaptation_s))
+
+    def _adapt(self, now_s: float) -> tuple[SenderAction, ...]:
+        """What an adaptation point decides; the receivers left in the data base are those that count."""
+        p = self.parameters
         if self.receivers:
             self.rate_bps = min(e.rate_bps for e in self.receivers.values())  # r = r_min = min(r_i) [ALS sec 3.3]
         elif now_s - self._started_s > p.receiver_timeout_s:
             self.rate_bps = max(self.rate_bps * p.silence_factor, p.min_rate_bps)
-
-        # Points lie on a fixed grid: a late wake-up moves none of those that follow, and one that is missed is skipped.
-        missed = int((now_s - self._next_adaptation_s) / p.adaptation_interval_s)
-        self._next_adaptation_s += (1 + missed) * p.adaptation_interval_s
         return (
             SetRate(self.rate_bps),
-            SetTimer(ADAPTATION_TIMER, self._next_adaptation_s),
             Note("als.adapt", (("rate_bps", self.rate_bps), ("receivers", len(self.receivers)))),
         )
 
