@@ -54,6 +54,19 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 jitter_s = *jitter_s,
             ),
         ),
+        FlowRecord::Report { reporter, loss, rtt_s, receive_rate_bps, loss_event_rate, expected_packets, lost_packets } => kind(
+            "feedback",
+            dict!(
+                py,
+                ssrc = *reporter,
+                loss = *loss,
+                rtt_s = *rtt_s,
+                receive_rate_bps = *receive_rate_bps,
+                loss_event_rate = *loss_event_rate,
+                expected_packets = *expected_packets,
+                lost_packets = *lost_packets,
+            ),
+        ),
         FlowRecord::Note { kind, values } => {
             let fields = PyDict::new(py);
             for (name, value) in values {
@@ -100,13 +113,14 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         FlowRecord::Source { ssrc } => kind("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind("bye", dict!(py, ssrc = *ssrc)),
         FlowRecord::Malformed { rtcp } => kind("malformed", dict!(py, r#where = if *rtcp { "rtcp" } else { "rtp" })),
-        FlowRecord::End { packets, rtcp_sent, rtcp_received, malformed, foreign } => kind(
+        FlowRecord::End { packets, rtcp_sent, rtcp_received, feedback, malformed, foreign } => kind(
             "end",
             dict!(
                 py,
                 packets = *packets,
                 rtcp_sent_packets = *rtcp_sent,
                 rtcp_received_packets = *rtcp_received,
+                feedback_packets = *feedback,
                 malformed_packets = *malformed,
                 foreign_packets = *foreign,
             ),

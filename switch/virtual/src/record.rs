@@ -23,6 +23,16 @@ pub enum FlowRecord {
         rtt_s: Option<f64>,
         jitter_s: f64,
     },
+    /// A report of a receiver that keeps its own time, as it reached a sender; packets count since that receiver's previous one.
+    Report {
+        reporter: u32,
+        loss: f64,
+        rtt_s: Option<f64>,
+        receive_rate_bps: u64,
+        loss_event_rate: Option<f64>,
+        expected_packets: u32,
+        lost_packets: u32,
+    },
     /// What an algorithm noted.
     Note { kind: String, values: Vec<(String, NoteValue)> },
     /// A sender's control packet as routers left it, at the receiver.
@@ -39,8 +49,8 @@ pub enum FlowRecord {
     Bye { ssrc: u32 },
     /// Bytes that are no packet.
     Malformed { rtcp: bool },
-    /// An end is over: reports sent and received.
-    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, malformed: u64, foreign: u64 },
+    /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received.
+    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, feedback: u64, malformed: u64, foreign: u64 },
 }
 
 /// The records of one end of a flow, with their instants.

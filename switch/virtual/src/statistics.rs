@@ -109,7 +109,18 @@ impl SourceStatistics {
 
     /// Expected minus received, over all restarts; negative when there were more duplicates than losses (appendix A.3).
     pub fn lost_packets(&self) -> i64 {
-        (self.expected_before + self.expected()) as i64 - (self.received_before + self.received) as i64
+        let (expected, received) = self.totals();
+        expected as i64 - received as i64
+    }
+
+    /// Whether a packet has come.
+    pub fn has_heard(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Expected and received packets, over all restarts.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.expected_before + self.expected(), self.received_before + self.received)
     }
 
     /// A block for a report sent now; starts the next loss interval (appendix A.3).

@@ -6,11 +6,13 @@
 use std::collections::VecDeque;
 
 use crate::algorithm::{Ack, Loss, LossCause, PathState};
+use super::report::{SEQUENCE_MASK, VERSION};
 use crate::flow::seconds;
 use crate::Nanos;
 
-/// Bytes of an acknowledgement's payload: 64 bits of the number, 32 bits of history.
+/// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
 pub(super) const ACK_BYTES: usize = 12;
+const TYPE_ACK: u8 = 1;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +24,20 @@ pub(super) struct AckPacket {
 impl AckPacket {
     pub(super) fn emit(&self) -> [u8; ACK_BYTES] {
         let mut bytes = [0; ACK_BYTES];
-        bytes[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
+        bytes[..8].copy_from_slice(&first.to_be_bytes());
         bytes[8..].copy_from_slice(&self.history.to_be_bytes());
         bytes
     }
 
+    /// `None` for what is no acknowledgement of this version. Flags are for later versions.
     pub(super) fn parse(payload: &[u8]) -> Option<AckPacket> {
         let bytes: &[u8; ACK_BYTES] = payload.try_into().ok()?;
-        let (sequence, history) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<4>()?);
-        Some(AckPacket { sequence: u64::from_be_bytes(*sequence), history: u32::from_be_bytes(*history) })
+        if bytes[0] != VERSION << 4 | TYPE_ACK {
+            return None;
+        }
+        let (first, history) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<4>()?);
+        Some(AckPacket { sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK, history: u32::from_be_bytes(*history) })
     }
 }
 
@@ -255,9 +262,10 @@ mod tests {
         }
 
         #[test]
-        fn acks_read_back(sequence: u64, history: u32) {
+        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32) {
             let ack = AckPacket { sequence, history };
             prop_assert_eq!(AckPacket::parse(&ack.emit()), Some(ack));
+            prop_assert_eq!(ack.emit()[..2].to_vec(), vec![0x11, 0]);
         }
     }
 }

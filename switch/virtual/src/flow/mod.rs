@@ -2,6 +2,7 @@
 
 mod acks;
 mod raw;
+mod report;
 mod rtp_receiver;
 mod rtp_sender;
 mod tcp;

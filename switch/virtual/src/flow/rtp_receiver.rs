@@ -1,7 +1,8 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
 //! first hears the sender. The rules are those of `ReceiverRunner` in `hosts/runner_udp.py`.
 
-use super::acks::{Arrivals, ACK_BYTES};
+use super::acks::Arrivals;
+use super::report::{loss_event_field, ReportBook, ReportPacket};
 use super::rtp_sender::{push_udp, rate_field, utilisation_field};
 use super::timers::Timers;
 use super::{instant, seconds, Ends, Io, RtpSpec};
@@ -12,7 +13,7 @@ use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::SourceStatistics;
 use crate::wire::ip::{self, Datagram, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
 use crate::wire::rtcp::{Alsf, Compound};
-use crate::wire::rtp::{RtpHeader, STAMP_BYTES};
+use crate::wire::rtp::{RtpHeader, LONG_STAMP_BYTES, STAMP_BYTES};
 use crate::wire::ntp;
 use crate::Nanos;
 
@@ -46,6 +47,11 @@ pub(crate) struct RtpReceiver {
     foreign: u64,
     delay_sum: u64,
     delay_max: u64,
+    /// Of the newest data packet.
+    stamped: Nanos,
+    sender_rtt_s: Option<f64>,
+    reported: ReportBook,
+    feedback_sent: u64,
     echo: Option<Alsf>,
     /// Middle of the last SR's NTP timestamp, and when it arrived.
     last_sr: Option<(u32, Nanos)>,
@@ -84,6 +90,10 @@ impl RtpReceiver {
             foreign: 0,
             delay_sum: 0,
             delay_max: 0,
+            stamped: 0,
+            sender_rtt_s: None,
+            reported: ReportBook::default(),
+            feedback_sent: 0,
             echo: None,
             last_sr: None,
             rtcp_sent: 0,
@@ -127,7 +137,7 @@ impl RtpReceiver {
                 }
             }
         }
-        while let Some(name) = self.timers.take_due(now) {
+        while let Some(name) = self.timers.take_due(now)? {
             let reception = self.reception();
             self.algorithm.on_timer(now, &name, &reception, &mut self.actions)?;
             self.apply(io)?;
@@ -175,27 +185,29 @@ impl RtpReceiver {
             return Ok(());
         }
         let Some(source) = &mut self.source else { return Ok(()) };
-        let (known, expected) = (self.packets > 0, source.extended_highest_sequence() + 1);
+        let (known, expected, restarts) = (source.has_heard(), source.extended_highest_sequence() + 1, source.restarts);
         source.update(header.sequence, header.timestamp, now);
-        let arrived = source.extended_highest_sequence();
+        let (arrived, goes_on) = (source.extended_highest_sequence(), known && source.restarts == restarts);
         let before = self.last_arrival;
         self.last_arrival = now;
         self.packets += 1;
         self.bytes += datagram.bytes as u64;
         if let Some(stamp) = rest.get(..STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<8>()) {
-            let delay = now.saturating_sub(u64::from_be_bytes(*stamp));
+            self.stamped = u64::from_be_bytes(*stamp);
+            let delay = now.saturating_sub(self.stamped);
             self.delay_sum += delay;
             self.delay_max = self.delay_max.max(delay);
         }
+        match rest.get(STAMP_BYTES..LONG_STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<4>()).map(|rtt| u32::from_be_bytes(*rtt)) {
+            None | Some(0) => {}
+            Some(micros) => self.sender_rtt_s = Some(f64::from(micros) / 1e6),
+        }
+        if !known {
+            self.reported.begin(now, self.bytes);
+        }
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, rest.get(8..STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<8>())) {
             let ack = arrivals.arrived(u64::from_be_bytes(*stamp)).emit();
-            let mut frame = io.pool.take();
-            let bytes = UDP_BYTES + ACK_BYTES;
-            ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], bytes);
-            let udp = frame.len();
-            push_udp(&mut frame, self.ends.port, bytes);
-            frame.extend_from_slice(&ack);
-            self.send(frame, udp, io);
+            self.send_direct(&ack, io);
         }
         let now_s = io.now_s();
         if self.reports {
@@ -210,7 +222,7 @@ impl RtpReceiver {
                 schedule.received_data(now_s, header.ssrc);
             }
         }
-        if self.gaps && known && arrived > expected {
+        if self.gaps && goes_on && arrived > expected {
             let gap = Gap {
                 first_lost_sequence: expected,
                 last_lost_sequence: arrived - 1,
@@ -316,6 +328,36 @@ impl RtpReceiver {
         bytes + IPV4_BYTES
     }
 
+    /// Feedback beside RTCP: from data port to data port.
+    fn send_direct(&mut self, payload: &[u8], io: &mut Io) {
+        let mut frame = io.pool.take();
+        let bytes = UDP_BYTES + payload.len();
+        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], bytes);
+        let udp = frame.len();
+        push_udp(&mut frame, self.ends.port, bytes);
+        frame.extend_from_slice(payload);
+        self.send(frame, udp, io);
+        self.feedback_sent += 1;
+    }
+
+    /// Before the first data packet there is nothing to report, and nothing leaves.
+    fn send_feedback(&mut self, loss_event_rate: Option<f64>, io: &mut Io) {
+        let Some(source) = &self.source else { return };
+        let (expected, received) = source.totals();
+        let (receive_rate_bps, expected, lost) = self.reported.close(io.now, self.bytes, expected, received);
+        let report = ReportPacket {
+            highest_sequence: source.extended_highest_sequence(),
+            echoed: self.stamped,
+            held_us: u32::try_from((io.now - self.last_arrival) / 1000).unwrap_or(u32::MAX),
+            receive_rate_bps,
+            loss_event_ppb: loss_event_rate.map(loss_event_field),
+            expected,
+            lost,
+            reporter: self.ssrc,
+        };
+        self.send_direct(&report.emit(), io);
+    }
+
     /// Fills in the checksum of the UDP header at `udp`, and sends.
     fn send(&self, mut frame: Vec<u8>, udp: usize, io: &mut Io) {
         let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, frame.len() - udp) + ip::sum(&frame[udp..]);
@@ -337,6 +379,7 @@ impl RtpReceiver {
             packets: self.packets,
             rtcp_sent: self.rtcp_sent,
             rtcp_received: self.rtcp_received,
+            feedback: self.feedback_sent,
             malformed: self.malformed,
             foreign: self.foreign,
         };
@@ -355,7 +398,7 @@ impl RtpReceiver {
             lost_packets: self.lost_packets().max(0) as u64,
             highest_sequence: self.source.as_ref().map_or(0, SourceStatistics::extended_highest_sequence),
             last_arrival_s: seconds(self.last_arrival),
-            sender_rtt_s: None,
+            sender_rtt_s: self.sender_rtt_s,
         }
     }
 
@@ -371,6 +414,7 @@ impl RtpReceiver {
                         layers: Vec::new(),
                     });
                 }
+                Action::SendFeedback { loss_event_rate } => self.send_feedback(loss_event_rate, io),
                 Action::SetTimer { name, at_s } => self.timers.set(name, instant(at_s).max(io.now)),
                 Action::CancelTimer { name } => self.timers.cancel(&name),
                 Action::Note { kind, values } => self.log.push((io.now, FlowRecord::Note { kind, values })),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::acks::{AckBook, AckPacket};
+use super::report::ReportPacket;
 use super::timers::Timers;
 use super::{instant, Ends, Io, RtpSpec};
 use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, SenderAlgorithm};
@@ -14,6 +15,7 @@ use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::loss_between;
 use crate::wire::ip::{self, Datagram, ETHERNET_BYTES, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
+use crate::wire::rtp::{LONG_STAMP_BYTES, STAMP_BYTES};
 use crate::wire::{ntp, rtp};
 use crate::Nanos;
 
@@ -56,6 +58,8 @@ pub(crate) struct RtpSender {
     blocks: BTreeMap<u32, ReportBlock>,
     rtcp_sent: u64,
     rtcp_received: u64,
+    /// Acknowledgements and reports that arrived.
+    feedback_received: u64,
     malformed: u64,
     next_log: Nanos,
     /// For an algorithm that wants acknowledgements of single packets.
@@ -120,6 +124,7 @@ impl RtpSender {
             blocks: BTreeMap::new(),
             rtcp_sent: 0,
             rtcp_received: 0,
+            feedback_received: 0,
             malformed: 0,
             next_log: 0,
             acks,
@@ -176,7 +181,7 @@ impl RtpSender {
                 }
             }
         }
-        while let Some(name) = self.timers.take_due(now) {
+        while let Some(name) = self.timers.take_due(now)? {
             let path = self.acks.as_ref().map(AckBook::path);
             self.algorithm.on_timer(now, &name, path.as_ref(), &mut self.actions)?;
             self.apply(io)?;
@@ -193,7 +198,7 @@ impl RtpSender {
             return Ok(());
         }
         if datagram.ports().is_some_and(|(_, to)| to == self.ends.port) {
-            return self.on_ack(datagram, io);
+            return self.on_direct(datagram, io);
         }
         let Some(compound) = datagram.udp_payload().and_then(Compound::parse) else {
             self.malformed += 1;
@@ -258,6 +263,7 @@ impl RtpSender {
             packets: self.sent_packets,
             rtcp_sent: self.rtcp_sent,
             rtcp_received: self.rtcp_received,
+            feedback: self.feedback_received,
             malformed: self.malformed,
             foreign: 0,
         };
@@ -331,17 +337,41 @@ impl RtpSender {
         bytes + IPV4_BYTES
     }
 
-    fn on_ack(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        let Some(acks) = &mut self.acks else { return Ok(()) };
-        let Some((loss, ack)) = datagram.udp_payload().and_then(AckPacket::parse).and_then(|ack| acks.acknowledge(io.now, ack)) else {
+    /// Feedback beside RTCP: to the data port.
+    fn on_direct(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+        let Some(payload) = datagram.udp_payload() else { return Ok(()) };
+        if let Some(report) = ReportPacket::parse(payload) {
+            return self.on_report(&report, io);
+        }
+        let acknowledged = AckPacket::parse(payload).and_then(|ack| self.acks.as_mut()?.acknowledge(io.now, ack));
+        let Some((loss, ack)) = acknowledged else {
             self.malformed += 1;
             return Ok(());
         };
+        self.feedback_received += 1;
         self.on_loss(loss, io)?;
         if let Some(ack) = ack.filter(|_| self.hears_all) {
             self.algorithm.on_ack(io.now, &ack, &mut self.actions)?;
             self.apply(io)?;
         }
+        self.fill_window(io);
+        Ok(())
+    }
+
+    fn on_report(&mut self, report: &ReportPacket, io: &mut Io) -> Result<(), Fault> {
+        self.feedback_received += 1;
+        let feedback = report.feedback(io.now);
+        self.log.push((io.now, FlowRecord::Report {
+            reporter: report.reporter,
+            loss: feedback.loss_fraction,
+            rtt_s: feedback.rtt_s,
+            receive_rate_bps: report.receive_rate_bps,
+            loss_event_rate: feedback.loss_event_rate,
+            expected_packets: report.expected,
+            lost_packets: report.lost,
+        }));
+        self.algorithm.on_feedback(io.now, &feedback, &mut self.actions)?;
+        self.apply(io)?;
         self.fill_window(io);
         Ok(())
     }
@@ -428,11 +458,30 @@ impl RtpSender {
                         acks.set_timeout(instant(timeout_s).max(1));
                     }
                 }
+                Action::StampData { rtt_s } => self.stamp(rtt_s)?,
                 other => return Err(format!("flow {}: {other:?} is not for this RTP sender", self.spec.name).into()),
             }
         }
         self.actions = actions;
         Ok(())
+    }
+
+    /// All data from now on carries the round-trip time: at least 1 us, since 0 says that it is not known.
+    fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
+        let at = RTP_AT + rtp::HEADER_BYTES;
+        let Some(place) = self.frame.get_mut(at + STAMP_BYTES..at + LONG_STAMP_BYTES) else {
+            let least = IP_UDP_BYTES + rtp::HEADER_BYTES + LONG_STAMP_BYTES;
+            return Err(format!("flow {}: StampData needs packets of {least} bytes or more", self.spec.name).into());
+        };
+        let micros = (rtt_s * 1e6).round_ties_even().max(1.0) as u32;
+        place.copy_from_slice(&micros.to_be_bytes());
+        self.constant_sum = self.sum_of_frame();
+        Ok(())
+    }
+
+    fn sum_of_frame(&self) -> u64 {
+        let udp = &self.frame[ETHERNET_BYTES + IPV4_BYTES..];
+        ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, udp.len()) + ip::sum(udp)
     }
 
     fn set_rate(&mut self, rate_bps: f64, burst_packets: u32, io: &mut Io) -> Result<(), Fault> {
