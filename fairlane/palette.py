@@ -1,0 +1,50 @@
+"""One colour for each scheme, in every plot and page; told apart by the colour-blind too."""
+
+from __future__ import annotations
+
+# Okabe and Ito's palette, and Tol's muted one where more than eight are needed. Schemes that papers compare are far apart.
+OF_KIND = {
+    "als": "#0072B2",
+    "als-layered": "#332288",
+    "daa": "#009E73",
+    "aimd-rtcp": "#E69F00",
+    "rap": "#0072B2",
+    "rap-fine": "#56B4E9",
+    "trabol": "#009E73",
+    "trabol-memory": "#117733",
+    "ssvp": "#E69F00",
+    "ssvp-adp": "#0072B2",
+    "gaimd": "#CC79A7",
+    "tfrc": "#009E73",
+    "cbr": "#661100",
+    "on-off": "#AA4499",
+    "mpeg4": "#44AA99",
+    "tcp-tahoe": "#F0A30A",
+    "tcp-reno": "#D55E00",
+    "tcp-newreno": "#CC6677",
+    "tcp-sack": "#882255",
+    "tcp-cubic": "#999933",
+}
+LABELS = {
+    "als": "ALS", "als-layered": "ALS, layered", "daa": "DAA", "aimd-rtcp": "AIMD over RTCP", "rap": "RAP", "rap-fine": "RAP, fine grain",
+    "trabol": "TRABOL", "trabol-memory": "TRABOL with memory", "ssvp": "SSVP", "ssvp-adp": "SSVP-ADP", "gaimd": "GAIMD", "tfrc": "TFRC",
+    "cbr": "constant bit rate", "on-off": "on-off", "mpeg4": "MPEG-4", "tcp-tahoe": "TCP Tahoe", "tcp-reno": "TCP Reno",
+    "tcp-newreno": "TCP NewReno", "tcp-sack": "TCP SACK", "tcp-cubic": "TCP CUBIC",
+}
+OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")
+"""For lines that stand for no scheme, in this order."""
+
+
+def of_kind(kind: str) -> str:
+    """The colour of a flow kind; one of a student's own gets one that is always the same."""
+    return OF_KIND.get(kind) or OTHERS[sum(kind.encode()) % len(OTHERS)]
+
+
+def label(kind: str) -> str:
+    """How plots name a flow kind."""
+    return LABELS.get(kind, kind)
+
+
+def of(name: str, index: int) -> str:
+    """The colour of a line: its scheme's where the name is one, otherwise by its place."""
+    return OF_KIND.get(name) or OTHERS[index % len(OTHERS)]
