@@ -23,7 +23,9 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         forward.apply(hdr, meta, standard_metadata);
-        if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT && hdr.ipv4.isValid()) {
+        // What the controller says or hears is no connection, and RED must not lose it.
+        if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT
+                && standard_metadata.ingress_port != CPU_PORT && hdr.ipv4.isValid()) {
             // A connection is seen even in the packet that RED then drops.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
@@ -45,10 +47,11 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             hdr.packet_in.pad = 0;
         } else {
-            departure.apply(standard_metadata);
+            // Before the departure is noted, since that ends the idle time which the copy found.
             if (standard_metadata.instance_type == REPLICATION) {
                 replica.apply(standard_metadata);
             }
+            departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 fair_rate.apply(hdr, standard_metadata);
                 ports.apply(standard_metadata);

@@ -1,7 +1,8 @@
-// IPv4 destination -> one port or one multicast group (longest prefix wins).
+// IPv4 destination -> one port (longest prefix wins), or the multicast group of a class D address.
 // IGMP goes to the controller, which turns joins and leaves into group members.
 //
-//   ipv4.dst_address --ipv4_lpm--> egress_spec, ethernet addresses, ttl | mcast_grp | drop
+//   ipv4.dst_address --ipv4_lpm--> egress_spec, ethernet addresses, ttl | drop
+//   224.0.0.0/4      --multicast_from, multicast--> mcast_grp, ttl | drop
 
 control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action drop() {
@@ -15,14 +16,35 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    action multicast(bit<16> group) {
+    // The Ethernet destination follows from the group (RFC 1112 section 6.4) and stays.
+    action replicate(bit<16> group) {
         standard_metadata.mcast_grp = group;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
     table ipv4_lpm {
         key = { hdr.ipv4.dst_address : lpm; }
-        actions = { send; multicast; drop; }
+        actions = { send; drop; }
+        size = 4096;
+        default_action = drop();
+    }
+
+    // From a port that itself leads to members: to the others. So no copy for the port that the packet came in by ever
+    // takes a place in its queue.
+    table multicast_from {
+        key = {
+            standard_metadata.ingress_port : exact;
+            hdr.ipv4.dst_address : exact;
+        }
+        actions = { replicate; drop; NoAction; }
+        size = 4096;
+        default_action = NoAction();
+    }
+
+    // From any other port: to all that lead to members.
+    table multicast {
+        key = { hdr.ipv4.dst_address : exact; }
+        actions = { replicate; drop; }
         size = 4096;
         default_action = drop();
     }
@@ -37,6 +59,10 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             standard_metadata.egress_spec = CPU_PORT;
         } else if (hdr.ipv4.ttl <= 1) {
             drop();
+        } else if (hdr.ipv4.dst_address[31:28] == CLASS_D) {
+            if (!multicast_from.apply().hit) {
+                multicast.apply();
+            }
         } else {
             ipv4_lpm.apply();
         }

@@ -198,8 +198,8 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
     }
 }
 
-// Copies meet RED when they leave the queue: with the queue that they found on entering it, one queueing delay late.
-// On the embedded switch a packet that egress drops uses no link time.
+// Copies meet RED when they leave the queue: with the queue that they found on entering it and the instant at which they did,
+// one queueing delay late. On the embedded switch a packet that egress drops uses no link time.
 control RedReplica(inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
     red_parameters_t red = { false, 0, 0, 0, 0, 0 };
@@ -219,8 +219,8 @@ control RedReplica(inout standard_metadata_t standard_metadata) {
         red_parameters.apply();
         if (red.enabled) {
             bool discard;
-            decision.apply(standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth,
-                           standard_metadata.egress_global_timestamp, red, discard);
+            bit<48> arrival = standard_metadata.egress_global_timestamp - (bit<48>)standard_metadata.deq_timedelta;
+            decision.apply(standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, arrival, red, discard);
             if (discard) {
                 mark_to_drop(standard_metadata);
             }
@@ -249,6 +249,9 @@ control RedDeparture(inout standard_metadata_t standard_metadata) {
             red_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
             if (standard_metadata.deq_qdepth == 0) {
                 bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;
+                if (standard_metadata.egress_spec == DROP_PORT) {
+                    duration = 0;
+                }
                 red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
             }
         }

@@ -63,7 +63,7 @@ fn als_passes_its_packet_tests() {
     let outcome = fairlane_compiler::compile(&root.join("p4src/als.p4"), &fairlane_compiler::Options::default());
     let json = outcome.json.unwrap_or_else(|| panic!("{}", outcome.rendered));
     let program = Arc::new(Program::from_json(&json.to_string()).unwrap_or_else(|e| panic!("{e}")));
-    for name in ["rewriting", "forwarding"] {
+    for name in ["rewriting", "forwarding", "multicast"] {
         let text = std::fs::read_to_string(root.join(format!("tests/p4src/{name}.stf"))).unwrap();
         let script = fairlane_stf::read(&text).unwrap_or_else(|e| panic!("{name}.stf: {e}"));
         let outcome = fairlane_stf::run(program.clone(), &script).unwrap_or_else(|e| panic!("{name}.stf: {e}"));
