@@ -1,0 +1,257 @@
+"""SSVP, the scalable streaming video protocol, with fixed alpha and beta: Papadimitriou and Zhang, section III.
+
+The sender sets the gap between its packets, IPG, once each round-trip time, from the control packets of that time:
+
+    R = S / IPG                                                                       [SSVP eq 3]
+    congested / all control packets > 0.005     IPG = IPG / beta                       [SSVP eq 4]
+    some congested, but no more than that       IPG stays: "a transient loss is assumed"
+    none congested                              IPG = IPG / (1 + alpha)                [SSVP eq 5]
+
+A control packet indicates congestion when it reports a loss since the one before it.
+
+Equation 5 as printed multiplies the rate by 1 + alpha each round trip, though the paper calls the scheme additive increase and takes
+alpha = 0.31 from equation 2, which holds for alpha packets more each round trip. Both readings are here, `SsvpParameters.increase`:
+
+    as-printed    IPG = IPG / (1 + alpha)                                              [SSVP eq 5]
+    additive      IPG = IPG RTT / (alpha IPG + RTT), so that S / IPG grows by alpha S / RTT, as in RAP
+
+What the paper leaves open, each a parameter of `SsvpParameters`: how often the receiver sends control packets, the first rate,
+the round-trip time before the first sample, the lowest rate, missing reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from hosts.algorithms.base import (
+    Feedback,
+    Kind,
+    Note,
+    Receiver,
+    ReceiverAction,
+    ReceptionState,
+    Rng,
+    SendFeedback,
+    Sender,
+    SenderAction,
+    SetRate,
+    SetTimer,
+    StampData,
+    Timer,
+    clamp,
+    require_positive,
+)
+from hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
+from hosts.algorithms.ssvp_model import instantaneous_rate_bps
+
+ROUND_TIMER = "ssvp.round"
+REPORT_TIMER = "ssvp.report"
+SILENCE_TIMER = "ssvp.silence"
+AS_PRINTED, ADDITIVE = "as-printed", "additive"
+
+
+@dataclass(frozen=True, slots=True)
+class SsvpParameters:
+    """The paper's values, and names for what it leaves open."""
+
+    alpha: float = 0.31
+    """Additive increase rate [SSVP sec III]; 0.58 goes with beta = 0.75 [SSVP sec VI]."""
+
+    beta: float = 0.875
+    """Multiplicative decrease ratio [SSVP sec III]."""
+
+    congestion_level: float = 0.005
+    """Fraction of a round trip's control packets that must indicate congestion: "set experimentally" [SSVP sec III]."""
+
+    increase: str = AS_PRINTED
+    """"as-printed": equation 5, which multiplies. "additive": alpha packets more each round trip. The printed equation is the
+    default because it is the paper's; equation 2, the name AIMD and the paper's low variation speak for the other."""
+
+    packet_bytes: float = 1000.0
+    """S [SSVP eq 3], an IPv4 datagram of data in bytes: 1000 [SSVP sec V.A]."""
+
+    reports_per_rtt: float = 4.0
+    """Control packets that the receiver sends each round trip. The paper is silent; it speaks of several in one. Up to 200 the
+    number decides nothing: one congested report in 200 is 0.005, one in fewer is above the threshold. 4 gives each round at
+    least one although the two timers are not in step."""
+
+    initial_rtt_s: float = 0.1
+    """Stands in for the round-trip time until the first sample, at both ends. The paper is silent; of the order of its 64 ms."""
+
+    min_rtt_s: float = 0.001
+    """Round-trip times count as no less, so that no report can make the timers run hot. The paper is silent."""
+
+    max_report_interval_s: float = 1.0
+    """Reports come no more seldom. The paper is silent; well within `report_timeout_s`, whatever a sender claims its RTT to be."""
+
+    max_rate_bps: float = 10e6
+    """The rate of the sender's own link; no rate goes above it."""
+
+    initial_rate_bps: float = 100_000.0
+    """First rate. The paper is silent and speaks of no slow start. 100 kb/s is a packet of 1000 bytes for each of
+    `initial_rtt_s`, and 1% of its 10 Mb/s bottleneck."""
+
+    min_rate_bps: float = 8_000.0
+    """No rate goes below it. The paper is silent. One packet of 1000 bytes a second keeps reports coming."""
+
+    report_timeout_s: float = 2.0
+    """After so long without a report the rate is multiplied by `silence_factor`. The paper is silent. The first no-feedback timer
+    of TFRC (RFC 5348 section 4.2); longer than the gap between packets at `min_rate_bps`."""
+
+    silence_factor: float = 0.5
+    """The paper is silent; halving is TFRC's rule (RFC 5348 section 4.4)."""
+
+    def __post_init__(self) -> None:
+        require_rate_limits("SsvpParameters", self)
+        require_positive(
+            "SsvpParameters",
+            alpha=self.alpha,
+            beta=self.beta,
+            packet_bytes=self.packet_bytes,
+            reports_per_rtt=self.reports_per_rtt,
+            initial_rtt_s=self.initial_rtt_s,
+            min_rtt_s=self.min_rtt_s,
+            max_report_interval_s=self.max_report_interval_s,
+        )
+        if self.beta > 1:
+            raise ValueError(f"SsvpParameters.beta = {self.beta!r}: a decrease must not raise the rate, at most 1")
+        if not 0 <= self.congestion_level <= 1:
+            raise ValueError(f"SsvpParameters.congestion_level = {self.congestion_level!r}: a fraction from 0 to 1")
+        if self.increase not in (AS_PRINTED, ADDITIVE):
+            raise ValueError(f"SsvpParameters.increase = {self.increase!r}: say {AS_PRINTED!r} or {ADDITIVE!r}")
+
+
+class SsvpSender(Sender):
+    """The sending half [SSVP sec III]."""
+
+    def __init__(self, parameters: SsvpParameters = SsvpParameters()) -> None:
+        self.parameters = parameters
+        bits = parameters.packet_bytes * 8
+        self.shortest_ipg_s, self.longest_ipg_s = bits / parameters.max_rate_bps, bits / parameters.min_rate_bps
+        self.ipg_s = bits / initial_rate(parameters)
+        self.rtt_s = max(parameters.initial_rtt_s, parameters.min_rtt_s)
+        self.reports = 0
+        """Control packets received in the present round."""
+        self.congested_reports = 0
+        """Those among them that indicate congestion."""
+        self._round_due_s = 0.0
+        self._silence = SilenceWatch(SILENCE_TIMER, parameters.report_timeout_s)
+
+    @property
+    def rate_bps(self) -> float:
+        """R [SSVP eq 3]; the division may round across a limit, so it is held there."""
+        p = self.parameters
+        return clamp(instantaneous_rate_bps(p.packet_bytes, self.ipg_s), p.min_rate_bps, p.max_rate_bps)
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
+        return SetRate(self.rate_bps), self._next_round(now_s), self._silence.start(now_s)
+
+    def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
+        if feedback.receive_rate_bps is not None and not feedback.receive_rate_bps > 0:
+            return ()  # Nothing arrived at the receiver: that says neither congestion nor its absence.
+        self._silence.heard(now_s)
+        self.reports += 1
+        self.congested_reports += feedback.loss_fraction > 0
+        if feedback.rtt_s is None or not 0 <= feedback.rtt_s < inf:
+            return ()
+        self._sample(feedback.rtt_s)
+        return (StampData(self.rtt_s),)
+
+    def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
+        if timer.name == SILENCE_TIMER:
+            return self._on_silence(now_s)
+        if timer.name != ROUND_TIMER or now_s < self._round_due_s:
+            return ()
+        reports, congested = self.reports, self.congested_reports
+        self.reports = self.congested_reports = 0
+        if reports == 0:
+            return (self._next_round(now_s),)
+        if congested / reports > self.parameters.congestion_level:
+            self._decrease()
+        elif congested == 0:
+            self._increase()
+        # else: "a transient loss (e.g. a wireless error) is assumed and the sending rate remains unaffected" [SSVP sec III]
+        values = (
+            ("reports", reports),
+            ("congested", congested),
+            ("rtt_s", self.rtt_s),
+            ("rate_bps", self.rate_bps),
+        )
+        return SetRate(self.rate_bps), self._next_round(now_s), Note("ssvp.round", values)
+
+    def _sample(self, rtt_s: float) -> None:
+        """RTT is "the current" one [SSVP sec IV.B]: the newest, not smoothed. No less than `min_rtt_s`, no more than a minute."""
+        self.rtt_s = clamp(rtt_s, self.parameters.min_rtt_s, max(60.0, self.parameters.min_rtt_s))
+
+    def _factors(self) -> tuple[float, float]:
+        """alpha and beta in force."""
+        return self.parameters.alpha, self.parameters.beta
+
+    def _decrease(self) -> None:
+        _, beta = self._factors()
+        self._set_ipg(self.ipg_s / beta)  # IPG = IPG / beta [SSVP eq 4]
+
+    def _increase(self) -> None:
+        alpha, _ = self._factors()
+        if self.parameters.increase == ADDITIVE:
+            self._set_ipg(self.ipg_s * self.rtt_s / (alpha * self.ipg_s + self.rtt_s))  # S / IPG + alpha S / RTT, as [RAP eq 1]
+        else:
+            self._set_ipg(self.ipg_s / (1 + alpha))  # IPG = IPG / (1 + alpha) [SSVP eq 5]
+
+    def _set_ipg(self, ipg_s: float) -> None:
+        self.ipg_s = clamp(ipg_s, self.shortest_ipg_s, self.longest_ipg_s)
+
+    def _next_round(self, now_s: float) -> SetTimer:
+        self._round_due_s = now_s + self.rtt_s
+        return SetTimer(ROUND_TIMER, self._round_due_s)
+
+    def _on_silence(self, now_s: float) -> tuple[SenderAction, ...]:
+        silent, again = self._silence.expired(now_s)
+        if again is None:
+            return ()
+        if not silent:
+            return (again,)
+        self._set_ipg(self.ipg_s / self.parameters.silence_factor)
+        return SetRate(self.rate_bps), again, Note("ssvp.silence", (("rate_bps", self.rate_bps),))
+
+
+class SsvpReceiver(Receiver):
+    """The receiving half: "control packets in order to send feedback of reception statistics" [SSVP sec III].
+
+    It learns the round-trip time from the stamp in the data. It is quiet while nothing arrives: a report would say nothing.
+    """
+
+    def __init__(self, parameters: SsvpParameters = SsvpParameters()) -> None:
+        self.parameters = parameters
+        self._reported_packets = 0
+        self._due_s = 0.0
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[ReceiverAction, ...]:
+        return (self._next(now_s, None),)
+
+    def on_timer(self, now_s: float, timer: Timer, reception: ReceptionState, rng: Rng) -> tuple[ReceiverAction, ...]:
+        if timer.name != REPORT_TIMER or now_s < self._due_s:
+            return ()
+        again = self._next(now_s, reception.sender_rtt_s)
+        if reception.received_packets == self._reported_packets:
+            return (again,)
+        self._reported_packets = reception.received_packets
+        return SendFeedback(), again
+
+    def _next(self, now_s: float, sender_rtt_s: float | None) -> SetTimer:
+        p = self.parameters
+        rtt_s = p.initial_rtt_s if sender_rtt_s is None else sender_rtt_s
+        self._due_s = now_s + clamp(max(rtt_s, p.min_rtt_s) / p.reports_per_rtt, p.min_rtt_s / p.reports_per_rtt, p.max_report_interval_s)
+        return SetTimer(REPORT_TIMER, self._due_s)
+
+
+KINDS = (
+    Kind(
+        "ssvp",
+        "gap between packets set each round trip from reports, any alpha and beta [SSVP sec III, eqs 3-5]",
+        SsvpParameters,
+        SsvpSender,
+        SsvpReceiver,
+    ),
+)

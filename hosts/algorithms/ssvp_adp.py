@@ -1,0 +1,79 @@
+"""SSVP-ADP, SSVP with alpha and beta that follow the path: Papadimitriou and Zhang, section IV.B.
+
+As SSVP (`ssvp.py`), but when congestion is found the decrease aims at the knee, where the bottleneck is busy and its queue empty:
+
+    beta  = K_knee / K(t) = RTT_min / RTT(t)          [SSVP eq 20]
+    IPG   = IPG RTT(t) / RTT_min                      [SSVP eq 21]
+    alpha = 4 (1 - beta^2) / 3                        [SSVP eq 2]
+
+RTT_min stands for the round-trip propagation delay. Until the first decrease alpha is SSVP's 0.31 [SSVP sec VI].
+
+What the paper leaves open: equation 20 gives beta = 1 when the newest RTT is the least, hence alpha = 0 and a sender that never
+moves again; and a false sample of the RTT can make beta anything. So beta is held in [`min_beta`, `max_beta`].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hosts.algorithms.base import Kind, clamp, require_positive
+from hosts.algorithms.ssvp import SsvpParameters, SsvpReceiver, SsvpSender
+from hosts.algorithms.ssvp_model import friendly_alpha
+
+
+@dataclass(frozen=True, slots=True)
+class SsvpAdpParameters(SsvpParameters):
+    """Those of SSVP, whose `alpha` and `beta` hold until the first decrease, and limits of beta."""
+
+    min_beta: float = 0.1
+    """Least beta. The paper is silent. A tenth is a buffer of nine bandwidth-delay products [SSVP eq 17]: beyond that the sample of
+    the RTT is more likely false."""
+
+    max_beta: float = 0.99
+    """Greatest beta. The paper is silent. Below 1, so that each decrease is one and alpha stays positive: 0.99 gives alpha = 0.027,
+    and the queue of equation 17 is a hundredth of the bandwidth-delay product."""
+
+    def __post_init__(self) -> None:
+        SsvpParameters.__post_init__(self)
+        require_positive("SsvpAdpParameters", min_beta=self.min_beta, max_beta=self.max_beta)
+        if not self.min_beta <= self.max_beta < 1:
+            raise ValueError(
+                f"SsvpAdpParameters.min_beta = {self.min_beta!r}, max_beta = {self.max_beta!r}: must be in this order and below 1"
+            )
+
+
+class SsvpAdpSender(SsvpSender):
+    """The sending half [SSVP sec IV.B]."""
+
+    parameters: SsvpAdpParameters
+
+    def __init__(self, parameters: SsvpAdpParameters = SsvpAdpParameters()) -> None:
+        super().__init__(parameters)
+        self.rtt_min_s: float | None = None
+        """RTT_min, the least sample; `None` before the first."""
+        self.alpha, self.beta = parameters.alpha, parameters.beta
+
+    def _sample(self, rtt_s: float) -> None:
+        super()._sample(rtt_s)
+        self.rtt_min_s = self.rtt_s if self.rtt_min_s is None else min(self.rtt_min_s, self.rtt_s)
+
+    def _factors(self) -> tuple[float, float]:
+        return self.alpha, self.beta
+
+    def _decrease(self) -> None:
+        p = self.parameters
+        if self.rtt_min_s is not None:
+            self.beta = clamp(self.rtt_min_s / self.rtt_s, p.min_beta, p.max_beta)  # beta = RTT_min / RTT(t) [SSVP eq 20]
+            self.alpha = friendly_alpha(self.beta)  # alpha = 4 (1 - beta^2) / 3 [SSVP eq 2]
+        super()._decrease()  # IPG = IPG / beta [SSVP eq 4] = IPG RTT(t) / RTT_min [SSVP eq 21]
+
+
+KINDS = (
+    Kind(
+        "ssvp-adp",
+        "SSVP whose decrease aims at the knee: beta = RTT_min / RTT, alpha to match [SSVP sec IV.B, eqs 20, 21]",
+        SsvpAdpParameters,
+        SsvpAdpSender,
+        SsvpReceiver,
+    ),
+)
