@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.model import Control, Experiment, Flow, FlowGroup, Paper, Settings, Tcp
+from experiments.kinds import TcpSettings
+from experiments.model import Control, Experiment, Flow, FlowGroup, Settings
 from fairlane import control_plane, targets, virtual_fabric
 from fairlane.flows import Timing
 from fairlane.virtual_control import VirtualController
@@ -38,8 +39,9 @@ def experiment(flows: int, rate_bps: float, seconds: float, switches: int = 2) -
     trunk, access = LinkSpec(rate_bps, 0.01, queue, red), LinkSpec(10 * rate_bps, 0.001, 1000)
     topology = builders.chain([(1, switches)] * pairs, switches, trunk, access)
     groups = (FlowGroup("tcp", "tcp-sack", flows),)
-    settings = Settings("speed", Paper("-", "-", "-"), "s1->s2", {}, groups, duration_s=seconds, control=Control(), tcp=Tcp(1000, False))
-    ends = tuple(Flow(f"tcp-{i}", "tcp-sack", f"h{i % pairs + 1}", f"h{pairs + i % pairs + 1}", i * 0.001) for i in range(flows))
+    settings = Settings("speed", "s1->s2", {}, groups, duration_s=seconds, control=Control())
+    tcp = TcpSettings(packet_bytes=1000, paper_reno=False)
+    ends = tuple(Flow(f"tcp-{i}", "tcp-sack", f"h{i % pairs + 1}", f"h{pairs + i % pairs + 1}", i * 0.001, tcp) for i in range(flows))
     return Experiment("speed", settings, topology, ends, ("s1", 1), seconds, 1)
 
 
@@ -57,7 +59,7 @@ def measure(case: Experiment) -> dict[str, float]:
         for index, flow in enumerate(case.flows):
             start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)
             network.add_tcp_flow(flow.name, flow.sender, flow.receiver, 5201 + index // MAX_PAIRS, start, stop, flavour="sack",
-                                 packet_bytes=case.settings.tcp.packet_bytes, options={"timestamps": True})
+                                 packet_bytes=flow.settings.packet_bytes, options=flow.settings.network_options())
         network.run_until(1_000_000_000)
         wall, cpu = time.perf_counter(), time.process_time()
         network.run_until(round(timing.end_s * 1e9))

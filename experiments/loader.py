@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
 from pathlib import Path
 
-from experiments.model import Experiment, Flow, FlowGroup, Settings
+from experiments import kinds
+from experiments.model import Change, Experiment, Flow, FlowGroup, Settings
 from fairlane import located_toml, schema
-from fairlane.located_toml import ConfigError, Document
+from fairlane.located_toml import ConfigError, Document, KeyPath
 from topologies import load as topology_load
 from topologies.model import Topology
 
@@ -46,12 +48,13 @@ def find(name: str) -> Path:
 
 def load(path: Path, duration_s: float | None = None, seed: int | None = None) -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. ConfigError names file, line and key."""
-    return from_document(read(path), path.stem, duration_s, seed)
+    return from_document(_with_ancestors(path), path.stem, duration_s, seed)
 
 
 def from_document(document: Document, name: str, duration_s: float | None = None, seed: int | None = None) -> Experiment:
-    """An experiment from the values of a file. ConfigError names file, line and key."""
-    settings = schema.build(Settings, document)
+    """The experiment that a document describes, inheritance done; otherwise as `load`. name: its id."""
+    settings = schema.build(Settings, document, others=kinds.tables())
+    kinds.check_tables(document)
     _check_schedule(settings, document)
     if duration_s is not None or seed is not None:
         try:
@@ -68,17 +71,24 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         if check.metric not in METRICS:
             raise document.error(("checks", i, "metric"), f"unknown metric {check.metric!r}{schema.nearest(check.metric, METRICS)}")
     return Experiment(name, settings, topology, flows, _bottleneck(settings, topology, document),
-                      settings.duration_s, settings.seed)
+                      settings.duration_s, settings.seed, _changes(settings, topology, document))
 
 
 def _check_schedule(settings: Settings, document: Document) -> None:
-    """Every flow starts within the file's own duration; a shorter --duration may leave some out."""
+    """Every flow starts within the file's own duration, and every change is in it; a shorter --duration may leave some out."""
     for i, group in enumerate(settings.flows):
-        last_s = group.start_s + (group.count - 1) * group.join_interval_s
-        if last_s >= settings.duration_s:
-            key = "start_s" if group.start_s >= settings.duration_s else "join_interval_s"
-            raise document.error(("flows", i, key) if key in document.values["flows"][i] else ("flows", i),
-                                 f"the last of {group.count} flows starts at {last_s:g} s, after the run's end at {settings.duration_s:g} s")
+        if group.last_start_s >= settings.duration_s:
+            keys = ("start_s", *(k for k in ("join_interval_s", "start_jitter_s") if group.start_s < settings.duration_s))
+            key = next((k for k in reversed(keys) if k in document.values["flows"][i]), None)
+            raise document.error(("flows", i, key) if key else ("flows", i),
+                                 f"the last of {group.count} flows starts at {group.last_start_s:g} s, after the run's end at {settings.duration_s:g} s")
+        for start_s in group.receiver_start_s:
+            if start_s >= settings.duration_s:
+                raise document.error(("flows", i, "receiver_start_s"),
+                                     f"a receiver joins at {start_s:g} s, after the run's end at {settings.duration_s:g} s")
+    for i, change in enumerate(settings.changes):
+        if change.at_s >= settings.duration_s:
+            raise document.error(("changes", i, "at_s"), f"{change.at_s:g} s is after the run's end at {settings.duration_s:g} s")
 
 
 def check_duration(duration_s: float) -> float:
@@ -108,36 +118,63 @@ def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
 
 def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[Flow, ...]:
     hosts = topology.hosts
+    ports = topology.ports()
     # Builders put all senders before all receivers.
     free = list(zip(hosts[:len(hosts) // 2], hosts[len(hosts) // 2:]))
     flows: list[Flow] = []
     for i, group in enumerate(settings.flows):
         where = ("flows", i)
+        if group.kind not in kinds.names():
+            raise document.error((*where, "kind"), f"unknown flow kind {group.kind!r}{schema.nearest(group.kind, kinds.names())}")
         for n in range(group.count):
             if group.hosts:
-                pair = group.hosts[n]
-                for name in pair:
-                    if name not in hosts:
-                        raise document.error((*where, "hosts", n), f"no host {name!r}{schema.nearest(name, hosts)}")
-                if pair[0] == pair[1]:
-                    raise document.error((*where, "hosts", n), f"{pair[0]} cannot send to itself")
+                ends = group.hosts[n]
+                _check_ends(group, ends, hosts, document, (*where, "hosts", n))
             elif free:
-                pair = free.pop(0)
+                ends = free.pop(0)
             else:
                 raise document.error((*where, "count"), f"more flows than the {len(hosts) // 2} pairs of hosts")
-            flows.append(Flow(_flow_name(group, n), group.kind, *pair, group.start_s + n * group.join_interval_s))
+            sender, *receivers = ends
+            name = _flow_name(group, n)
+            jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
+            start_s = group.start_s + n * group.join_interval_s + jitter_s
+            values = kinds.settings(document, group.kind, where, ports[sender][0].link.rate_bps)
+            many = len(receivers) > 1 or bool(group.receiver_start_s)
+            joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
+            flows.append(Flow(name, group.kind, sender, receivers[0], start_s, values, group.stop_s, tuple(receivers) if many else (), joins))
+    _check_distinct(flows, document)
+    return tuple(flows)
+
+
+def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: tuple[str, ...], document: Document, where: KeyPath) -> None:
+    for name in ends:
+        if name not in hosts:
+            raise document.error(where, f"no host {name!r}{schema.nearest(name, hosts)}")
+    if len(ends) < 2:
+        raise document.error(where, f"a sender and a receiver are needed, got {len(ends)} host{'s' if len(ends) != 1 else ''}")
+    algorithm = kinds.algorithm(group.kind)
+    if len(ends) > 2 and not (algorithm and algorithm.layered):
+        raise document.error(where, f"{group.kind} has one receiver, got {len(ends) - 1}")
+    if ends[0] in ends[1:]:
+        raise document.error(where, f"{ends[0]} cannot send to itself")
+    if len(set(ends)) < len(ends):
+        raise document.error(where, "a receiver is named twice")
+
+
+def _check_distinct(flows: list[Flow], document: Document) -> None:
     seen: dict[str, Flow] = {}
     pairs: dict[tuple[str, str], Flow] = {}
     for flow in flows:
         if flow.name in seen:
             raise document.error(("flows",), f"two flows are called {flow.name!r}")
-        if (flow.sender, flow.receiver) in pairs:
-            other = pairs[flow.sender, flow.receiver].name
-            raise document.error(("flows",), f"{flow.name} and {other} have the same pair of hosts: they would count as one connection")
-        seen[flow.name] = pairs[flow.sender, flow.receiver] = flow
+        seen[flow.name] = flow
+        for receiver in flow.all_receivers:
+            if (flow.sender, receiver) in pairs:
+                other = pairs[flow.sender, receiver].name
+                raise document.error(("flows",), f"{flow.name} and {other} have the same pair of hosts: they would count as one connection")
+            pairs[flow.sender, receiver] = flow
     if not flows:
         raise document.error(("flows",), "an experiment needs at least one flow")
-    return tuple(flows)
 
 
 def _flow_name(group: FlowGroup, index: int) -> str:
@@ -145,8 +182,29 @@ def _flow_name(group: FlowGroup, index: int) -> str:
 
 
 def _bottleneck(settings: Settings, topology: Topology, document: Document) -> tuple[str, int]:
-    start, arrow, end = settings.bottleneck.partition("->")
+    found = _output_port(settings.bottleneck, topology)
+    if found is None or found[0] not in topology.switches:
+        raise document.error(("bottleneck",), f"no link {settings.bottleneck!r}; write it as 's1->s2', from a switch to its neighbour")
+    return found
+
+
+def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
+    """Node and port number that send on a direction of a link."""
+    start, arrow, end = link.partition("->")
     for port in topology.ports().get(start, ()):
-        if arrow and port.peer == end and start in topology.switches:
+        if arrow and port.peer == end:
             return start, port.number
-    raise document.error(("bottleneck",), f"no link {settings.bottleneck!r}; write it as 's1->s2', from a switch to its neighbour")
+    return None
+
+
+def _changes(settings: Settings, topology: Topology, document: Document) -> tuple[tuple[Change, str, int], ...]:
+    """By time, and those of one time as the file has them."""
+    links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
+    found = []
+    for i, change in enumerate(settings.changes):
+        port = _output_port(change.link, topology)
+        if port is None:
+            raise document.error(("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}")
+        if change.at_s < settings.duration_s:
+            found.append((change, *port))
+    return tuple(sorted(found, key=lambda c: c[0].at_s))

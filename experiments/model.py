@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from experiments.kinds import FlowSettings
 from topologies.model import Topology
-
-FLOW_KINDS = ("als", "tcp-tahoe", "tcp-reno", "tcp-newreno", "tcp-sack", "tcp-cubic")
-FlowKind = Literal["als", "tcp-tahoe", "tcp-reno", "tcp-newreno", "tcp-sack", "tcp-cubic"]
 
 
 @dataclass(frozen=True)
@@ -46,75 +44,88 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Als:
-    """Of all ALS hosts. packet_bytes: a data packet with its IP header. pacing_jitter: part of the gap between packets by which
-    each is moved at random. loss_resolution: what a report's loss is taken from. initial_air_bps: additive increase at the
-    start and after a loss. initial_rate_bps: until the first feedback. maximum_rate_bps: R_d that a sender asks for."""
-
-    packet_bytes: int = 1000
-    pacing_jitter: float = 0.0
-    loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
-    initial_rate_bps: float = 100_000.0
-    maximum_rate_bps: float = 10_000_000.0
-    initial_air_bps: float = 5_000.0
-    adaptation_interval_s: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not 56 <= self.packet_bytes <= 1500:
-            raise ValueError(f"packet_bytes: 56 to 1500, IP header included, got {self.packet_bytes}")
-        if not 0 <= self.pacing_jitter <= 1:
-            raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
-        for name in ("initial_rate_bps", "maximum_rate_bps", "initial_air_bps", "adaptation_interval_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}: must be positive, got {getattr(self, name):g}")
-
-
-@dataclass(frozen=True)
-class Tcp:
-    """Of all TCP hosts. packet_bytes: a full segment with its IP header. paper_reno: without SACK, RACK and tail loss probes,
-    which the kernel's "reno" has and the papers' has not."""
-
-    packet_bytes: int = 1000
-    paper_reno: bool = True
-
-    def __post_init__(self) -> None:
-        if not 100 <= self.packet_bytes <= 1500:
-            raise ValueError(f"packet_bytes: 100 to 1500, IP header included, got {self.packet_bytes}")
-
-
-@dataclass(frozen=True)
 class FlowGroup:
-    """`count` flows of one kind. The first starts at start_s, each later one join_interval_s after the one before.
+    """`count` flows of one kind. The first starts at start_s, each later one join_interval_s after the one before; start_jitter_s: each
+    later by a part of this that the seed draws. stop_s: when all of them stop; None: at the end of the run.
 
-    hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order.
+    hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
+    have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
+    the sender. parameters, packet_bytes: of this group, over the table of its kind (`experiments.kinds`).
     """
 
     name: str
-    kind: FlowKind
+    kind: str
     count: int = 1
     start_s: float = 0.0
     join_interval_s: float = 0.0
-    hosts: tuple[tuple[str, str], ...] = ()
+    start_jitter_s: float = 0.0
+    stop_s: float | None = None
+    hosts: tuple[tuple[str, ...], ...] = ()
+    receiver_start_s: tuple[float, ...] = ()
+    packet_bytes: int | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count: at least 1, got {self.count}")
-        for name in ("start_s", "join_interval_s"):
-            if not getattr(self, name) >= 0:
+        for name in ("start_s", "join_interval_s", "start_jitter_s"):
+            if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}: must not be negative, got {getattr(self, name):g} s")
+        for start_s in self.receiver_start_s:
+            if not 0 <= start_s < float("inf"):
+                raise ValueError(f"receiver_start_s: must not be negative, got {start_s:g} s")
+        if self.stop_s is not None and not self.last_start_s < self.stop_s < float("inf"):
+            raise ValueError(f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, not before {self.stop_s:g} s")
         if self.hosts and len(self.hosts) != self.count:
             raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows")
+        if self.receiver_start_s and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),)):
+            raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times, and not as many receivers in hosts")
+
+    @property
+    def last_start_s(self) -> float:
+        """The latest that the last of the group may start."""
+        return self.start_s + (self.count - 1) * self.join_interval_s + self.start_jitter_s
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow: from `sender` to `receiver` from start_s to the end of the run."""
+    """One flow: from `sender` to `receiver` from start_s to stop_s, or to the end of the run. A layered one has further receivers in
+    `receivers`, the first included, and the time at which each joins in `receiver_start_s`."""
 
     name: str
-    kind: FlowKind
+    kind: str
     sender: str
     receiver: str
     start_s: float
+    settings: FlowSettings
+    stop_s: float | None = None
+    receivers: tuple[str, ...] = ()
+    receiver_start_s: tuple[float, ...] = ()
+
+    @property
+    def all_receivers(self) -> tuple[str, ...]:
+        return self.receivers or (self.receiver,)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that changes during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". What is None
+    stays: rate_bps; delay_s: one way."""
+
+    at_s: float
+    link: str
+    rate_bps: float | None = None
+    delay_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.at_s < float("inf"):
+            raise ValueError(f"at_s: must not be negative, got {self.at_s:g} s")
+        if self.rate_bps is not None and not 0 < self.rate_bps < float("inf"):
+            raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
+        if self.delay_s is not None and not 0 <= self.delay_s < float("inf"):
+            raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
+        if self.rate_bps is None and self.delay_s is None:
+            raise ValueError("nothing changes: give rate_bps or delay_s")
 
 
 @dataclass(frozen=True)
@@ -137,13 +148,15 @@ class Check:
 @dataclass(frozen=True)
 class Settings:
     """The keys of an experiment file, before topology and flows are worked out. bottleneck: the output port that the
-    report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration."""
+    report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration. Tables of flow
+    kinds (`experiments.kinds`) stand beside these keys."""
 
     title: str
-    paper: Paper
     bottleneck: str
     topology: dict[str, Any]
     flows: tuple[FlowGroup, ...]
+    paper: Paper | None = None
+    changes: tuple[Change, ...] = ()
     checks: tuple[Check, ...] = ()
     open: tuple[Open, ...] = ()
     inherits: str = ""
@@ -151,8 +164,6 @@ class Settings:
     seed: int = 1
     window_from: float = 0.5
     control: Control = field(default_factory=Control)
-    als: Als = field(default_factory=Als)
-    tcp: Tcp = field(default_factory=Tcp)
 
     def __post_init__(self) -> None:
         if not self.duration_s > 0:
@@ -165,7 +176,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything a run needs to know. id: the file's name. bottleneck: switch and its output port number."""
+    """Everything a run needs to know. id: the file's name. bottleneck: switch and its output port number. changes: by time, those
+    within the run; each with the node and port number that sends on its link."""
 
     id: str
     settings: Settings
@@ -174,6 +186,14 @@ class Experiment:
     bottleneck: tuple[str, int]
     duration_s: float
     seed: int
+    changes: tuple[tuple[Change, str, int], ...] = ()
+
+    def flow(self, name: str) -> Flow:
+        """The flow of that name; KeyError when there is none."""
+        for flow in self.flows:
+            if flow.name == name:
+                return flow
+        raise KeyError(name)
 
     @property
     def window_s(self) -> tuple[float, float]:

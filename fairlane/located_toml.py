@@ -34,6 +34,13 @@ class Document:
             path = path[:-1]
         return self.name, 1
 
+    def at(self, path: KeyPath) -> Any:
+        """The value at a path that exists."""
+        value: Any = self.values
+        for part in path:
+            value = value[part]
+        return value
+
     def error(self, path: KeyPath, what: str) -> ConfigError:
         name, line = self.place(path)
         key = show(path)

@@ -30,6 +30,18 @@ class FlowFigures:
 
 
 @dataclass(frozen=True)
+class KindFigures:
+    """Over all flows of a kind. share: of the goodput of all flows, 0 to 1. jain_index: of their goodputs, 1 when all are equal."""
+
+    kind: str
+    flows: int
+    mean_goodput_bps: float
+    share: float
+    mean_loss_fraction: float
+    jain_index: float
+
+
+@dataclass(frozen=True)
 class LinkFigures:
     name: str
     rate_bps: float
@@ -57,6 +69,11 @@ class Figures:
     flows: list[FlowFigures]
     links: list[LinkFigures]
     checks: list[CheckResult]
+
+    @property
+    def kinds(self) -> list[KindFigures]:
+        """In the order of the flows."""
+        return [_kind(kind, self.flows) for kind in dict.fromkeys(f.kind for f in self.flows)]
 
 
 def compute(series: Series) -> Figures:
@@ -90,6 +107,19 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
     rate = record.port.link.rate_bps
     return LinkFigures(record.name, rate, 8 * record.transmitted_bytes.over(start, end) / (end - start) / rate,
                        record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
+
+
+def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
+    rates = [f.goodput_bps for f in flows if f.kind == kind]
+    losses = [f.loss_fraction for f in flows if f.kind == kind]
+    total = sum(f.goodput_bps for f in flows)
+    return KindFigures(kind, len(rates), _mean(rates), sum(rates) / total if total else 0.0, _mean(losses), jain_index(rates))
+
+
+def jain_index(values: list[float]) -> float:
+    """(sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all; NaN when all are zero."""
+    squares = sum(v * v for v in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
 
 
 def _mean(values: list[float]) -> float:
@@ -188,7 +218,7 @@ def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s
     total = 0.0
     for (time_s, rate_bps), (until_s, _) in zip(rates, [*rates[1:], (math.inf, 0.0)]):
         total += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
-    packet_bytes = series.experiment.settings.als.packet_bytes
+    packet_bytes = record.flow.settings.packet_bytes
     return total / (end_s - start_s) * (packet_bytes + _ETHERNET_BYTES) / packet_bytes
 
 
@@ -208,8 +238,8 @@ def max_min_reached_s(series: Series, figures: Figures) -> float:
     """The first time at which every ALS flow's transmission rate, averaged over the following two adaptation intervals, is within 5%
     of its max-min share; infinite when that never happened."""
     shares = ShareTable(series)
-    length = 2 * series.experiment.settings.als.adaptation_interval_s
     als = [r for r in series.flows if r.flow.kind == "als"]
+    length = 2 * max((r.flow.settings.parameters.adaptation_interval_s for r in als), default=math.nan)
     start = max((r.active[0] for r in als if r.active is not None), default=math.nan)
     while start + length <= series.experiment.duration_s:
         at = shares.at(start + length / 2)

@@ -31,6 +31,10 @@ LABELS = {
     "cbr": "constant bit rate", "on-off": "on-off", "mpeg4": "MPEG-4", "tcp-tahoe": "TCP Tahoe", "tcp-reno": "TCP Reno",
     "tcp-newreno": "TCP NewReno", "tcp-sack": "TCP SACK", "tcp-cubic": "TCP CUBIC",
 }
+# Of a kind whose colour another kind has, too: lines of matplotlib. All others are solid.
+LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--"}
+SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
+"""What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""
 OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")
 """For lines that stand for no scheme, in this order."""
 
@@ -38,6 +42,11 @@ OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#88
 def of_kind(kind: str) -> str:
     """The colour of a flow kind; one of a student's own gets one that is always the same."""
     return OF_KIND.get(kind) or OTHERS[sum(kind.encode()) % len(OTHERS)]
+
+
+def line(kind: str) -> str:
+    """The line of a flow kind, as matplotlib names it."""
+    return LINES.get(kind, "-" if kind in OF_KIND else ":")
 
 
 def label(kind: str) -> str:

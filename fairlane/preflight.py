@@ -4,32 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from experiments.kinds import TCP_KINDS
 from experiments.model import Experiment
-from fairlane import probes
+from fairlane import flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 
 # Program -> Debian package.
 _PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 
+_ONLY_VIRTUAL = "Linux has no such module; virtual time has"
+_KERNEL_HINTS = {"sack": "its reno with SACK is tcp-reno with paper_reno = false", "tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
+
 
 def check_machine(experiment: Experiment) -> None:
-    """Root, Mininet, and the programs that this experiment needs."""
+    """An experiment that real hosts can run; root, Mininet, and the programs that it needs."""
+    for flow in experiment.flows:
+        reason = flows.obstacle(flow)
+        if reason is not None:
+            raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
+    if experiment.changes:
+        change = experiment.changes[0][0]
+        raise Refusal(f"{change.link} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when it starts, and"
+                      " keeps them: run it without --fabric mininet.")
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     if not probes.has_mininet():
         raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
     programs = dict(_PROGRAMS)
-    if any(f.kind.startswith("tcp") for f in experiment.flows):
+    if any(f.kind in TCP_KINDS for f in experiment.flows):
         programs["iperf3"] = "iperf3"
     missing = {name: package for name, package in programs.items() if probes.program(name) is None}
     if missing:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
     for flow in experiment.flows:
-        if flow.kind.startswith("tcp"):
+        if flow.kind in TCP_KINDS:
             algorithm = flow.kind.removeprefix("tcp-")
             if algorithm not in probes.congestion_controls():
                 raise Refusal(f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
-                              f" (modprobe tcp_{algorithm} may add it).", CANNOT_RUN_HERE)
+                              f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).", CANNOT_RUN_HERE)
 
 
 def check_ports(ports: Sequence[int]) -> None:

@@ -16,6 +16,7 @@ from fairlane.run import Outcome
 
 def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: str, target: str) -> dict[str, Any]:
     """The content of summary.json; docs/results.md describes each key."""
+    paper = experiment.settings.paper
     return {
         "experiment": experiment.id,
         "fabric": fabric,
@@ -28,6 +29,10 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
             {"name": f.name, "kind": f.kind, "goodput_bps": f.goodput_bps, "fair_share_bps": f.fair_share_bps,
              "sent_packets": f.sent_packets, "lost_packets": f.lost_packets, "loss_fraction": f.loss_fraction}
             for f in figures.flows],
+        "kinds": [
+            {"kind": k.kind, "flows": k.flows, "mean_goodput_bps": k.mean_goodput_bps, "share": k.share,
+             "mean_loss_fraction": k.mean_loss_fraction, "jain_index": k.jain_index}
+            for k in figures.kinds],
         "links": [
             {"name": x.name, "rate_bps": x.rate_bps, "utilisation": x.utilisation, "mean_queue_packets": x.mean_queue_packets,
              "drops": x.drops}
@@ -35,8 +40,8 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "checks": [
             {"name": c.check.name, "value": c.value, "low": c.check.low, "high": c.check.high, "holds": c.holds}
             for c in figures.checks],
-        "paper": {"reference": experiment.settings.paper.reference, "section": experiment.settings.paper.section,
-                  "figure": experiment.settings.paper.figure, "reports": list(experiment.settings.paper.reports)},
+        "paper": None if paper is None else {"reference": paper.reference, "section": paper.section, "figure": paper.figure,
+                                             "reports": list(paper.reports)},
         "open_parameters": [{"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in experiment.settings.open],
         "round_trips": outcome.round_trips,
         "shaping": outcome.shaping,
@@ -48,12 +53,16 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
     start, end = figures.window_s
     console.print(f"\n{experiment.id}: {experiment.settings.title}. All figures over {start:g} to {end:g} s.", highlight=False)
     console.print(_flows(figures))
+    if len(figures.flows) > len(figures.kinds) > 0:
+        console.print(_kinds(figures))
     console.print(_links(figures, {f"{n}" for n in _trunks(experiment)}))
-    console.print(_checks(figures.checks))
+    if figures.checks:
+        console.print(_checks(figures.checks))
     paper = experiment.settings.paper
-    console.print(f"The paper ({paper.reference}, section {paper.section}, {paper.figure}) reports:", highlight=False)
-    for line in paper.reports:
-        console.print(f"  - {line}", highlight=False)
+    if paper is not None:
+        console.print(f"The paper ({paper.reference}, section {paper.section}, {paper.figure}) reports:", highlight=False)
+        for line in paper.reports:
+            console.print(f"  - {line}", highlight=False)
 
 
 def _trunks(experiment: Experiment) -> list[str]:
@@ -71,10 +80,20 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _flows(figures: Figures) -> Table:
-    table = _table("Flows", "flow", "kind", "goodput Mb/s", "fair share Mb/s", "sent packets", "lost", "loss %")
+    table = _table("Flows", "flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %")
+    total = sum(f.goodput_bps for f in figures.flows)
     for f in figures.flows:
-        table.add_row(f.name, f.kind, f"{f.goodput_bps / 1e6:.3f}", f"{f.fair_share_bps / 1e6:.3f}", str(f.sent_packets),
-                      str(f.lost_packets), f"{100 * f.loss_fraction:.2f}")
+        table.add_row(f.name, f.kind, f"{f.goodput_bps / 1e6:.3f}", f"{f.fair_share_bps / 1e6:.3f}",
+                      f"{100 * f.goodput_bps / total:.1f}" if total else "-", str(f.sent_packets), str(f.lost_packets),
+                      f"{100 * f.loss_fraction:.2f}")
+    return table
+
+
+def _kinds(figures: Figures) -> Table:
+    table = _table("Kinds of flow", "kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index")
+    for k in figures.kinds:
+        table.add_row(k.kind, str(k.flows), f"{k.mean_goodput_bps / 1e6:.3f}", f"{100 * k.share:.1f}", f"{100 * k.mean_loss_fraction:.2f}",
+                      "-" if math.isnan(k.jain_index) else f"{k.jain_index:.3f}")
     return table
 
 

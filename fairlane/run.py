@@ -90,7 +90,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
             fabric = MininetNetwork(
                 experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
                 seed=experiment.seed, pcap=options.pcap, host_sysctls=flows.host_sysctls(experiment),
-                packet_bytes=experiment.settings.als.packet_bytes)
+                packet_bytes=max(f.settings.packet_bytes for f in experiment.flows))
             say(fabric.shaping.sentence())
             fabric.start()
         except FabricError as error:
@@ -138,7 +138,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened)
         finally:
             progress.close()
-            stop_all(agents)
+            stop_all(agent for agent, _ in agents)
         return outcome
 
 
@@ -187,25 +187,27 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin, begin + experiment.duration_s)
 
 
-def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -> list[Process]:
+def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
+    """Each process, with the Unix time at which it is to end."""
     agents = []
     for index, flow in enumerate(experiment.flows):
         if flow.start_s >= experiment.duration_s:
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in ("sender", "receiver")}
-        for program in flows.programs(flow, experiment, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs):
-            agents.append(fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children))
+        for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs):
+            process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
+            agents.append((process, timing.stop_s(flow)))
     return agents
 
 
-def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agents: list[Process], monitor: Monitor,
+def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agents: list[tuple[Process, float]], monitor: Monitor,
            progress: Progress, happened: Callable[[Event], None]) -> None:
     """Until the flows have ended."""
     lost: set[str] = set()
     while time.time() < timing.end_s + 0.5:
         supervisor.poll()
-        for agent in agents:
-            if agent.name not in lost and time.time() < timing.end_s and agent.exit_code() is not None:
+        for agent, end_s in agents:
+            if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
                 lost.add(agent.name)
                 happened(Event(time.time(), f"{agent.name} {agent.how_it_ended()} before its time; the run goes on without it"
                                             f" (it last said: {agent.last_words(2) or 'nothing'})"))
@@ -214,6 +216,6 @@ def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agent
         progress.show(monitor.snapshot(time.time() - timing.begin_s))
         time.sleep(_POLL_S)
     deadline = time.monotonic() + 8.0
-    for agent in agents:
+    for agent, _ in agents:
         agent.wait(max(0.0, deadline - time.monotonic()))
 

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from fairlane.located_toml import Document, KeyPath
@@ -13,21 +14,21 @@ from fairlane.located_toml import Document, KeyPath
 T = TypeVar("T")
 
 
-def build(kind: type[T], document: Document, path: KeyPath = ()) -> T:
+def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
     """The table at `path` as a `kind`. A ValueError that `kind` itself raises is located at the table, or at the key that
-    the message begins with ("delay_s: must not be negative")."""
-    table = _at(document, path)
+    the message begins with ("delay_s: must not be negative"). others: keys of the table that somebody else reads."""
+    table = document.at(path)
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     hints = typing.get_type_hints(kind)
     for key in table:
-        if key not in fields:
-            raise document.error(path + (key,), f"unknown key{nearest(key, fields)}")
+        if key not in fields and key not in others:
+            raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
     values = {}
     for name, field in fields.items():
         if name in table:
-            values[name] = _convert(hints[name], document, path + (name,))
+            values[name] = convert(hints[name], document, path + (name,))
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise document.error(path, f"missing key {name!r}")
     try:
@@ -46,19 +47,13 @@ def nearest(name: str, known: typing.Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
 
 
-def _at(document: Document, path: KeyPath) -> Any:
-    value: Any = document.values
-    for part in path:
-        value = value[part]
-    return value
-
-
-def _convert(hint: Any, document: Document, path: KeyPath) -> Any:
-    value = _at(document, path)
+def convert(hint: Any, document: Document, path: KeyPath) -> Any:
+    """The value at `path` as the type that `hint` names; ConfigError when it is another."""
+    value = document.at(path)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [a for a in arguments if a is not type(None)]
-        return _convert(inner[0], document, path)
+        return convert(inner[0], document, path)
     if origin is typing.Literal:
         if value not in arguments:
             choices = ", ".join(map(repr, arguments))
@@ -70,7 +65,7 @@ def _convert(hint: Any, document: Document, path: KeyPath) -> Any:
         if arguments[-1] is not Ellipsis and len(value) != len(arguments):
             raise document.error(path, f"expected {len(arguments)} values, got {len(value)}")
         kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(_convert(k, document, path + (i,)) for i, k in enumerate(kinds))
+        return tuple(convert(k, document, path + (i,)) for i, k in enumerate(kinds))
     if origin is dict:
         hint = dict
     if dataclasses.is_dataclass(hint):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane import raw
 from fairlane.flows import Timing
@@ -109,7 +110,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    flows = [_flow(folder, f, experiment, timing) for f in experiment.flows if f.start_s < experiment.duration_s]
+    flows = [_flow(folder, f, timing) for f in experiment.flows if f.start_s < experiment.duration_s]
     return Series(experiment, flows, links, fair_rates)
 
 
@@ -144,19 +145,19 @@ def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, int
     ]
 
 
-def _flow(folder: Path, flow: Flow, experiment: Experiment, timing: Timing) -> FlowRecord:
+def _flow(folder: Path, flow: Flow, timing: Timing) -> FlowRecord:
     received, sent = raw.flow_records(folder, flow.name, "receiver"), raw.flow_records(folder, flow.name, "sender")
     for record in (*received, *sent):
         record["t"] = record["t"] - timing.begin_s
-    make = _als if flow.kind == "als" else _tcp
-    return make(flow, experiment, received, sent)
+    make = _tcp if isinstance(flow.settings, TcpSettings) else _datagrams
+    return make(flow, received, sent)
 
 
 def _of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [r for r in records if r.get("kind") == kind]
 
 
-def _als(flow: Flow, experiment: Experiment, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
+def _datagrams(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
     data = _of(received, "data")
     times = [r["t"] for r in data]
     headers = next((r.get("headers_bytes", 0) for r in _of(received, "start")), 0)
@@ -173,10 +174,10 @@ def _als(flow: Flow, experiment: Experiment, received: list[dict[str, Any]], sen
     )
 
 
-def _tcp(flow: Flow, experiment: Experiment, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
+def _tcp(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
     data, sendings = _of(received, "data"), _of(sent, "sent")
     retransmits = np.cumsum([r["retransmits"] for r in sendings])
-    packets = [r["sent_bytes"] / experiment.settings.tcp.packet_bytes for r in sendings]
+    packets = [r["sent_bytes"] / flow.settings.packet_bytes for r in sendings]
     times = [r["t"] for r in sendings]
 
     def sums(records: list[dict[str, Any]], values: Sequence[float]) -> Steps:

@@ -5,7 +5,6 @@ It writes the records that the Mininet fabric writes (docs/results.md, `raw/`), 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane import control_plane, flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
@@ -77,7 +77,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     try:
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
-                add_flow(network, flow, experiment, addresses.hosts, timing, experiment.seed * 1000 + index)
+                add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     if options.pcap is not None:
@@ -135,38 +135,39 @@ def _link(link: Link):
     return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets)
 
 
-def add_flow(network, flow: Flow, experiment: Experiment, hosts, timing: Timing, seed: int) -> None:
-    start_ns, stop_ns = round(timing.start_s(flow) * NS), round(timing.end_s * NS)
-    if flow.kind.startswith("tcp-"):
-        tcp = experiment.settings.tcp
+def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int) -> None:
+    """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers."""
+    settings = flow.settings
+    times = (round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS))
+    if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
-        if flavour == "reno" and not tcp.paper_reno:
+        if flavour == "reno" and not settings.paper_reno:
             flavour = "sack"  # what Linux makes of "reno"
-        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, flows.TCP_PORT, start_ns, stop_ns, flavour=flavour,
-                             packet_bytes=tcp.packet_bytes, options={"timestamps": True})
-        return
-    settings = getattr(experiment.settings, flow.kind)
+        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, flows.TCP_PORT, *times, flavour=flavour,
+                             packet_bytes=settings.packet_bytes, options=settings.network_options())
+    elif isinstance(settings, OnOffSettings):
+        on, off = (x if settings.shape is None else (x, settings.shape) for x in (settings.on_s, settings.off_s))
+        network.add_on_off_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, rate_bps=round(settings.rate_bps),
+                                packet_bytes=settings.packet_bytes, on=on, off=off)
+    elif isinstance(settings, Mpeg4Settings):
+        network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, packet_bytes=settings.packet_bytes,
+                               rate_scale=settings.rate_scale)
+    else:
+        _add_algorithm_flow(network, flow, settings, hosts, times, seed)
+
+
+def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, times: tuple[int, int], seed: int) -> None:
     algorithm = ALGORITHMS[flow.kind]
-    parameters = algorithm.parameters(**_parameters(settings, algorithm.parameters))
     ssrc = {role: random.Random(f"{seed}/{role}").getrandbits(32) for role in ("sender", "receiver")}
     rng = {role: random.Random(f"{seed}/{role}/{ssrc[role]}") for role in ssrc}
     ip = {"sender": hosts[flow.sender].ip, "receiver": hosts[flow.receiver].ip}
     cname = {role: f"{flow.kind}-{ssrc[role]:08x}@{ip[role]}" for role in ssrc}
     network.add_rtp_flow(
-        flow.name, flow.sender, flow.receiver, flows.ALS_PORT, start_ns, stop_ns,
-        algorithm.sender(parameters), rng["sender"], algorithm.receiver(parameters), rng["receiver"],
+        flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times,
+        algorithm.sender(settings.parameters), rng["sender"], algorithm.receiver(settings.parameters), rng["receiver"],
         packet_bytes=settings.packet_bytes, session_bandwidth_bps=settings.maximum_rate_bps, pacing_jitter=settings.pacing_jitter,
         exact_loss=settings.loss_resolution == "exact", sender_ssrc=ssrc["sender"], receiver_ssrc=ssrc["receiver"],
         sender_cname=cname["sender"], receiver_cname=cname["receiver"])
-
-
-def _parameters(settings, kind: type) -> dict[str, Any]:
-    """The algorithm's parameters that an experiment sets."""
-    known = {f.name for f in dataclasses.fields(kind)}
-    values = {k: v for k, v in dataclasses.asdict(settings).items() if k in known}
-    if "max_rate_bps" in known:
-        values["max_rate_bps"] = settings.maximum_rate_bps
-    return values
 
 
 def _advance(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing, progress: Progress) -> None:
@@ -210,7 +211,7 @@ class _Records:
         self.queue_packets: dict[tuple[str, int], float] = {}
         self._flows = [f for f in experiment.flows if f.start_s < experiment.duration_s]
         self._logs = {(f.name, role): _opened(folder / f"{f.name}.{role}.jsonl") for f in self._flows for role in ("sender", "receiver")}
-        self._writers = {key: _FlowWriter(file, experiment, key[1]) for key, file in self._logs.items()}
+        self._writers = {key: _FlowWriter(file, experiment.flow(key[0]), key[1]) for key, file in self._logs.items()}
         ports = experiment.topology.ports()
         self._last_hops = {f.name: (self._switches.index(ports[f.receiver][0].peer), ports[f.receiver][0].peer_port) for f in self._flows}
 
@@ -248,10 +249,10 @@ class _Records:
 class _FlowWriter:
     """One end of a flow, as `hosts/README.md` describes the records of host processes."""
 
-    def __init__(self, file: TextIO, experiment: Experiment, role: str) -> None:
+    def __init__(self, file: TextIO, flow: Flow, role: str) -> None:
         self._file = file
         self._role = role
-        self._experiment = experiment
+        self._packet_bytes = flow.settings.packet_bytes
         self._last_ns = 0
         self._retransmitted = 0
         self._received = (0, 0)
@@ -262,13 +263,12 @@ class _FlowWriter:
             self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
 
     def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        settings = self._experiment.settings
         seconds = (time_ns - self._last_ns) / NS
         if kind == "start":
             self._last_ns = time_ns
             yield "start", {"late_s": 0.0, "headers_bytes": HEADERS_BYTES}
         elif kind == "sent":
-            yield "sent", {**fields, "sent_bytes": fields["sent_packets"] * settings.als.packet_bytes}
+            yield "sent", {**fields, "sent_bytes": fields["sent_packets"] * self._packet_bytes}
         elif kind == "data":
             packets, received = fields["received_packets"], fields["received_bytes"]
             new = packets - self._received[0]
@@ -280,11 +280,10 @@ class _FlowWriter:
             self._received = (packets, received)
         elif kind == "tcp_sent":
             if seconds > 0:
-                packet_bytes = settings.tcp.packet_bytes
                 again = fields["retransmitted"] - self._retransmitted
                 self._retransmitted = fields["retransmitted"]
                 rtt_ns = fields["srtt_ns"]
-                yield "sent", {"seconds": seconds, "sent_bytes": (fields["segments"] - fields["retransmitted"]) * packet_bytes,
+                yield "sent", {"seconds": seconds, "sent_bytes": (fields["segments"] - fields["retransmitted"]) * self._packet_bytes,
                                "retransmits": again, "loss_events": fields["loss_events"], "timeouts": fields["timeouts"],
                                "cwnd_bytes": fields["cwnd_bytes"], "rtt_s": None if rtt_ns is None else rtt_ns / NS}
             self._last_ns = time_ns

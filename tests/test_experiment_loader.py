@@ -40,7 +40,7 @@ def load(tmp_path: Path, text: str, **arguments: object) -> object:
 @pytest.mark.parametrize("name", loader.names())
 def test_every_experiment_states_paper_and_outcome(name: str) -> None:
     experiment = loader.load(loader.find(name))
-    assert experiment.settings.paper.reports
+    assert experiment.settings.paper is not None and experiment.settings.paper.reports
     assert experiment.settings.checks
     assert (ROOT / experiment.settings.control.program).is_file()
     # All flows are up before the window of the figures begins.
@@ -82,7 +82,7 @@ def test_durations_that_are_none(tmp_path: Path, duration: float) -> None:
 @pytest.mark.parametrize(("change", "message"), [
     (("count = 2", "count = 3"), "e.toml:12: flows[0].count: more flows than the 2 pairs of hosts"),
     (("count = 2", "cuont = 2"), "e.toml:12: flows[0].cuont: unknown key; did you mean 'count'?"),
-    (('kind = "als"', 'kind = "tcp-vegas"'), "e.toml:11: flows[0].kind: expected one of 'als', "),
+    (('kind = "als"', 'kind = "tcp-vegas"'), "e.toml:11: flows[0].kind: unknown flow kind 'tcp-vegas'; "),
     (("join_interval_s = 4.0", "join_interval_s = -4.0"), "e.toml:13: flows[0].join_interval_s: must not be negative, got -4 s"),
     (("s1->s2", "s1->s3"), "e.toml:2: bottleneck: no link 's1->s3'; write it as 's1->s2', from a switch to its neighbour"),
     (("als_mean_loss_fraction", "als_mean_loss"), "e.toml:16: checks[0].metric: unknown metric 'als_mean_loss'; did you mean 'als_mean_loss_fraction'?"),

@@ -156,8 +156,9 @@ def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, 
     assert set(read["flows"][0]) == {"name", "kind", "goodput_bps", "fair_share_bps", "sent_packets", "lost_packets", "loss_fraction"}
     assert set(read["links"][0]) == {"name", "rate_bps", "utilisation", "mean_queue_packets", "drops"}
     assert set(read["checks"][0]) == {"name", "value", "low", "high", "holds"}
+    assert set(read["kinds"][0]) == {"kind", "flows", "mean_goodput_bps", "share", "mean_loss_fraction", "jain_index"}
     documented = (loader.FOLDER.parent / "docs" / "results.md").read_text()
-    for key in [*read, *read["flows"][0], *read["links"][0], *read["checks"][0]]:
+    for key in [*read, *read["flows"][0], *read["kinds"][0], *read["links"][0], *read["checks"][0]]:
         assert f"`{key}`" in documented, key
 
 
@@ -202,10 +203,11 @@ def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
 
 
 def _always_on(name: str, sender: str, receiver: str) -> series.FlowRecord:
+    from experiments.kinds import TcpSettings
     from experiments.model import Flow
 
     nothing = Steps.of([], [])
-    return series.FlowRecord(Flow(name, "als", sender, receiver, 0.0), nothing, nothing, nothing, [], [], (0.0, 10.0))
+    return series.FlowRecord(Flow(name, "tcp-reno", sender, receiver, 0.0, TcpSettings()), nothing, nothing, nothing, [], [], (0.0, 10.0))
 
 
 def test_the_max_min_table_of_the_als_paper() -> None:

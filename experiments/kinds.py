@@ -1,0 +1,273 @@
+"""Flow kinds and what can be set on each: rate-adaptation algorithms, TCP's flavours, plain sources.
+
+An experiment sets a kind's values in a table of its name, and one group's in `parameters` of that group:
+
+    [rap]                                   [[flows]]
+    packet_bytes = 100                      name = "slow"
+    initial_rate_bps = 40_000.0             kind = "rap"
+                                            parameters = { srtt_gain = 0.5 }
+
+`[tcp]` holds for every kind of TCP, `[tcp-sack]` and the like lie over it. An algorithm's keys are the fields of its parameters
+dataclass and of `HostOptions`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fairlane import schema
+from fairlane.located_toml import ConfigError, Document, KeyPath
+from hosts import algorithms
+from hosts.algorithms.base import Kind
+
+MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 1500
+
+
+def _check_packet_bytes(packet_bytes: int, least: int = MIN_PACKET_BYTES) -> None:
+    if not least <= packet_bytes <= MAX_PACKET_BYTES:
+        raise ValueError(f"packet_bytes: {least} to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}")
+
+
+def _check_positive(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"{name}: must be positive and finite, got {value:g}")
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """What every algorithm's host process takes. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
+    above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
+    moved at random. loss_resolution: what a report's loss is taken from."""
+
+    packet_bytes: int = 1000
+    maximum_rate_bps: float | None = None
+    pacing_jitter: float = 0.0
+    loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
+
+    def __post_init__(self) -> None:
+        _check_packet_bytes(self.packet_bytes)
+        _check_positive(self, "maximum_rate_bps")
+        if not 0 <= self.pacing_jitter <= 1:
+            raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
+
+
+@dataclass(frozen=True)
+class AlgorithmSettings:
+    """Of one flow. maximum_rate_bps: as in `HostOptions`, worked out. parameters: the algorithm's dataclass. given: those fields of
+    it that differ from the dataclass' own defaults because the experiment or the fabric set them."""
+
+    packet_bytes: int
+    maximum_rate_bps: float
+    pacing_jitter: float
+    loss_resolution: str
+    parameters: Any
+    given: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TcpSettings:
+    """packet_bytes: a full segment with its IP header. paper_reno: without SACK, RACK and tail loss probes, which the kernel's "reno"
+    has and the papers' has not. max_window_packets: bound of congestion and advertised window, in full segments. None: what
+    the flavour's standard says. All but the first two in virtual time only; the kernel has its own."""
+
+    packet_bytes: int = 1000
+    paper_reno: bool = True
+    max_window_packets: float | None = None
+    initial_window_packets: int | None = None
+    initial_ssthresh_packets: float | None = None
+    delayed_ack: bool | None = None
+    delayed_ack_timeout_s: float | None = None
+    timer_granularity_s: float | None = None
+    initial_rto_s: float | None = None
+    min_rto_s: float | None = None
+    max_rto_s: float | None = None
+    limited_transmit: bool | None = None
+    timestamps: bool = True
+    handshake: bool | None = None
+
+    def __post_init__(self) -> None:
+        _check_packet_bytes(self.packet_bytes, 100)
+        _check_positive(self, "max_window_packets", "initial_window_packets", "initial_ssthresh_packets", "delayed_ack_timeout_s",
+                        "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s")
+
+    def network_options(self) -> dict[str, Any]:
+        """As `fairlane_virtual.Network.add_tcp_flow` takes them."""
+        payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
+        options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
+        for name in ("delayed_ack", "limited_transmit", "handshake"):
+            options[name] = getattr(self, name)
+        for name, key in (("max_window_packets", "max_window"), ("initial_ssthresh_packets", "initial_ssthresh")):
+            value = getattr(self, name)
+            options[key] = None if value is None else max(payload, round(value * payload))
+        for name in ("delayed_ack_timeout_s", "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s"):
+            value = getattr(self, name)
+            options[f"{name.removesuffix('_s')}_ns"] = None if value is None else round(value * 1e9)
+        return {key: value for key, value in options.items() if value is not None}
+
+    def only_virtual(self) -> list[str]:
+        """Keys that are set and that a kernel's TCP cannot be given."""
+        both = {"packet_bytes", "paper_reno"}
+        return [f.name for f in dataclasses.fields(self) if f.name not in both and getattr(self, f.name) != f.default]
+
+
+@dataclass(frozen=True)
+class OnOffSettings:
+    """A constant rate while on. on_s, off_s: mean lengths of the periods. shape: of Pareto's distribution, > 1; None: exponential."""
+
+    packet_bytes: int = 1000
+    rate_bps: float = 1_000_000.0
+    on_s: float = 0.5
+    off_s: float = 0.5
+    shape: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_packet_bytes(self.packet_bytes)
+        _check_positive(self, "rate_bps", "on_s", "off_s")
+        if self.shape is not None and not 1 < self.shape < float("inf"):
+            raise ValueError(f"shape: Pareto periods of a finite mean need a shape above 1, got {self.shape:g}")
+
+
+@dataclass(frozen=True)
+class Mpeg4Settings:
+    """Frames of an MPEG-4 video in packets of at most packet_bytes. rate_scale: of every frame's size."""
+
+    packet_bytes: int = 1000
+    rate_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_packet_bytes(self.packet_bytes)
+        _check_positive(self, "rate_scale")
+
+
+FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | Mpeg4Settings
+
+TCP_KINDS = {
+    "tcp-tahoe": "TCP with slow start, congestion avoidance, fast retransmit (Jacobson 1988)",
+    "tcp-reno": "TCP with fast recovery (RFC 5681)",
+    "tcp-newreno": "TCP with partial acknowledgements (RFC 6582)",
+    "tcp-sack": "TCP with selective acknowledgements (RFC 2018, RFC 6675)",
+    "tcp-cubic": "TCP CUBIC with selective acknowledgements (RFC 9438)",
+}
+SOURCE_KINDS: dict[str, tuple[type, str]] = {
+    "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, silence in off periods; no feedback (virtual time only)"),
+    "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, as they come; no feedback (virtual time only)"),
+}
+_FAMILY_TABLES = ("tcp",)
+
+
+def names() -> list[str]:
+    """Every flow kind that an experiment may name."""
+    return [*sorted(algorithms.ALGORITHMS), *TCP_KINDS, *SOURCE_KINDS]
+
+
+def tables() -> list[str]:
+    """Keys of an experiment file that hold a kind's settings."""
+    return [*names(), *_FAMILY_TABLES]
+
+
+def is_tcp(kind: str) -> bool:
+    return kind in TCP_KINDS
+
+
+def algorithm(kind: str) -> Kind | None:
+    """None for TCP and plain sources."""
+    return algorithms.ALGORITHMS.get(kind)
+
+
+def summary(kind: str) -> str:
+    """One line: what the kind does."""
+    found = algorithm(kind)
+    return found.summary if found else TCP_KINDS[kind] if kind in TCP_KINDS else SOURCE_KINDS[kind][1]
+
+
+def _fields(kind: str) -> dict[str, Any]:
+    """What can be set: the type of each key."""
+    found = algorithm(kind)
+    if found is None:
+        return typing.get_type_hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
+    own = {f.name for f in dataclasses.fields(found.parameters) if f.init}
+    hints = {name: hint for name, hint in typing.get_type_hints(found.parameters).items() if name in own}
+    return {**hints, **typing.get_type_hints(HostOptions)}
+
+
+class _Values:
+    """Settings of a kind as a document gives them, each with its place."""
+
+    def __init__(self, kind: str, document: Document) -> None:
+        self.kind = kind
+        self.document = document
+        self.places: dict[str, KeyPath] = {}
+        self.values: dict[str, Any] = {}
+        self._hints = _fields(kind)
+
+    def take(self, path: KeyPath) -> None:
+        """Lay the table at `path` over what is there."""
+        table = self.document.at(path)
+        if not isinstance(table, dict):
+            raise self.document.error(path, f"expected a table of settings of {self.kind}")
+        for key in table:
+            if key not in self._hints:
+                raise self.document.error((*path, key), f"unknown key of {self.kind}{schema.nearest(key, self._hints)}")
+            self.values[key] = schema.convert(self._hints[key], self.document, (*path, key))
+            self.places[key] = (*path, key)
+
+    def take_key(self, key: str, path: KeyPath) -> None:
+        self.values[key] = schema.convert(self._hints[key], self.document, path)
+        self.places[key] = path
+
+    def error(self, error: ValueError, otherwise: KeyPath) -> ConfigError:
+        """A refusal of the values, at the key that it names."""
+        text = str(error)
+        found = re.match(r"(?:\w+\.)?(\w+)(?: = |: )", text)
+        named = [found[1]] if found else []
+        # A message may speak of two: the first that the file sets is where to look.
+        named += [word for word in re.findall(r"\w+", text) if word in self.places]
+        key = next((name for name in named if name in self.places), None)
+        text = re.sub(r"^\w+\.(?=\w+ = )", "", text)
+        if key is None:
+            return self.document.error(otherwise, f"{self.kind}: {text}")
+        return self.document.error(self.places[key], text.removeprefix(f"{key}: "))
+
+
+def check_tables(document: Document) -> None:
+    """Every table of a kind, used or not: its keys exist and have the right types."""
+    for kind in tables():
+        if kind in document.values:
+            _Values(kind, document).take((kind,))
+
+
+def settings(document: Document, kind: str, group: KeyPath, link_rate_bps: float) -> FlowSettings:
+    """What holds for the flows of the group at `group`. ConfigError names file, line, key. link_rate_bps: of the sender's link."""
+    values = _Values(kind, document)
+    for table in (*(_FAMILY_TABLES if is_tcp(kind) else ()), kind):
+        if table in document.values:
+            values.take((table,))
+    own = document.at(group)
+    if "parameters" in own:
+        values.take((*group, "parameters"))
+    if "packet_bytes" in own:
+        values.take_key("packet_bytes", (*group, "packet_bytes"))
+    found = algorithm(kind)
+    try:
+        if found is None:
+            return (TcpSettings if is_tcp(kind) else SOURCE_KINDS[kind][0])(**values.values)
+        return _algorithm_settings(found, values.values, link_rate_bps)
+    except ValueError as error:
+        raise values.error(error, group) from error
+
+
+def _algorithm_settings(kind: Kind, values: dict[str, Any], link_rate_bps: float) -> AlgorithmSettings:
+    host = HostOptions(**{f.name: values[f.name] for f in dataclasses.fields(HostOptions) if f.name in values})
+    maximum = link_rate_bps if host.maximum_rate_bps is None else host.maximum_rate_bps
+    own = {f.name for f in dataclasses.fields(kind.parameters) if f.init}
+    given = {key: value for key, value in values.items() if key in own}
+    for name, value in (("max_rate_bps", float(maximum)), ("packet_bytes", host.packet_bytes)):
+        if name in own:
+            given.setdefault(name, value)
+    return AlgorithmSettings(host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, kind.parameters(**given), given)
