@@ -11,6 +11,7 @@ Each observation interval (1 s in the ALS paper):
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -96,6 +97,10 @@ class SwitchControl:
         for route in self.switch.multicast:
             yield "AlsIngress.forward.ipv4_lpm", {"hdr.ipv4.dst_address": (int(IPv4Address(route.address)), 32)}, \
                 "AlsIngress.forward.multicast", {"group": route.group}
+        yield from self._link_entries()
+
+    def _link_entries(self) -> Iterable[tuple]:
+        """What depends on the rates of the ports' links."""
         for port in self.switch.ports:
             key = {"standard_metadata.egress_port": port.number}
             yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
@@ -109,6 +114,12 @@ class SwitchControl:
         """Begin an observation interval in the data plane."""
         return self._table("AlsIngress.connections.observation", {}, "AlsIngress.connections.set_epoch",
                            {"number": epoch}, True)
+
+    def change_rate(self, port: int, rate_bps: int) -> list[p4runtime_pb2.Entity]:
+        """A port's link has another rate from now on: what to write (MODIFY). R_f and utilisation follow with the next interval."""
+        ports = tuple(dataclasses.replace(p, rate_bps=rate_bps) if p.number == port else p for p in self.switch.ports)
+        self.switch = dataclasses.replace(self.switch, ports=ports)
+        return [self._table(*entry) for entry in self._link_entries() if port in entry[1].values()]
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end; the answer goes to `on_counters`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.kinds import FlowSettings
-from topologies.model import Topology
+from topologies.model import Port, Topology
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,12 @@ class Experiment:
             if flow.name == name:
                 return flow
         raise KeyError(name)
+
+    def link_rates_bps(self, port: Port) -> list[tuple[float, float]]:
+        """What the link of an output port has from each time on, from the run's beginning."""
+        rates = [(0.0, port.link.rate_bps)]
+        rates += [(c.at_s, c.rate_bps) for c, node, number in self.changes if (node, number) == (port.node, port.number) and c.rate_bps]
+        return rates
 
     @property
     def window_s(self) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from controller import config as controller_config
 from controller.config import Config, Port, Route, Switch
 from controller.red import Red as ControllerRed
 from experiments.model import Experiment
+from fairlane.errors import Refusal
 from topologies.addressing import Addressing
 from topologies.model import Link
 
@@ -29,12 +30,17 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
 
 
 def _red(link: Link) -> ControllerRed | None:
-    """Thresholds as packets instead of fractions of the buffer."""
+    """Thresholds as packets instead of fractions of the buffer. Refusal when the P4 program's numbers cannot hold them."""
     if link.red is None:
         return None
     red = link.red
-    return ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
-                         red.mean_packet_bytes)
+    try:
+        told = ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
+                             red.mean_packet_bytes)
+        told.action_parameters(link.rate_bps)
+    except ValueError as error:
+        raise Refusal(f"link {' - '.join(link.ends)}: {error}; give a smaller queue_packets, or queue = \"droptail\".") from error
+    return told
 
 
 def write(config: Config, path: Path) -> None:

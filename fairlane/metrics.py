@@ -104,8 +104,8 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
     record = series.links[key]
     start, end = window
     drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
-    rate = record.port.link.rate_bps
-    return LinkFigures(record.name, rate, 8 * record.transmitted_bytes.over(start, end) / (end - start) / rate,
+    capacity_bits = record.capacity_bits().over(start, end)
+    return LinkFigures(record.name, capacity_bits / (end - start), 8 * record.transmitted_bytes.over(start, end) / capacity_bits,
                        record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
 
 

@@ -22,6 +22,10 @@ def check_machine(experiment: Experiment) -> None:
         reason = flows.obstacle(flow)
         if reason is not None:
             raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
+    for link in experiment.topology.links:
+        if link.loss or link.jitter_s:
+            what = "loss" if link.loss else "jitter_s"
+            raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
     if experiment.changes:
         change = experiment.changes[0][0]
         raise Refusal(f"{change.link} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when it starts, and"

@@ -59,13 +59,25 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds; None when unknown."""
+    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds; None when unknown. rates_bps: what
+    the link has from each time on."""
 
     name: str
     port: Port
     transmitted_bytes: Steps
     queue: Steps | None
     drops: dict[str, Steps]
+    rates_bps: list[tuple[float, float]]
+
+    def rate_at(self, time_s: float) -> float:
+        """Of the link at an instant, in bit/s."""
+        return self.rates_bps[max(0, bisect.bisect_right(self.rates_bps, (time_s, float("inf"))) - 1)][1]
+
+    def capacity_bits(self) -> Steps:
+        """What the link could have sent since the run began."""
+        times = [t for t, _ in self.rates_bps] + [1e9]
+        bits = np.cumsum([0.0, *(rate * (b - a) for (a, rate), b in zip(self.rates_bps, times[1:]))])
+        return Steps.of(times, bits)
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
         for port in experiment.topology.ports()[switch]:
             rows = counters[counters["port"] == port.number] if not counters.empty else counters
             told = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
-            links[switch, port.number] = _link(port, rows, told)
+            links[switch, port.number] = _link(port, rows, told, experiment.link_rates_bps(port))
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
@@ -114,14 +126,14 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     return Series(experiment, flows, links, fair_rates)
 
 
-def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:
+def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
     if rows.empty:
         # BMv2 keeps no such records: what the program's own counters say is known each interval, the queue is not.
         sums = {} if told.empty else {c: Steps(told["time_s"].to_numpy(), told[c].to_numpy(dtype=float)) for c in (
             "transmitted_bytes", "red_early_drops", "red_forced_drops")}
         drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
-        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops)
+        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
     times = rows["unix_s"].to_numpy()
     drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
              # What ingress dropped is counted where it came in; RED's share of it is known by output port below.
@@ -130,7 +142,7 @@ def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame) -> LinkRecord:
         for cause in ("red_early", "red_forced"):
             drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
     return LinkRecord(name, port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
-                      Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops)
+                      Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops, rates)
 
 
 def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> list[FairRate]:
@@ -210,7 +222,7 @@ def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
     for record in active_flows(series, time_s, time_s):
         for port in addressing.path(topology, record.flow.sender, record.flow.receiver):
             key = (port.node, port.number)
-            left.setdefault(key, port.link.rate_bps)
+            left.setdefault(key, series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps)
             users.setdefault(key, set()).add(record.flow.name)
     shares: dict[str, float] = {}
     while any(users.values()):
@@ -226,10 +238,10 @@ def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
 
 
 class ShareTable:
-    """The max-min shares over a run: they change only when a flow comes or goes."""
+    """The max-min shares over a run: they change only when a flow comes or goes, or a link's rate changes."""
 
     def __init__(self, series: Series) -> None:
-        changes = {0.0}
+        changes = {0.0, *(t for link in series.links.values() for t, _ in link.rates_bps)}
         for record in series.flows:
             if record.active is not None:
                 changes.update((max(0.0, record.active[0]), record.active[1] + 1e-6))
@@ -280,7 +292,7 @@ def link_table(series: Series) -> pd.DataFrame:
         queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
         drops = {f"drop_{cause}": np.diff(steps.at(edges)) for cause, steps in link.drops.items()}
         frame = pd.DataFrame({"time_s": edges[1:], "link": link.name,
-                              "utilisation": np.diff(sent) * 8 / np.diff(edges) / link.port.link.rate_bps,
+                              "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
                               "queue_packets": np.diff(queue) / np.diff(edges), **drops})
         rows.append(frame)
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()

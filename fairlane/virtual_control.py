@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +21,32 @@ from fairlane.errors import RunFailed
 from finsy.proto import p4r
 
 _BOUNDARY, _FINISH = 0, 1
+# Timers from this on are changes of a link, by their place in the list.
+_FIRST_CHANGE = 16
 # What an answer belongs to.
-_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM = range(6)
+_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK = range(7)
 _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
-         _RATES: "its fair rates", _STREAM: "a message on the stream"}
+         _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate"}
 
 Action = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """The link of a switch's port has another rate from at_ns on: b of the fair rate."""
+
+    at_ns: int
+    switch: str
+    port: int
+    rate_bps: int
 
 
 class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
 
-    def __init__(self, config: Config, folder: Path) -> None:
-        """Records go to `controller.csv` in `folder`."""
+    def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange] = ()) -> None:
+        """Records go to `controller.csv` in `folder`. changes: of links, told as they happen."""
+        self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
         self._json = Path(config.bmv2_json).read_bytes()
@@ -63,11 +78,14 @@ class VirtualController:
             actions += [("stream", index, _STREAM, request.SerializeToString()),
                         ("set_pipeline", index, _PIPELINE, self._pipeline(control))]
         self._intervals = now_ns // self._interval_ns + 1
+        actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
         return [*actions, ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
 
     def on_timer(self, now_ns: int, timer: int) -> list[Action]:
         actions: list[Action] = []
         interval_s = self._config.interval_s
+        if timer >= _FIRST_CHANGE:
+            return self._change(self._changes[timer - _FIRST_CHANGE])
         if timer == _BOUNDARY:
             begun = epoch_at((self._intervals + 0.5) * interval_s, interval_s)
             for index, control in self._each_ready():
@@ -111,6 +129,12 @@ class VirtualController:
         if response.HasField("error"):
             raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
         return []
+
+    def _change(self, change: RateChange) -> list[Action]:
+        index = next(i for i, c in enumerate(self._controls) if c.switch.name == change.switch)
+        entities = self._controls[index].change_rate(change.port, change.rate_bps)
+        # A switch that has no entries yet gets the new ones with its first.
+        return [self._write(index, _LINK, entities, p4r.Update.MODIFY)] if self._ready[index] else []
 
     def _each_ready(self):
         return [(i, c) for i, c in enumerate(self._controls) if self._ready[i]]

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
-from experiments.model import Experiment, Flow
+from experiments.model import Change, Experiment, Flow
 from fairlane import control_plane, flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.flows import Timing
 from fairlane.progress import Progress, Snapshot
 from fairlane.run import Outcome
 from fairlane.targets import Toolchain
-from fairlane.virtual_control import VirtualController
+from fairlane.virtual_control import RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
 from topologies import addressing
 from topologies.model import Link
@@ -72,9 +72,10 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
     control_plane.write(config, folder / "controller.json")
-    controller = VirtualController(config, folder)
+    controller = VirtualController(config, folder, _rate_changes(experiment, timing))
     network.set_control_plane(controller)
     try:
+        _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
                 add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
@@ -132,7 +133,27 @@ def build(experiment: Experiment, options: Options):
 
 
 def _link(link: Link):
-    return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets)
+    return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
+                                 loss=link.loss or None, jitter_ns=round(link.jitter_s * NS))
+
+
+def _change_ns(timing: Timing, change: Change) -> int:
+    return round((timing.begin_s + change.at_s) * NS)
+
+
+def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
+    for change, node, port in experiment.changes:
+        at_ns = _change_ns(timing, change)
+        if change.rate_bps is not None:
+            network.schedule_rate(at_ns, node, port, round(change.rate_bps))
+        if change.delay_s is not None:
+            network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
+
+
+def _rate_changes(experiment: Experiment, timing: Timing) -> list[RateChange]:
+    """Those that the controller is told of, as a router knows the rates of its own links."""
+    return [RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)) for change, node, port in experiment.changes
+            if change.rate_bps is not None and node in experiment.topology.switches]
 
 
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from topologies.model import Link, Node, Red, Topology, TopologyError
 
@@ -16,12 +17,15 @@ class LinkSpec:
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
+    queue: Literal["red", "droptail"] | None = None
+    loss: float = 0.0
+    jitter_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link
 
     def between(self, a: str, b: str) -> Link:
-        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red)
+        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s)
 
 
 def dumbbell(pairs: int, bottleneck: LinkSpec, access: LinkSpec) -> Topology:

@@ -33,13 +33,14 @@ class Red:
     """Random early detection of a queue (Floyd and Jacobson 1993), thresholds as fractions of the buffer.
 
     minimum, maximum: in [0, 1], minimum < maximum. max_p: drop probability just below the maximum, in (0, 1].
-    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time.
+    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time. The defaults: the maximum
+    three times the minimum, as Floyd advises, and their paper's weight.
     """
 
-    minimum: float
-    maximum: float
-    max_p: float
-    weight: float
+    minimum: float = 0.25
+    maximum: float = 0.75
+    max_p: float = 0.1
+    weight: float = 0.002
     mean_packet_bytes: int = 1000
 
     def __post_init__(self) -> None:
@@ -59,7 +60,9 @@ class Link:
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    red: how a switch manages that queue; none leaves drops to the full queue.
+    queue: "red", with the parameters `red`, or "droptail": only a full queue drops. Left out: "red" where `red` is given. A switch
+    manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
+    [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order.
     """
 
     ends: tuple[str, str]
@@ -67,8 +70,20 @@ class Link:
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
+    queue: Literal["red", "droptail"] | None = None
+    loss: float = 0.0
+    jitter_s: float = 0.0
 
     def __post_init__(self) -> None:
+        discipline = self.queue or ("droptail" if self.red is None else "red")
+        if discipline not in ("red", "droptail"):
+            raise ValueError(f"queue: 'red' or 'droptail', got {discipline!r}")
+        object.__setattr__(self, "queue", discipline)
+        object.__setattr__(self, "red", None if discipline == "droptail" else self.red or Red())
+        if not 0 <= self.loss < 1:
+            raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
+        if not (math.isfinite(self.jitter_s) and self.jitter_s >= 0):
+            raise ValueError(f"jitter_s: must not be negative, got {self.jitter_s:g} s")
         if not (math.isfinite(self.rate_bps) and self.rate_bps > 0):
             raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
         if not (math.isfinite(self.delay_s) and self.delay_s >= 0):
