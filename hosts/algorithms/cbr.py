@@ -43,4 +43,12 @@ class CbrReceiver(Receiver):
         self.parameters = parameters
 
 
-KINDS = (Kind("cbr", "constant bit rate, no congestion control: the UDP stream of [TRABOL sec 3, fig 3]", CbrParameters, CbrSender, CbrReceiver),)
+KINDS = (
+    Kind(
+        "cbr",
+        "constant bit rate, no congestion control: the UDP stream of [TRABOL sec 3, fig 3]",
+        CbrParameters,
+        CbrSender,
+        CbrReceiver,
+    ),
+)

@@ -102,7 +102,7 @@ class DaaParameters:
 
 
 def tcp_rate_bps(packet_bytes: float, rtt_s: float, timeout_s: float, loss: float, packets_per_ack: float = 1.0) -> float:
-    """r_TCP [DAA eq 1] in bit/s: the mean rate of a TCP connection; infinite where the equation has no bound (loss or times of 0).
+    """r_TCP [DAA eq 1] in bit/s: the mean rate of a TCP connection; infinite where the equation has no bound.
 
     `loss` is a fraction from 0 to 1; times in seconds, 0 or more.
     """
@@ -181,5 +181,11 @@ class DaaReceiver(Receiver):
 
 
 KINDS = (
-    Kind("daa", "RTCP reports; the smaller of r + A and the TCP model's rate [DAA sec 4, eqs 1-4]", DaaParameters, DaaSender, DaaReceiver),
+    Kind(
+        "daa",
+        "RTCP reports; the smaller of r + A and the TCP model's rate [DAA sec 4, eqs 1-4]",
+        DaaParameters,
+        DaaSender,
+        DaaReceiver,
+    ),
 )

@@ -1,4 +1,4 @@
-"""What a rate-based sender does when reports stop: the papers do not say, so the algorithms of DAA, SSVP and TRABOL share one rule.
+"""What a rate-based sender does when reports stop. The papers do not say: DAA, AIMD over RTCP and SSVP share this rule.
 
 A sender that heard nothing for `report_timeout_s` multiplies its rate by `silence_factor`, again after each further
 `report_timeout_s`, down to its lowest rate. Without such a rule a broken path back to the sender leaves it at its last rate for

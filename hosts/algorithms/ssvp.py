@@ -9,8 +9,9 @@ The sender sets the gap between its packets, IPG, once each round-trip time, fro
 
 A control packet indicates congestion when it reports a loss since the one before it.
 
-Equation 5 as printed multiplies the rate by 1 + alpha each round trip, though the paper calls the scheme additive increase and takes
-alpha = 0.31 from equation 2, which holds for alpha packets more each round trip. Both readings are here, `SsvpParameters.increase`:
+Equation 5 as printed multiplies the rate by 1 + alpha each round trip, though the paper calls the scheme additive increase and
+takes alpha = 0.31 from equation 2, which holds for alpha packets more each round trip. Both readings are here,
+`SsvpParameters.increase`:
 
     as-printed    IPG = IPG / (1 + alpha)                                              [SSVP eq 5]
     additive      IPG = IPG RTT / (alpha IPG + RTT), so that S / IPG grows by alpha S / RTT, as in RAP
@@ -83,7 +84,8 @@ class SsvpParameters:
     """Round-trip times count as no less, so that no report can make the timers run hot. The paper is silent."""
 
     max_report_interval_s: float = 1.0
-    """Reports come no more seldom. The paper is silent; well within `report_timeout_s`, whatever a sender claims its RTT to be."""
+    """Reports come no more seldom. The paper is silent; well within `report_timeout_s`, whatever a sender claims its RTT to
+    be."""
 
     max_rate_bps: float = 10e6
     """The rate of the sender's own link; no rate goes above it."""
@@ -242,7 +244,8 @@ class SsvpReceiver(Receiver):
     def _next(self, now_s: float, sender_rtt_s: float | None) -> SetTimer:
         p = self.parameters
         rtt_s = p.initial_rtt_s if sender_rtt_s is None else sender_rtt_s
-        self._due_s = now_s + clamp(max(rtt_s, p.min_rtt_s) / p.reports_per_rtt, p.min_rtt_s / p.reports_per_rtt, p.max_report_interval_s)
+        interval_s = clamp(rtt_s, p.min_rtt_s, 60.0) / p.reports_per_rtt
+        self._due_s = now_s + min(interval_s, p.max_report_interval_s)
         return SetTimer(REPORT_TIMER, self._due_s)
 
 

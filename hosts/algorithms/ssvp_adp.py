@@ -26,8 +26,8 @@ class SsvpAdpParameters(SsvpParameters):
     """Those of SSVP, whose `alpha` and `beta` hold until the first decrease, and limits of beta."""
 
     min_beta: float = 0.1
-    """Least beta. The paper is silent. A tenth is a buffer of nine bandwidth-delay products [SSVP eq 17]: beyond that the sample of
-    the RTT is more likely false."""
+    """Least beta. The paper is silent. A tenth is a buffer of nine bandwidth-delay products [SSVP eq 17]: beyond that the
+    sample of the RTT is more likely false."""
 
     max_beta: float = 0.99
     """Greatest beta. The paper is silent. Below 1, so that each decrease is one and alpha stays positive: 0.99 gives alpha = 0.027,

@@ -2,8 +2,8 @@
 
 One bottleneck of capacity B, a buffer behind it, a round-trip propagation delay RTT_0, packets of length S, and K packets sent
 each round trip by all flows together. Below the knee (K_knee) there is no queue and throughput grows with K; between knee and
-cliff (K_cliff) the queue grows and throughput is B; above the cliff the buffer overflows [SSVP sec IV.A, fig 1]. SSVP-ADP aims its
-decrease at the knee. No flow kind is here: the algorithms are in `ssvp.py` and `ssvp_adp.py`.
+cliff (K_cliff) the queue grows and throughput is B; above the cliff the buffer overflows [SSVP sec IV.A, fig 1]. SSVP-ADP aims
+its decrease at the knee. No flow kind is here: the algorithms are in `ssvp.py` and `ssvp_adp.py`.
 
 Lengths in bytes, rates in bit/s, times in seconds; arguments must be positive unless said otherwise.
 """

@@ -12,9 +12,9 @@ spreads fewer packets, P_nn, over the same time, at once as few as MIN_RATE allo
     L_r <= MAX_LOSS, set_congestion = 1:   after `iterations` reports P_nn = P_nn + 1, until P_nn = P_n, then set_congestion = 0
     L_r <= MAX_LOSS, set_congestion = 0:   R_s = P_n / T_t stays        [TRABOL fig 1]
 
-Two lines of figure 1 cannot be meant as printed. "P_nn = R_m * R_t" is no number of packets: T_t stands two lines above it, and R_m T_t
-is what MIN_RATE sends in a ray's time. "T_r = P_nn / R_m" would then be T_t itself and every gap 0; with R_t it is "time spent in sending the
-reduced number of packets", as section 2 defines T_r.
+Two lines of figure 1 cannot be meant as printed. "P_nn = R_m * R_t" is no number of packets; R_m T_t is what MIN_RATE sends in
+a ray's time, and T_t stands in the line above. "T_r = P_nn / R_m" would then be T_t itself and every gap 0; with R_t it is "time
+spent in sending the reduced number of packets", as section 2 defines T_r.
 
 The target rate is where a flow starts, for figure 1 raises nothing before a first loss. What the paper leaves open, each a
 parameter of `TrabolParameters`: MAX_LOSS, MIN_RATE, P_n, n, how `iterations` follows the loss, missing reports.
@@ -56,8 +56,8 @@ class TrabolParameters:
     """R_t, the target rate MAX_RATE: "the link capacity of about 90 Mbps" [TRABOL sec 3]. No rate goes above it."""
 
     min_rate_bps: float | None = None
-    """R_m, MIN_RATE; `None` = a tenth of `max_rate_bps`. The paper "increased [it] in steps" and does not say from where [TRABOL sec 3]. A
-    tenth leaves the climb room to show, and rays enough packets to measure a loss by."""
+    """R_m, MIN_RATE; `None` = a tenth of `max_rate_bps`. The paper "increased [it] in steps" and does not say from where
+    [TRABOL sec 3]. A tenth leaves the climb room to show, and rays enough packets to measure a loss by."""
 
     packet_bytes: float = 1000.0
     """An IPv4 datagram of data in bytes. The paper has "about 32KB" [TRABOL sec 3, fig 2], which IP would send in fragments."""
@@ -66,20 +66,20 @@ class TrabolParameters:
     """P_n. The paper is silent. 64 packets: a step of the climb is 1.6% of the target rate, and so is the loss of one packet."""
 
     max_loss: float = 0.05
-    """MAX_LOSS, a fraction. The paper is silent; "tolerance to losses is high, compared to audio and video" [TRABOL sec 1]. 5% is where the
-    RTCP scheme for video stops increasing [DAA sec 3], and bears three lost packets of a full ray."""
+    """MAX_LOSS, a fraction. The paper is silent; "tolerance to losses is high, compared to audio and video" [TRABOL sec 1]. 5%
+    is where the RTCP scheme for video stops increasing [DAA sec 3], and bears three lost packets of a full ray."""
 
     hold_reports: int = 4
-    """Least number of reports for which a step is held. The paper is silent on figures. At one report a ray the first two or three may still
-    speak of the step before."""
+    """Least number of reports for which a step is held. The paper is silent on figures. At one report a ray the first two or
+    three may still speak of the step before."""
 
     hold_reports_per_loss: float = 16.0
-    """`iterations` = `hold_reports` + this x L_r, rounded: the paper says that it "is determined by the loss rate" and not how. With 16
-    a flow that met a loss of 25% climbs at half the speed."""
+    """`iterations` = `hold_reports` + this x L_r, rounded: the paper says that it "is determined by the loss rate" and not how.
+    With 16 a flow that met a loss of 25% climbs at half the speed."""
 
     group_packets: int = 4
-    """n, packets in a group before a delay: the inter-group gap [TRABOL sec 2]. The paper is silent on the number. Small, so that a group fits
-    any queue; 1 spreads the packets evenly."""
+    """n, packets in a group before a delay: the inter-group gap [TRABOL sec 2]. The paper is silent on the number. Small, so
+    that a group fits any queue; 1 spreads the packets evenly."""
 
     initial_rate_bps: float | None = None
     """First rate; `None` = the target rate, as figure 1 has it. A lower one is a climb in progress."""
@@ -88,8 +88,8 @@ class TrabolParameters:
     """A receiver reports no more often, however short a ray is. The paper is silent: its own rays are longer."""
 
     report_timeout_s: float = 2.0
-    """So long without a report (at least four rays) counts as congestion: MIN_RATE. The paper is silent. The first no-feedback timer of TFRC
-    (RFC 5348 section 4.2)."""
+    """So long without a report (at least four rays) counts as congestion: MIN_RATE. The paper is silent. The first no-feedback
+    timer of TFRC (RFC 5348 section 4.2)."""
 
     def __post_init__(self) -> None:
         require_positive(

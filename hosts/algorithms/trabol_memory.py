@@ -1,17 +1,19 @@
 """Memory-based TRABOL: Bangolae, Jayasumana and Chandrasekar, section 2, figures 1 and 2.
 
-As TRABOL (`trabol.py`), but a loss in the middle of a climb is remembered: "the loss must be due to the bandwidth utilization between the
-previous step and the current step. In the next cycle, the rate is increased only until the previous rate" [TRABOL sec 2].
+As TRABOL (`trabol.py`), but a loss in the middle of a climb is remembered: "the loss must be due to the bandwidth utilization
+between the previous step and the current step. In the next cycle, the rate is increased only until the previous rate" [TRABOL
+sec 2].
 
     L_r > MAX_LOSS at step i of a climb:   step_iteration = i - 1, memory_variable = 1        [TRABOL fig 1]
     next climb:                            P_nn grows for step_iteration steps only           [TRABOL fig 1]
     TIMER, started when a climb has ended: step_iteration is set anew, the climb goes on      [TRABOL fig 1]
 
-A loss outside a climb, on the rate where it ended, changes no memory: figure 1 stores it inside the loop of the climb. A loss report that
-comes at step 0 says what was sent before the decrease, and changes none either (i - 1 would be -1).
+A loss outside a climb, on the rate where it ended, changes no memory: figure 1 stores it inside the loop of the climb. A loss
+report that comes at step 0 says what was sent before the decrease, and changes none either (i - 1 would be -1).
 
-As printed, figure 1 sets step_iteration anew when the timer fires and then does nothing with it until the next loss; section 2 says that
-"based on a timer, the maximum rate is probed periodically", so the climb goes on at once. The timer's length is open in the paper.
+As printed, figure 1 sets step_iteration anew when the timer fires and then does nothing with it until the next loss; section 2
+says that "based on a timer, the maximum rate is probed periodically", so the climb goes on at once. The timer's length is open
+in the paper.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class TrabolMemoryParameters(TrabolParameters):
     """Those of TRABOL, and the timer."""
 
     probe_interval_s: float = 30.0
-    """TIMER: from the end of a climb to the next probe of the maximum rate. The paper is silent. Several climbs at 10 Mb/s, so that a flow spends
-    most of its time at the remembered rate, and finds bandwidth that became free within half a minute."""
+    """TIMER: from the end of a climb to the next probe of the maximum rate. The paper is silent. Several climbs at 10 Mb/s, so
+    that a flow spends most of its time at the remembered rate, and finds bandwidth that became free within half a minute."""
 
     def __post_init__(self) -> None:
         TrabolParameters.__post_init__(self)
