@@ -7,7 +7,7 @@ import math
 import random
 from pathlib import Path
 
-from experiments import kinds
+from experiments import kinds, sweep
 from experiments.model import Change, Experiment, Flow, FlowGroup, Settings
 from fairlane import located_toml, schema
 from fairlane.located_toml import ConfigError, Document, KeyPath
@@ -48,7 +48,7 @@ def find(name: str) -> Path:
 
 def load(path: Path, duration_s: float | None = None, seed: int | None = None) -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. ConfigError names file, line and key."""
-    return from_document(_with_ancestors(path), path.stem, duration_s, seed)
+    return from_document(sweep.plain(read(path)), path.stem, duration_s, seed)
 
 
 def from_document(document: Document, name: str, duration_s: float | None = None, seed: int | None = None) -> Experiment:

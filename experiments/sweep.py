@@ -34,16 +34,19 @@ from fairlane.located_toml import Document, KeyPath
 
 KEYS = ("seeds", "sweep", "let", "quick")
 """Of an experiment file, read here and nowhere else."""
+REPORT_KEYS = ("measure", "curves", "figures", "expect", "ledger")
+"""Of an experiment file, what is drawn and expected of its runs: read by `fairlane.paper.row`."""
 MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a sweep. axes: the value of each axis, in the file's order. document: the experiment with every expression
-    worked out, without the sweep's own keys."""
+    """One run of a sweep. axes: the value of each axis, in the file's order. names: these and the values of [let]. document: the
+    experiment with every expression worked out, without the sweep's own keys."""
 
     axes: tuple[tuple[str, Value], ...]
     seed: int
+    names: tuple[tuple[str, Value], ...]
     document: Document
 
     @property
@@ -62,8 +65,19 @@ class Sweep:
 
 
 def has_sweep(document: Document) -> bool:
-    """Whether a file asks for more than one run."""
-    return any(key in document.values for key in ("seeds", "sweep"))
+    """Whether a file stands for runs that differ in more than their seeds."""
+    return "sweep" in document.values
+
+
+def plain(document: Document) -> Document:
+    """A single experiment: the first point of a file that has several, without what concerns sweeps and their report."""
+    document = without(document, REPORT_KEYS)
+    return expand(document).points[0].document if any(key in document.values for key in KEYS) else document
+
+
+def without(document: Document, keys: tuple[str, ...]) -> Document:
+    """A document without some of its keys."""
+    return Document(document.name, {k: v for k, v in document.values.items() if k not in keys}, document.places)
 
 
 def expand(document: Document, quick: bool = False) -> Sweep:
@@ -78,11 +92,11 @@ def expand(document: Document, quick: bool = False) -> Sweep:
         size *= len(choices)
     if size > MOST_POINTS:
         raise document.error(("sweep",), f"{size} runs; at most {MOST_POINTS}")
-    points = [
-        Point(tuple(zip(axes, combination)), seed, _at_point(document, dict(zip(axes, combination)), seed))
-        for combination in itertools.product(*axes.values())
-        for seed in seeds
-    ]
+    points = []
+    for combination in itertools.product(*axes.values()):
+        names = _names(document, dict(zip(axes, combination)))
+        for seed in seeds:
+            points.append(Point(tuple(zip(axes, combination)), seed, tuple(names.items()), _at_point(document, names, seed)))
     return Sweep(axes, seeds, tuple(points))
 
 
@@ -135,13 +149,17 @@ def _quick(document: Document, axes: dict[str, tuple[Value, ...]], seeds: tuple[
     return axes, seeds
 
 
-def _at_point(document: Document, axes: Mapping[str, Value], seed: int) -> Document:
+def _names(document: Document, axes: Mapping[str, Value]) -> dict[str, Value]:
     names: dict[str, Value] = dict(axes)
     for name, given in document.values.get("let", {}).items():
         path = ("let", name)
         if name in axes:
             raise document.error(path, "an axis of the sweep has this name")
         names[name] = _worked_out(document, path, given, names) if expressions.is_expression(given) else given
+    return names
+
+
+def _at_point(document: Document, names: Mapping[str, Value], seed: int) -> Document:
     values = {key: value for key, value in document.values.items() if key not in KEYS}
     worked = {key: _resolved(document, (key,), value, names) for key, value in values.items()}
     worked["seed"] = seed

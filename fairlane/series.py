@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,11 @@ class Steps:
 @dataclass(frozen=True)
 class FlowRecord:
     """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
-    control packet that reached the receiver. active: from its first packet to its last, None when it never sent."""
+    control packet that reached the receiver. active: from its first packet to its last, None when it never sent.
+
+    received: bytes of IPv4 datagrams at the receiver; TCP's without what came twice. packets: of them. late: packets that came more
+    than 75 ms after the one before. delay: sum over packets of the time under way, seconds. outstanding, round_trips: (time, packets
+    in flight or the window), (time, seconds) as the sender recorded them."""
 
     flow: Flow
     goodput: Steps
@@ -55,6 +60,12 @@ class FlowRecord:
     sending_rate: list[tuple[float, float]]
     controls: list[tuple[float, float]]
     active: tuple[float, float] | None
+    received: Steps = Steps.of([], [])
+    packets: Steps = Steps.of([], [])
+    late: Steps = Steps.of([], [])
+    delay: Steps = Steps.of([], [])
+    outstanding: tuple[tuple[float, float], ...] = ()
+    round_trips: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,6 +194,12 @@ def _datagrams(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, 
         sending_rate=[(r["t"], r["rate_bps"]) for r in _of(sent, "sent")],
         controls=[(r["t"], r["rd_bps"]) for r in _of(received, "control")],
         active=(moving[0], max(r["t"] for r in sendings)) if moving else None,
+        received=Steps.of(times, [r["received_bytes"] for r in data]),
+        packets=Steps.of(times, [r["received_packets"] for r in data]),
+        late=Steps.of(times, [r.get("late_packets", math.nan) for r in data]),
+        delay=Steps.of(times, np.cumsum([(r["delay_mean_s"] or 0.0) * r["packets"] for r in data])),
+        outstanding=tuple((r["t"], r["in_flight_packets"]) for r in _of(sent, "sent") if r.get("in_flight_packets") is not None),
+        round_trips=tuple((r["t"], r["rtt_s"]) for r in (*_of(sent, "sent"), *_of(sent, "feedback")) if r.get("rtt_s") is not None),
     )
 
 
@@ -190,6 +207,7 @@ def _tcp(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]])
     data, sendings = _of(received, "data"), _of(sent, "sent")
     retransmits = np.cumsum([r["retransmits"] for r in sendings])
     packets = [r["sent_bytes"] / flow.settings.packet_bytes for r in sendings]
+    payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
     times = [r["t"] for r in sendings]
 
     def sums(records: list[dict[str, Any]], values: Sequence[float]) -> Steps:
@@ -206,6 +224,10 @@ def _tcp(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]])
         sending_rate=[],
         controls=[],
         active=(times[0] - sendings[0]["seconds"], times[-1]) if sendings else None,
+        received=sums(data, [r["received_payload_bytes"] * flow.settings.packet_bytes / payload for r in data]),
+        packets=sums(data, [r["received_payload_bytes"] / payload for r in data]),
+        outstanding=tuple((r["t"], r["cwnd_bytes"] / payload) for r in sendings if r.get("cwnd_bytes") is not None),
+        round_trips=tuple((r["t"], r["rtt_s"]) for r in sendings if r.get("rtt_s") is not None),
     )
 
 

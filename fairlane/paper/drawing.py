@@ -1,0 +1,144 @@
+"""Figures of the report as SVG: medians over seeds with their range, and what the paper's figure shows beside them."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from experiments.sweep import matching  # noqa: E402
+from fairlane import palette  # noqa: E402
+from fairlane.paper.judge import Axes, medians  # noqa: E402
+from fairlane.paper.row import Figure, Row  # noqa: E402
+
+_STYLE = {
+    "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.alpha": 0.3, "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "lines.linewidth": 1.4,
+    "figure.constrained_layout.use": True,
+}
+_MARKERS = "osD^vP*X"
+_PAPER = {"linestyle": "none", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.2}
+
+Results = Mapping[Axes, list[dict[str, Any]]]
+"""Of a row: for each point, the kept result of every seed."""
+
+
+def draw(row: Row, figure: Figure, results: Results) -> str:
+    """One figure as an SVG element."""
+    with plt.rc_context(_STYLE):
+        canvas, axes = plt.subplots()
+        if figure.curves:
+            _over_time(axes, figure, results)
+        else:
+            _over_axis(axes, figure, results)
+        _finish(axes, figure)
+        text = io.StringIO()
+        canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(canvas)
+    return _own_ids(text.getvalue(), f"{row.id}-{row.figures.index(figure)}")
+
+
+def _own_ids(svg: str, prefix: str) -> str:
+    """Several drawings in one page: ids must differ. The XML declaration and document type are left out."""
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
+    svg = re.sub(r'(href|clip-path|xlink:href)="(url\()?#', rf'\1="\2#{prefix}-', svg)
+    return re.sub(r"url\(#(?!" + re.escape(prefix) + ")", f"url(#{prefix}-", svg)
+
+
+def _over_axis(axes: Any, figure: Figure, results: Results) -> None:
+    lines: dict[Any, list[tuple[Any, float, float, float]]] = {}
+    picked = list(matching(results, figure.where))
+    xs = {at: _x(figure, at, results[at]) for at in picked}
+    values = {at: [_number(r["values"].get(figure.y)) for r in results[at]] for at in picked}
+    middle = medians(values)
+    for at in picked:
+        known = [v for v in values[at] if not math.isnan(v)]
+        name = dict(at).get(figure.series, "") if figure.series else ""
+        if known and not math.isnan(middle[at]):
+            lines.setdefault(name, []).append((xs[at], middle[at], min(known), max(known)))
+    paper: dict[str, list[tuple[float, float]]] = {}
+    for name, x, y in figure.paper:
+        paper.setdefault(name, []).append((x, y))
+    for index, (name, points) in enumerate(lines.items()):
+        colour = palette.of(str(name), index)
+        label = _label(figure.series, name)
+        points.sort(key=lambda p: p[0])
+        if figure.kind == "bars":
+            width = 0.8 / len(lines)
+            places = [i + (index - (len(lines) - 1) / 2) * width for i in range(len(points))]
+            axes.bar(places, [p[1] for p in points], width, color=colour, label=label)
+            axes.errorbar(places, [p[1] for p in points], _errors(points), fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+            axes.set_xticks(range(len(points)), [f"{p[0]}" for p in points])
+            continue
+        axes.errorbar([p[0] for p in points], [p[1] for p in points], _errors(points), marker=_MARKERS[index % len(_MARKERS)], markersize=4,
+                      capsize=2, elinewidth=0.8, color=colour, label=label)
+        if (shown := paper.pop(str(name), None)) is not None:
+            axes.plot([x for x, _ in shown], [y for _, y in shown], marker=_MARKERS[index % len(_MARKERS)], color=colour,
+                      label=f"{label}, paper" if label else "paper", **_PAPER)
+    for name, shown in paper.items():
+        axes.plot([x for x, _ in shown], [y for _, y in shown], marker="x", color="0.35", label=f"{name}, paper" if name else "paper", **_PAPER)
+
+
+def _x(figure: Figure, at: Axes, runs: list[dict[str, Any]]) -> Any:
+    """A value of an axis, or a measure's median."""
+    given = dict(at)
+    if figure.x in given:
+        return given[figure.x]
+    known = sorted(v for r in runs if not math.isnan(v := _number(r["values"].get(figure.x))))
+    return known[len(known) // 2] if known else math.nan
+
+
+def _errors(points: list[tuple[Any, float, float, float]]) -> list[list[float]]:
+    return [[p[1] - p[2] for p in points], [p[3] - p[1] for p in points]]
+
+
+def _over_time(axes: Any, figure: Figure, results: Results) -> None:
+    index = 0
+    picked = list(matching(results, figure.where))
+    for at in picked:
+        curves = next((r["curves"] for r in results[at] if r.get("curves")), {})
+        for name in figure.curves:
+            if name not in curves:
+                continue
+            suffix = ", ".join(f"{v}" for k, v in at if k not in figure.where) if len(picked) > 1 else ""
+            times, values = curves[name]["t"], [_number(v) for v in curves[name]["v"]]
+            axes.plot(times, values, color=palette.of(name, index), label=f"{name} {suffix}".strip(), linewidth=1.1)
+            index += 1
+
+
+def _finish(axes: Any, figure: Figure) -> None:
+    for value in figure.reference:
+        axes.axhline(value, color="0.4", linewidth=0.8, linestyle="--")
+    if "x" in figure.log:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+    if "y" in figure.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.set_xlabel(figure.x_label or ("time, s" if figure.curves else figure.x))
+    axes.set_ylabel(figure.y_label or figure.y)
+    if not figure.curves or any("bit/s" in figure.y_label for _ in (0,)):
+        axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=" ") if "bit/s" in figure.y_label else matplotlib.ticker.ScalarFormatter(useOffset=False))
+    handles, labels = axes.get_legend_handles_labels()
+    if any(labels):
+        axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8)
+
+
+def _label(series: str, name: Any) -> str:
+    if name == "":
+        return ""
+    return str(name) if isinstance(name, str) else f"{series} = {name:g}"
+
+
+def _number(value: Any) -> float:
+    """JSON has no NaN: null stands for it."""
+    return math.nan if value is None else float(value)

@@ -1,0 +1,138 @@
+"""Runs rows of the ledger and writes their report."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from experiments import loader
+from fairlane.errors import RunFailed
+from fairlane.paper import page, points, row, schedule
+from fairlane.paper.judge import Verdict, judge
+from fairlane.paper.row import Row
+from fairlane.paper.store import Store
+
+_SECONDS_PER_FLOW_SECOND = 0.011
+"""Processor time of a second of one flow where nothing is known yet; what rows took before is better known."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """results: of each point, its seeds' results in the order of seeds. took_s: processor time of its points."""
+
+    row: Row
+    results: dict[tuple[tuple[str, Any], ...], list[dict[str, Any]]]
+    verdicts: tuple[Verdict, ...]
+    took_s: float
+
+    @property
+    def holds(self) -> bool:
+        """Every expectation does; a row that expects nothing holds nothing."""
+        return bool(self.verdicts) and all(v.holds for v in self.verdicts)
+
+
+def ids() -> list[str]:
+    """The experiments that are rows of the report."""
+    return [name for name in loader.names() if row.is_row(loader.read(loader.find(name)))]
+
+
+def load(names: Iterable[str], quick: bool) -> list[Row]:
+    """All rows, checked with every point before anything runs."""
+    return [row.load(loader.find(name), quick) for name in names]
+
+
+def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
+        workers: int | None = None) -> list[Outcome]:
+    """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
+    kept = Store(folder / "points")
+    jobs = [job for r in rows for job in points.jobs(r, _quick_duration(r) if quick else None)]
+    known = {(j.row, j.key): found for j in jobs if (found := kept.get(j.row, j.key, j.inputs)) is not None}
+    todo = [j for j in jobs if (j.row, j.key) not in known]
+    _announce(console, rows, jobs, todo, workers, scheduler)
+    if todo:
+        with schedule.cluster(scheduler, workers) as client, _progress(console) as shown:
+            task = shown.add_task("runs", total=sum(j.cost for j in todo), done=0, of=len(todo), what="")
+            for number, (job, done) in enumerate(_results(client, todo), 1):
+                kept.put(job.row, job.key, done.result, done.took_s)
+                known[job.row, job.key] = kept.get(job.row, job.key, job.inputs)
+                shown.update(task, advance=job.cost, done=number, what=job.name)
+                if not console.is_terminal:
+                    console.print(f"{number}/{len(todo)}  {job.name}  {done.took_s:.1f} s", highlight=False, markup=False, soft_wrap=True)
+    outcomes = [_outcome(r, jobs, known, kept) for r in rows]
+    page.write(outcomes, folder, quick)
+    return outcomes
+
+
+def _quick_duration(r: Row) -> float | None:
+    return r.document.values.get("quick", {}).get("duration_s")
+
+
+def _results(client: Any, todo: list[points.Job]):
+    try:
+        yield from schedule.run(client, points.run, todo)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except Exception as error:
+        raise RunFailed(f"a run failed, what others gave is kept: {type(error).__name__}: {error}") from error
+
+
+def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: list[points.Job], workers: int | None, scheduler: str | None) -> None:
+    import os
+
+    hands = workers or os.cpu_count() or 1
+    console.print(f"{len(rows)} rows of the ledger, {len(jobs)} runs; {len(jobs) - len(todo)} are there already.", highlight=False)
+    if todo:
+        seconds = sum(j.cost for j in todo) * _SECONDS_PER_FLOW_SECOND
+        where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} workers here"
+        console.print(f"{len(todo)} to go {where}: about {_span(seconds)} of processor time"
+                      + ("." if scheduler else f", {_span(seconds / hands)} by the clock."), highlight=False)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextlib.contextmanager
+def _progress(console: Console):
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[what]}"))
+    columns = (BarColumn(), TextColumn("{task.fields[done]}/{task.fields[of]}"), *columns[2:])
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        yield shown
+
+
+def _outcome(r: Row, jobs: list[points.Job], known: dict[tuple[str, str], Any], kept: Store) -> Outcome:
+    results: dict[tuple[tuple[str, Any], ...], list[dict[str, Any]]] = {}
+    own = [j for j in jobs if j.row == r.id]
+    for job in own:
+        results.setdefault(job.axes, []).append(known[job.row, job.key])
+    verdicts = tuple(judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}) for e in r.expectations)
+    return Outcome(r, results, verdicts, kept.took_s(r.id, {j.key for j in own}))
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def show(outcomes: list[Outcome], console: Console) -> None:
+    """One line for each row, and its expectations that do not hold."""
+    for outcome in outcomes:
+        good = sum(v.holds for v in outcome.verdicts)
+        mark = "[green]holds[/]" if outcome.holds else "[red]does not hold[/]"
+        console.print(f"{outcome.row.id:14} {mark}  {good} of {len(outcome.verdicts)} expectations  {outcome.row.title}", highlight=False)
+        for verdict in outcome.verdicts:
+            if not verdict.holds:
+                low, high = verdict.extremes
+                console.print(f"{'':16}{verdict.expectation.name}: {low:.4g} to {high:.4g}, expected {page.expected(verdict.expectation)}", highlight=False,
+                              markup=False)
+
+
+def clock() -> str:
+    """For the report's foot."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())

@@ -1,0 +1,215 @@
+"""Figures of groups of flows and of the bottleneck, from which a row's measures are made.
+
+All are over the experiment's window. `GROUP.figure` is of the flows of one group of the file, `all.figure` of all flows,
+`bottleneck.figure` of the port that the experiment names, `run.metric` what the experiment's own checks may name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import expressions
+from experiments.expressions import Value
+from experiments.model import Experiment
+from fairlane import metrics
+from fairlane.paper.row import Curve
+from fairlane.series import FlowRecord, Series, ShareTable
+
+COV_PERIOD_S = 0.15
+"""SSVP paper, section V.B: throughput is sampled each 150 ms."""
+
+
+def _rates(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
+    """Mean throughput of each flow in bit/s, IPv4 datagrams with their headers; a flow that came later is judged by its own time."""
+    rates = []
+    for record in flows:
+        start, end = window
+        if record.active is not None:
+            start, end = max(start, record.active[0]), min(end, record.active[1])
+        rates.append(8 * record.received.over(start, end) / (end - start) if record.active is not None and end > start else 0.0)
+    return rates
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def jain_index(rates: list[float]) -> float:
+    """Fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal [SSVP sec V.B]."""
+    squares = sum(r * r for r in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else math.nan
+
+
+def worst_case_fairness(rates: list[float]) -> float:
+    """min / max [SSVP sec V.B]."""
+    return min(rates) / max(rates) if rates and max(rates) > 0 else math.nan
+
+
+def coefficient_of_variation(record: FlowRecord, window: tuple[float, float], period_s: float = COV_PERIOD_S) -> float:
+    """Of throughput sampled each `period_s`: standard deviation over mean [SSVP sec V.B]."""
+    edges = np.arange(window[0], window[1] + 1e-9, period_s)
+    rates = np.diff(record.received.at(edges))
+    return float(rates.std() / rates.mean()) if len(rates) and rates.mean() > 0 else math.nan
+
+
+def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
+    return sum(getattr(f, what).over(*window) for f in flows)
+
+
+def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
+    sent = _total(flows, "sent", window)
+    return _total(flows, "lost", window) / sent if sent else math.nan
+
+
+def _late(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
+    """Of each flow, the part of its packets that came more than 75 ms after the one before [SSVP sec V.B]."""
+    parts = []
+    for f in flows:
+        got = f.packets.over(*window)
+        parts.append(f.late.over(*window) / got if got else math.nan)
+    return parts
+
+
+def _delivery(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
+    """Video Delivery Index of each flow: packets that came in time over packets sent [SSVP sec V.B]."""
+    parts = []
+    for f in flows:
+        sent = f.sent.over(*window)
+        parts.append((f.packets.over(*window) - f.late.over(*window)) / sent if sent else math.nan)
+    return parts
+
+
+Window = tuple[float, float]
+
+OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
+    "count": lambda flows, window: float(len(flows)),
+    "mean_bps": lambda flows, window: _mean(_rates(flows, window)),
+    "total_bps": lambda flows, window: sum(_rates(flows, window)),
+    "min_bps": lambda flows, window: min(_rates(flows, window), default=math.nan),
+    "max_bps": lambda flows, window: max(_rates(flows, window), default=math.nan),
+    "goodput_bps": lambda flows, window: 8 * _total(flows, "goodput", window) / (window[1] - window[0]),
+    "sent_packets": lambda flows, window: _total(flows, "sent", window),
+    "loss": _loss,
+    "jain": lambda flows, window: jain_index(_rates(flows, window)),
+    "worst_case_fairness": lambda flows, window: worst_case_fairness(_rates(flows, window)),
+    "cov": lambda flows, window: _mean([coefficient_of_variation(f, window) for f in flows]),
+    "outstanding_packets": lambda flows, window: _mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
+    "delayed": lambda flows, window: _mean(_late(flows, window)),
+    "delivery_index": lambda flows, window: _mean(_delivery(flows, window)),
+    "mean_delay_s": lambda flows, window: _mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
+}
+"""Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum)."""
+
+
+def _link(series: Series) -> dict[str, float]:
+    start, end = series.experiment.window_s
+    link = series.bottleneck
+    sent = link.transmitted_bytes.over(start, end)
+    drops = sum(steps.over(start, end) for steps in link.drops.values())
+    queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
+    edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
+    lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
+    return {"utilisation": 8 * sent / (end - start) / link.port.link.rate_bps, "mean_queue_packets": queue,
+            "queue_deviation": float(lengths.std()), "drops": drops, "rate_bps": link.port.link.rate_bps}
+
+
+OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "rate_bps")
+"""Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s."""
+_QUEUE_BIN_S = 0.2
+
+
+def groups(series: Series) -> dict[str, list[FlowRecord]]:
+    """Flows by group of the experiment's file, and "all"."""
+    found: dict[str, list[FlowRecord]] = {group.name: [] for group in series.experiment.settings.flows}
+    for record in series.flows:
+        owner = next(name for name in sorted(found, key=len, reverse=True) if record.flow.name == name or record.flow.name.startswith(f"{name}-"))
+        found[owner].append(record)
+    return {**found, "all": list(series.flows)}
+
+
+def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, float]:
+    """The value of each measure of a row. known: axes of the sweep and what [let] made of them. Not a number where it could not be measured (no flow, a division by zero)."""
+    by_group = groups(series)
+    figures = metrics.compute(series)
+    wanted = {name for text in measures.values() for name in expressions.names_in(text)}
+    names: dict[str, Value] = dict(known)
+    names |= {f"bottleneck.{k}": v for k, v in _link(series).items()}
+    names |= {name: metrics.CHECK_METRICS[name.removeprefix("run.")](series, figures) for name in wanted if name.startswith("run.")}
+    for group, flows in by_group.items():
+        for figure, compute in OF_FLOWS.items():
+            if f"{group}.{figure}" in wanted:
+                names[f"{group}.{figure}"] = compute(flows, series.experiment.window_s)
+    values = {}
+    for name, text in measures.items():
+        try:
+            values[name] = float(expressions.evaluate(text, names))
+        except ValueError:
+            values[name] = math.nan
+    return values
+
+
+def curve(series: Series, wanted: Curve) -> dict[str, list[float]]:
+    """A curve over the whole run: {"t": ends of bins in seconds, "v": values}. Rates are bit/s, queues packets, delays seconds."""
+    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, wanted.bin_s)
+    times = edges[1:]
+    if wanted.of == "queue":
+        steps = series.bottleneck.queue
+        values = np.diff(steps.at(edges)) / wanted.bin_s if steps is not None else np.full(len(times), math.nan)
+    elif wanted.of == "utilisation":
+        values = np.diff(series.bottleneck.transmitted_bytes.at(edges)) * 8 / wanted.bin_s / series.bottleneck.port.link.rate_bps
+    elif wanted.of == "fair_rate":
+        values = _held([(r.time_s, r.rate_bps) for r in series.fair_rates[series.experiment.bottleneck]], times)
+    else:
+        values = _of_flows(series, wanted, edges)
+    return {"t": [round(float(t), 9) for t in times], "v": [float(f"{v:.6g}") if math.isfinite(v) else math.nan for v in values]}
+
+
+def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
+    flows = groups(series).get(wanted.flows) or [r for r in series.flows if r.flow.name == wanted.flows]
+    times = edges[1:]
+    if not flows:
+        return np.full(len(times), math.nan)
+    if wanted.of == "rate":
+        return sum(np.diff(f.received.at(edges)) for f in flows) * 8 / wanted.bin_s
+    if wanted.of == "loss":
+        sent = sum(np.diff(f.sent.at(edges)) for f in flows)
+        lost = sum(np.diff(f.lost.at(edges)) for f in flows)
+        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), 0.0)
+    if wanted.of == "sending_rate":
+        return sum(_held(f.sending_rate, times) for f in flows)
+    if wanted.of == "rtt":
+        return _held(flows[0].round_trips, times)
+    shares = ShareTable(series)
+    return np.array([sum(shares.at(t).get(f.flow.name, math.nan) for f in flows) for t in times - wanted.bin_s / 2])
+
+
+def _held(known: list[tuple[float, float]], times: np.ndarray) -> np.ndarray:
+    """The value in force at each time; not a number before the first."""
+    at = np.searchsorted([t for t, _ in known], times, side="right")
+    values = np.array([math.nan, *(v for _, v in known)])
+    return values[at]
+
+
+def raw_digest(folder: Path) -> str:
+    """SHA-256 over all raw records of a run, names and bytes."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            if path.name == "controller.json":
+                continue  # names the folder that the run worked in
+            digest.update(f"{path.relative_to(folder)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def result(series: Series, measures: Mapping[str, str], known: Mapping[str, Value], curves: tuple[Curve, ...]) -> dict[str, Any]:
+    """What is kept of a run."""
+    return {"values": measure(series, measures, known), "curves": {c.name: curve(series, c) for c in curves}}
+
+

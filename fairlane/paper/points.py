@@ -1,0 +1,90 @@
+"""One point of a row: a run in virtual time, measured. A pure function of its job, so that it may run anywhere, and again."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments import loader, sweep
+from fairlane.located_toml import Document
+from fairlane.paper import measures, store
+from fairlane.paper.row import Row
+
+
+@dataclass(frozen=True)
+class Job:
+    """row, key: where the result goes. inputs: digest of all it depends on. cost: guess of its work, in flow seconds."""
+
+    row: str
+    key: str
+    name: str
+    axes: tuple[tuple[str, Any], ...]
+    names: tuple[tuple[str, Any], ...]
+    seed: int
+    document: Document
+    measures: tuple[tuple[str, str], ...]
+    curves: tuple[Any, ...]
+    inputs: str
+    cost: float
+
+
+def jobs(row: Row, duration_s: float | None = None) -> list[Job]:
+    """The jobs of a row, in its points' order. duration_s: instead of the file's, for a quick pass."""
+    result = []
+    for point in row.sweep.points:
+        document = point.document
+        if duration_s is not None:
+            document = Document(document.name, {**document.values, "duration_s": duration_s}, document.places)
+        experiment = loader.from_document(document, row.id)
+        curves = row.curves if point.seed == row.sweep.seeds[0] else ()
+        inputs = store.digest_of([store.program_digest(), document.values, row.measures, [repr(c) for c in curves]])
+        cost = experiment.duration_s * sum(group.count for group in experiment.settings.flows)
+        result.append(Job(row.id, sweep.point_key(point.axes, point.seed), f"{row.id} {point.name}", point.axes, point.names, point.seed, document,
+                          tuple(row.measures.items()), curves, inputs, cost))
+    return result
+
+
+@dataclass(frozen=True)
+class Done:
+    """result: what the store keeps, the same on any machine. took_s: processor time, which is not."""
+
+    result: dict[str, Any]
+    took_s: float
+
+
+class _Quiet:
+    """A run's progress when many go on at once."""
+
+    def say(self, text: str) -> None:
+        logging.getLogger(__name__).debug(text)
+
+    def show(self, snapshot: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def run(job: Job) -> Done:
+    """Run a job. RunFailed, or what an algorithm raised, when it could not be carried out."""
+    from fairlane import series, targets, virtual_fabric
+
+    began = time.process_time()
+    experiment = loader.from_document(job.document, job.row)
+    with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
+        folder = Path(name)
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), folder, _Quiet())
+        recorded = series.load(folder, experiment, outcome.timing)
+        kept = {
+            "row": job.row,
+            "axes": dict(job.axes),
+            "seed": job.seed,
+            "inputs": job.inputs,
+            "records_sha256": measures.raw_digest(folder),
+            **measures.result(recorded, dict(job.measures), dict(job.names), job.curves),
+        }
+    return Done(kept, time.process_time() - began)

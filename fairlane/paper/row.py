@@ -1,0 +1,177 @@
+"""A row of the ledger: an experiment file with what is measured, what is drawn, and what is expected of it.
+
+    [measure]                               # from the figures of groups of flows and of the bottleneck: fairlane.paper.measures
+    ratio = "= rap.mean_bps / tcp.mean_bps"
+
+    [[curves]]                              # kept of each run for figures over time
+    name = "R_f"
+    of = "fair_rate"                        # "rate" | "sending_rate" | "fair_share" with `flows`; "fair_rate" | "queue" | "utilisation"
+    bin_s = 1.0
+
+    [[figures]]
+    title = "fairness ratio"
+    x = "n"                                 # an axis: one line (or bar) for each value of `series`
+    y = "ratio"                             # a measure
+    series = "delay_s"
+    paper = [ ["0.02", 2, 5.1], ]           # what the paper's figure shows: series, x, y
+
+    [[figures]]
+    title = "rates"
+    curves = ["sender 0", "R_f"]            # over time, at the first seed of the points that `where` picks
+
+The expectations are described in `fairlane.paper.judge`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from experiments import expressions, loader, sweep
+from experiments.model import Paper
+from experiments.sweep import Sweep
+from fairlane import schema
+from fairlane.located_toml import Document
+from fairlane.paper.judge import Expectation
+
+@dataclass(frozen=True)
+class Curve:
+    """Something over time that figures show. flows: names of flows, or of groups (the sum of their rates)."""
+
+    name: str
+    of: Literal["rate", "sending_rate", "fair_share", "fair_rate", "queue", "utilisation", "rtt", "loss"]
+    flows: str = ""
+    bin_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.of in ("rate", "sending_rate", "fair_share", "rtt", "loss") and not self.flows:
+            raise ValueError(f"flows: {self.of} is of flows: name a flow or a group")
+        if not self.bin_s > 0:
+            raise ValueError(f"bin_s: must be positive, got {self.bin_s:g}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawing; see the module. log: axes that are logarithmic, "x", "y" or "xy"."""
+
+    title: str
+    x: str = ""
+    y: str = ""
+    series: str = ""
+    kind: Literal["lines", "bars"] = "lines"
+    curves: tuple[str, ...] = ()
+    where: dict[str, Any] = field(default_factory=dict)
+    x_label: str = ""
+    y_label: str = ""
+    log: Literal["", "x", "y", "xy"] = ""
+    reference: tuple[float, ...] = ()
+    paper: tuple[tuple[str, float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.curves) == bool(self.y):
+            raise ValueError("curves: a figure has either 'curves' over time, or 'x' and 'y'")
+        if self.y and not self.x:
+            raise ValueError("x: name the axis of the sweep")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Which row of the ledger this is. differs: what does not come out and the reason found, for the report."""
+
+    row: str
+    differs: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One experiment file as the report sees it."""
+
+    id: str
+    title: str
+    paper: Paper
+    ledger: Ledger
+    sweep: Sweep
+    measures: dict[str, str]
+    curves: tuple[Curve, ...]
+    figures: tuple[Figure, ...]
+    expectations: tuple[Expectation, ...]
+    open: tuple[dict[str, str], ...]
+    document: Document
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The keys of `KEYS`, for their types."""
+
+    curves: tuple[Curve, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+    ledger: Ledger | None = None
+    measure: dict[str, Any] = field(default_factory=dict)
+
+
+def is_row(document: Document) -> bool:
+    """Whether a file has anything for the report."""
+    return "expect" in document.values
+
+
+def load(path: Path, quick: bool = False) -> Row:
+    """Read a row, and load the experiment of each of its points, so that nothing is refused half way. ConfigError names file,
+    line and key."""
+    document = loader.read(path)
+    tables = schema.build(_Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places))
+    expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
+    names = set()
+    settings = None
+    for point in expanded.points:
+        experiment = loader.from_document(point.document, path.stem)
+        settings = settings or experiment.settings
+        names |= {group.name for group in experiment.settings.flows}
+    for name, text in tables.measure.items():
+        _check_measure(document, name, text, names | {"bottleneck", "all", "run"}, set(dict(expanded.points[0].names)))
+    known = set(tables.measure)
+    for i, expectation in enumerate(tables.expect):
+        _one_of(document, ("expect", i, "measure"), expectation.measure, known, "measure")
+        for key in ("over", "any"):
+            if getattr(expectation, key):
+                _one_of(document, ("expect", i, key), getattr(expectation, key), set(expanded.axes), "axis")
+        for key in ("where", "ratio_of", "ratio_to"):
+            for axis in getattr(expectation, key):
+                _one_of(document, ("expect", i, key), axis, set(expanded.axes), "axis")
+    for i, figure in enumerate(tables.figures):
+        for name in figure.curves:
+            _one_of(document, ("figures", i, "curves"), name, {c.name for c in tables.curves}, "curve")
+        if figure.y:
+            _one_of(document, ("figures", i, "y"), figure.y, known, "measure")
+            _one_of(document, ("figures", i, "x"), figure.x, set(expanded.axes) | known, "axis or measure")
+        if figure.series:
+            _one_of(document, ("figures", i, "series"), figure.series, set(expanded.axes), "axis")
+    opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
+    return Row(path.stem, settings.title, settings.paper, tables.ledger or Ledger(path.stem), expanded, dict(tables.measure), tables.curves,
+               tables.figures, tables.expect, opens, document)
+
+
+def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:
+    path = ("measure", name)
+    if not expressions.is_expression(text):
+        raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
+    try:
+        used = expressions.names_in(text)
+    except SyntaxError as error:
+        raise document.error(path, f"{text!r} is no expression") from error
+    from fairlane.paper import measures
+
+    for whole in sorted(used):
+        owner, dot, attribute = whole.partition(".")
+        if not dot:
+            _one_of(document, path, owner, values, "axis or value of [let]")
+            continue
+        _one_of(document, path, owner, owners, "group of flows")
+        known = {"bottleneck": measures.OF_BOTTLENECK, "run": loader.METRICS}.get(owner, measures.OF_FLOWS)
+        _one_of(document, path, attribute, set(known), "figure")
+
+
+def _one_of(document: Document, path: tuple, given: str, known: set[str], what: str) -> None:
+    if given not in known:
+        raise document.error(path, f"no {what} {given!r}{schema.nearest(given, sorted(known))}")

@@ -1,0 +1,56 @@
+"""Runs points on dask.distributed: a cluster on this machine, or any that exists.
+
+A point is a pure function of its job, so a worker that is lost costs only time: its points are run again elsewhere, and the
+results are the same whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+
+_LOST_WORKERS = 5
+"""So many workers may die under one point before it counts as its own fault."""
+
+
+@contextmanager
+def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
+    """A client of the cluster at `address`, or of one made here with `workers` processes (default: one a core)."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    # Workers are restarted when they die, and no dashboard is served.
+    with dask.config.set({"distributed.scheduler.allowed-failures": _LOST_WORKERS, "distributed.comm.timeouts.connect": "10s",
+                          "distributed.worker.daemon": True, "distributed.admin.log-format": "%(message)s", "logging.distributed": "error"}):
+        if address is not None:
+            try:
+                client = Client(address)
+            except (OSError, ValueError) as error:
+                raise Refusal(f"--scheduler {address}: no dask scheduler answers there ({error}).", CANNOT_RUN_HERE) from error
+            with client:
+                yield client
+            return
+        count = workers or os.cpu_count() or 1
+        with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1", silence_logs=50) as local, \
+                Client(local) as client:
+            yield client
+
+
+def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """(job, result) in the order in which they come to be. An exception of `function` comes out here, with its job's name."""
+    from distributed import as_completed
+
+    # Longest first, where jobs can tell: the last to finish then keep no other worker waiting.
+    ordered = sorted(jobs, key=lambda job: -getattr(job, "cost", 0.0))
+    futures = {}
+    for number, job in enumerate(ordered):
+        futures[client.submit(function, job, pure=False, priority=-number)] = job
+    try:
+        for future in as_completed(list(futures)):
+            yield futures[future], future.result()
+    finally:
+        client.cancel(list(futures))
