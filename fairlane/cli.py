@@ -10,11 +10,12 @@ from typing import Annotated, Literal, Optional
 import typer
 from rich.console import Console
 
-from experiments import loader
+from experiments import kinds, loader
 from experiments.model import Experiment
-from fairlane import probes
+from fairlane import probes, quick, schema
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
 from fairlane.located_toml import ConfigError
+from hosts.algorithms import ALGORITHMS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help="Fairlane: P4 switches that write fair rates into senders' control packets, in Mininet.")
@@ -42,6 +43,13 @@ def main() -> None:
         _fail(f"ended by {error.signal_name}; cleaned up, no results written.", 130 if error.signal_name == "SIGINT" else 143)
 
 
+def _option(help_text: str, panel: str | None = None, *names: str, **more):
+    return typer.Option(*names, help=help_text, show_default=False, rich_help_panel=panel, **more)
+
+
+_QUICK = "With dumbbell, chain or tree instead of an experiment"
+
+
 def _fail(message: str, code: int) -> None:
     print(f"fairlane: {message}", file=sys.stderr)
     sys.exit(code)
@@ -49,22 +57,36 @@ def _fail(message: str, code: int) -> None:
 
 @app.command()
 def run(
-    experiment: ExperimentArgument,
+    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow.", show_default=False)],
     fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
     target: TargetOption = "auto",
-    duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's.", show_default=False)] = None,  # noqa: UP045
+    duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's, or 60.", show_default=False)] = None,  # noqa: UP045
     seed: SeedOption = None,
     out: Annotated[Optional[Path], typer.Option(help="Folder for the results; must not exist. Default: results/ID/TIME-seedN.", show_default=False)] = None,  # noqa: E501, UP045
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a check does not hold.")] = False,
     grpc_port: PortOption = 9559,
     restart_after: Annotated[float, typer.Option(help="Seconds that a switch or controller which died stays away.", min=0.0)] = 1.0,
     rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose round trips are off.")] = True,
-    pcap: Annotated[Optional[Path], typer.Option("--pcap", help="Folder for captures of every link (mininet: always raw/pcap of the results).", show_default=False)] = None,  # noqa: UP045
+    pcap: Annotated[Optional[Path], typer.Option("--pcap", help="Folder for captures of every link (mininet: always raw/pcap of the results).", show_default=False)] = None,  # noqa: E501, UP045
     trace: Annotated[Optional[Path], typer.Option("--trace", help="File for a log of every packet at every queue (virtual).", show_default=False)] = None,  # noqa: E501, UP045
     control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001,
+    flow: Annotated[Optional[list[str]], _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _QUICK)] = None,  # noqa: UP045
+    bottleneck: Annotated[Optional[str], _option("Rate of the bottleneck, such as 10mbit, which is the default.", _QUICK)] = None,  # noqa: UP045
+    rtt: Annotated[Optional[str], _option("Round trip without queues, such as 64ms, which is the default.", _QUICK)] = None,  # noqa: UP045
+    queue: Annotated[Optional[Literal["red", "droptail"]], _option("How the bottleneck's queue drops. Default: droptail.", _QUICK)] = None,  # noqa: UP045
+    buffer: Annotated[Optional[str], _option("Of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _QUICK)] = None,  # noqa: UP045
+    side_delay: Annotated[Optional[str], _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _QUICK)] = None,  # noqa: UP045
+    side_rate: Annotated[Optional[str], _option("Rate of each host's link. Default: ten times the bottleneck's.", _QUICK)] = None,  # noqa: UP045
+    packet_bytes: Annotated[Optional[int], _option("Of every flow, IP header included. Default: the kind's, mostly 1000.", _QUICK)] = None,  # noqa: UP045
+    start_jitter: Annotated[Optional[str], _option("Each flow starts later by up to so much, drawn from the seed.", _QUICK)] = None,  # noqa: UP045
+    switches: Annotated[Optional[int], _option("Of a chain, or leaves of a tree. Default: 3.", _QUICK, min=2, max=200)] = None,  # noqa: UP045
+    set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _QUICK, "--set")] = None,  # noqa: E501, UP045
+    save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
 ) -> None:
     """Run an experiment: progress, tables, results and plots."""
-    chosen = loader.load(loader.find(experiment), duration, seed)
+    options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
+                            tuple(set_ or ()))
+    chosen = _chosen(experiment, options, duration, seed, save)
     if fabric == "virtual":
         _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
         return
@@ -76,10 +98,35 @@ def run(
     from fairlane import execute
     from fairlane.run import Options
 
-    options = Options(targets.resolve(target, chosen.topology), grpc_port, restart_after, rtt_check, pcap is not None)
-    holds = execute.execute(chosen, options, fabric, out, console)
+    real = Options(targets.resolve(target, chosen.topology), grpc_port, restart_after, rtt_check, pcap is not None)
+    holds = execute.execute(chosen, real, fabric, out, console)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None) -> Experiment:
+    """The experiment that the words mean: a file's, or one of the options alone."""
+    if experiment not in quick.TOPOLOGIES:
+        stray = [*options.given(), *(["--save"] if save else [])]
+        if stray and experiment not in loader.names() and not experiment.endswith(".toml"):
+            raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, quick.TOPOLOGIES)}")
+        if stray:
+            raise Refusal(f"{', '.join(stray)}: {experiment} is an experiment with its own network and flows. With"
+                          f" {', '.join(quick.TOPOLOGIES)} in its place, the options say both.")
+        return loader.load(loader.find(experiment), duration, seed)
+    chosen = quick.experiment(experiment, options, duration, seed, save.stem if save else None)
+    if save is not None:
+        if save.suffix != ".toml":
+            raise Refusal(f"--save {save}: experiment files end with .toml")
+        try:
+            with save.open("x", encoding="utf-8") as file:
+                file.write(quick.text(experiment, options, duration, seed))
+        except FileExistsError:
+            raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
+        except OSError as error:
+            raise Refusal(f"--save {save}: cannot be written: {error.strerror}") from error
+        console.print(f"experiment saved: {save}", highlight=False, soft_wrap=True)
+    return chosen
 
 
 def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool, pcap: Path | None, trace: Path | None,
@@ -98,13 +145,26 @@ def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool
 
 
 @app.command("list")
-def list_experiments() -> None:
-    """The experiments at hand."""
-    for name in loader.names():
-        experiment = loader.load(loader.find(name))
-        paper = experiment.settings.paper
-        console.print(f"{name:12} {experiment.settings.title} ({paper.reference} {paper.section}, {paper.figure}; "
-                      f"{experiment.duration_s:g} s)", highlight=False, soft_wrap=True)
+def list_all() -> None:
+    """Experiments, topologies, and every kind of flow."""
+
+    def section(title: str, rows: dict[str, str]) -> None:
+        console.print(f"{title}", style="bold", highlight=False)
+        width = max(map(len, rows))
+        for name, text in rows.items():
+            console.print(f"  {name:{width}}  {text}", highlight=False, markup=False, soft_wrap=True)
+
+    section("Experiments (fairlane run ID)", {name: _described(loader.load(loader.find(name))) for name in loader.names()})
+    section("\nTopologies (fairlane run TOPOLOGY --flow KIND:COUNT ...)", quick.TOPOLOGIES)
+    section("\nRate-adaptation algorithms (flow kinds)", {name: kinds.summary(name) for name in sorted(ALGORITHMS)})
+    section("\nTCP (flow kinds)", {name: kinds.summary(name) for name in kinds.TCP_KINDS})
+    section("\nPlain sources (flow kinds)", {name: kinds.summary(name) for name in kinds.SOURCE_KINDS})
+
+
+def _described(experiment: Experiment) -> str:
+    paper = experiment.settings.paper
+    where = f"{paper.reference} {paper.section}, {paper.figure}; " if paper else ""
+    return f"{experiment.settings.title} ({where}{experiment.duration_s:g} s)"
 
 
 @app.command(context_settings=_PASS_ON)
