@@ -197,7 +197,7 @@ def _datagrams(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, 
         received=Steps.of(times, [r["received_bytes"] for r in data]),
         packets=Steps.of(times, [r["received_packets"] for r in data]),
         late=Steps.of(times, [r.get("late_packets", math.nan) for r in data]),
-        delay=Steps.of(times, np.cumsum([(r["delay_mean_s"] or 0.0) * r["packets"] for r in data])),
+        delay=Steps.of(times, np.cumsum([(r.get("delay_mean_s") or 0.0) * r.get("packets", 0) for r in data])),
         outstanding=tuple((r["t"], r["in_flight_packets"]) for r in _of(sent, "sent") if r.get("in_flight_packets") is not None),
         round_trips=tuple((r["t"], r["rtt_s"]) for r in (*_of(sent, "sent"), *_of(sent, "feedback")) if r.get("rtt_s") is not None),
     )
