@@ -19,12 +19,15 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. red: None leaves drops to the full queue.
-    als: whether the port writes its fair rate into senders' control packets."""
+    als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
+    its port; "" where hosts are."""
 
     number: int
     rate_bps: int
     red: Red | None = None
     als: bool = True
+    peer: str = ""
+    peer_port: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,29 @@ class Route:
 
 
 @dataclass(frozen=True)
-class MulticastRoute:
-    """IPv4 group address -> multicast group of the switch, and the ports that get a copy."""
+class Igmp:
+    """How group members are known. query_interval_s: between general queries; 0: none are sent, and a membership lasts until its
+    leave. query_response_s: within which hosts answer, 0.1 to 25.5. robustness: queries that may be lost in a row.
+    max_groups_per_port: further joins are refused, so that no host can fill the switches' tables."""
 
-    address: str
-    group: int
-    ports: tuple[int, ...]
+    query_interval_s: float = 0.0
+    query_response_s: float = 10.0
+    robustness: int = 2
+    max_groups_per_port: int = 64
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.query_response_s <= 25.5:
+            raise ValueError(f"query_response_s: must be in 0.1 to 25.5, got {self.query_response_s:g} s")
+        if not (self.query_interval_s == 0 or self.query_response_s < self.query_interval_s < float("inf")):
+            raise ValueError(f"query_interval_s: 0 or more than query_response_s ({self.query_response_s:g} s), got {self.query_interval_s:g} s")
+        for name in ("robustness", "max_groups_per_port"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: at least 1, got {getattr(self, name)}")
+
+    @property
+    def membership_interval_s(self) -> float:
+        """RFC 2236 section 8.4: how long a membership outlives its last report."""
+        return self.robustness * self.query_interval_s + self.query_response_s
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,6 @@ class Switch:
     address: str
     ports: tuple[Port, ...]
     routes: tuple[Route, ...] = ()
-    multicast: tuple[MulticastRoute, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +87,7 @@ class Config:
     interval_s: float = 1.0
     grace_s: float = 0.05
     election_id: int = 1
+    igmp: Igmp = Igmp()
 
 
 def read(path: Path) -> Config:
@@ -101,6 +121,8 @@ def parse(raw: Any) -> Config:
                 raise ConfigError(f"{where}.ports[{j}].rate_bps: must be positive, got {port.rate_bps}")
             if not 0 <= port.number <= 509:
                 raise ConfigError(f"{where}.ports[{j}].number: must be in 0..509, got {port.number}")
+            if port.peer:
+                _check_peer(config, switch, port, f"{where}.ports[{j}].peer")
         for j, route in enumerate(switch.routes):
             if route.port not in known:
                 raise ConfigError(f"{where}.routes[{j}].port: switch {switch.name} has no port {route.port}")
@@ -114,6 +136,16 @@ def parse(raw: Any) -> Config:
                 except ValueError as error:
                     raise ConfigError(f"{where}.routes[{j}].{key}: {error}") from error
     return config
+
+
+def _check_peer(config: Config, switch: Switch, port: Port, where: str) -> None:
+    """The two ends of a link name each other."""
+    peer = next((s for s in config.switches if s.name == port.peer), None)
+    if peer is None:
+        raise ConfigError(f"{where}: no switch {port.peer!r}")
+    other = next((p for p in peer.ports if p.number == port.peer_port), None)
+    if other is None or (other.peer, other.peer_port) != (switch.name, port.number):
+        raise ConfigError(f"{where}: port {port.peer_port} of {peer.name} does not name port {port.number} of {switch.name} in turn")
 
 
 def mac(text: str) -> int:
@@ -134,8 +166,8 @@ _NESTED = {
     "switches": (Switch, True),
     "ports": (Port, True),
     "routes": (Route, True),
-    "multicast": (MulticastRoute, True),
     "red": (Red, False),
+    "igmp": (Igmp, False),
 }
 
 
@@ -148,7 +180,7 @@ def _build(kind: type, raw: Any, where: str):
     for key, value in raw.items():
         if key not in fields:
             raise ConfigError(f"{prefix}{key}: unknown key; {kind.__name__} has {', '.join(fields)}")
-        if key in _NESTED and not (kind is MulticastRoute) and value is not None:
+        if key in _NESTED and value is not None:
             nested, many = _NESTED[key]
             if not many:
                 value = _build(nested, value, f"{prefix}{key}")

@@ -1,7 +1,7 @@
 """The control loop without clock or socket: it says what to write and read, and learns from what comes back.
 
-One `SwitchControl` for each switch; `ControlLoop` holds them all. Time is an argument, messages are P4Runtime's, and who
-carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
+One `SwitchControl` for each switch; `controller.multicast` knows of joins and leaves. Time is an argument, messages are P4Runtime's,
+and who carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
 
 Each observation interval (1 s in the ALS paper):
   begin    give every switch the next epoch, read its port counters
@@ -12,9 +12,9 @@ Each observation interval (1 s in the ALS paper):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 
 from finsy.proto import p4r as p4runtime_pb2
 
@@ -27,8 +27,10 @@ from .red import link_parameters
 _Update = p4runtime_pb2.Update
 
 TRANSMITTED = "AlsEgress.ports.transmitted"
-RED_EARLY = "AlsIngress.red.decision.early_drops"
-RED_FORCED = "AlsIngress.red.decision.forced_drops"
+# Of packets to one port, and of copies.
+RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
+RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
+COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
 DIGEST = "connection_t"
 
 
@@ -65,9 +67,10 @@ def epoch_at(now_s: float, interval_s: float) -> int:
 
 
 class SwitchControl:
-    """What is said to one switch, as P4Runtime entities."""
+    """What is said to one switch, as P4Runtime entities. group_ports: ports of each of its multicast groups, by id; the mapping may
+    change, and connections count at the ports of the moment."""
 
-    def __init__(self, switch: Switch, p4info: P4Info, config: Config) -> None:
+    def __init__(self, switch: Switch, p4info: P4Info, config: Config, group_ports: Mapping[int, Iterable[int]] | None = None) -> None:
         self.switch = switch
         self._p4info = p4info
         self._config = config
@@ -75,14 +78,14 @@ class SwitchControl:
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._digest_fields = p4info.digest_fields(DIGEST)
-        self._group_ports = {m.group: m.ports for m in switch.multicast}
+        self._group_ports = {} if group_ports is None else group_ports
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
-        """All that a switch needs: digests on, groups, routes, links, RED, and when its pipeline is fresh a first fair rate. One that
-        ran on while nobody controlled it keeps the rates it has: they are nearer to the truth than that of a single connection."""
+        """All that a switch needs but multicast groups: digests on, routes, links, RED, and when its pipeline is fresh a first fair
+        rate. One that ran on while nobody controlled it keeps the rates it has: they are nearer to the truth than that of a single
+        connection."""
         return [
             self._digest_config(),
-            *(self._multicast_group(m) for m in self.switch.multicast),
             *(self._table(*entry) for entry in self._static_entries()),
             *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
               for p in self.switch.ports if p.als and fresh),
@@ -94,9 +97,6 @@ class SwitchControl:
             yield "AlsIngress.forward.ipv4_lpm", \
                 {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)}, "AlsIngress.forward.send", \
                 {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)}
-        for route in self.switch.multicast:
-            yield "AlsIngress.forward.ipv4_lpm", {"hdr.ipv4.dst_address": (int(IPv4Address(route.address)), 32)}, \
-                "AlsIngress.forward.multicast", {"group": route.group}
         yield from self._link_entries()
 
     def _link_entries(self) -> Iterable[tuple]:
@@ -126,12 +126,12 @@ class SwitchControl:
         return [
             p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
                 counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
-            for name in (TRANSMITTED, RED_EARLY, RED_FORCED) for port in self.switch.ports
+            for name in COUNTERS for port in self.switch.ports
         ]
 
     def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         values: dict[str, dict[int, tuple[int, int]]] = {}
-        names = {self._p4info.counter_id(n): n for n in (TRANSMITTED, RED_EARLY, RED_FORCED)}
+        names = {self._p4info.counter_id(n): n for n in COUNTERS}
         for entity in entities:
             entry = entity.counter_entry
             name = names.get(entry.counter_id)
@@ -139,9 +139,7 @@ class SwitchControl:
                 values.setdefault(name, {})[entry.index.index] = (entry.data.packet_count, entry.data.byte_count)
         self._previous, self._latest = self._latest, Reading(
             now_s, values.get(TRANSMITTED, {}),
-            {p: v[0] for p, v in values.get(RED_EARLY, {}).items()},
-            {p: v[0] for p, v in values.get(RED_FORCED, {}).items()},
-        )
+            _packets(values, RED_EARLY), _packets(values, RED_FORCED))
 
     def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
         """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
@@ -193,13 +191,6 @@ class SwitchControl:
         return p4runtime_pb2.Entity(
             table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
 
-    def _multicast_group(self, route) -> p4runtime_pb2.Entity:
-        group = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=route.group)
-        for port in route.ports:
-            group.replicas.add(egress_port=port, instance=1)
-        return p4runtime_pb2.Entity(
-            packet_replication_engine_entry=p4runtime_pb2.PacketReplicationEngineEntry(multicast_group_entry=group))
-
     def _digest_config(self) -> p4runtime_pb2.Entity:
         entry = p4runtime_pb2.DigestEntry(digest_id=self._p4info.digest_id(DIGEST))
         # A list leaves when it is full or 10 ms old, well within the grace that follows an interval.
@@ -207,6 +198,15 @@ class SwitchControl:
         entry.config.max_list_size = 256
         entry.config.ack_timeout_ns = 100_000_000
         return p4runtime_pb2.Entity(digest_entry=entry)
+
+
+def _packets(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[str]) -> dict[int, int]:
+    """Packets that several counters have of each port, in all."""
+    total: dict[int, int] = {}
+    for name in names:
+        for port, (packets, _) in values.get(name, {}).items():
+            total[port] = total.get(port, 0) + packets
+    return total
 
 
 def updates(entities: Iterable[p4runtime_pb2.Entity], kind: int) -> list[p4runtime_pb2.Update]:

@@ -67,6 +67,10 @@ class GrpcSwitch:
         self._outgoing.put(None)
         self._channel.close()
 
+    def abandon(self, reason: str) -> None:
+        """Say that this session is of no use any more."""
+        self._on_closed(reason)
+
     def send(self, message: p4runtime_pb2.StreamMessageRequest) -> None:
         self._outgoing.put(message)
 
@@ -106,17 +110,32 @@ class GrpcSwitch:
     def modify(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         self._write(list(entities), p4runtime_pb2.Update.MODIFY)
 
+    def write(self, wanted: Iterable[p4runtime_pb2.Update]) -> None:
+        """Updates in their order; an insert of what is there already becomes a modify, a delete of what is not there is done."""
+        given = list(wanted)
+        failures = self._send(given, {code_pb2.ALREADY_EXISTS, code_pb2.NOT_FOUND})
+        again = []
+        for i, code in sorted(failures.items()):
+            if code == code_pb2.ALREADY_EXISTS:
+                again.append(p4runtime_pb2.Update(type=p4runtime_pb2.Update.MODIFY, entity=given[i].entity))
+            elif given[i].type != p4runtime_pb2.Update.DELETE:
+                again.append(p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT, entity=given[i].entity))
+        self._send(again, set())
+
     def _write(self, entities: list[p4runtime_pb2.Entity], kind: int) -> dict[int, int]:
         """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
-        if not entities:
+        return self._send(updates(entities, kind), {code_pb2.ALREADY_EXISTS})
+
+    def _send(self, wanted: list[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
+        """Codes of the updates that failed in a tolerated way, by position; other failures raise."""
+        if not wanted:
             return {}
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self._election,
-                                             updates=updates(entities, kind))
+        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self._election, updates=wanted)
         try:
             self._stub.Write(request, timeout=self._timeout_s)
         except grpc.RpcError as error:
             failures = _update_errors(error)
-            if failures and set(failures.values()) <= {code_pb2.ALREADY_EXISTS}:
+            if failures and set(failures.values()) <= tolerated:
                 return failures
             raise self._error("refuses a write", error) from error
         return {}

@@ -26,6 +26,7 @@ class P4Info:
         self.actions = _by_name(message.actions)
         self.counters = _by_name(message.counters)
         self.digests = _by_name(message.digests)
+        self.packet_headers = _by_name(message.controller_packet_metadata)
 
     @classmethod
     def read(cls, path: Path) -> P4Info:
@@ -78,6 +79,26 @@ class P4Info:
             message.params.add(
                 param_id=parameter.id, value=canonical(parameters[parameter.name], parameter.bitwidth)
             )
+
+    def table_id(self, name: str) -> int:
+        return _find(self.tables, name, "table").preamble.id
+
+    def table_size(self, name: str) -> int:
+        """Entries that a table has room for."""
+        return _find(self.tables, name, "table").size
+
+    def match_field_id(self, table: str, field: str) -> int:
+        for match in _find(self.tables, table, "table").match_fields:
+            if match.name == field:
+                return match.id
+        raise KeyError(f"table {table} has no key {field!r}")
+
+    def packet_field(self, header: str, field: str) -> tuple[int, int]:
+        """Id and width in bits of a field of the packet-in or packet-out header."""
+        for metadata in _find(self.packet_headers, header, "controller header").metadata:
+            if metadata.name == field:
+                return metadata.id, metadata.bitwidth
+        raise KeyError(f"controller header {header} has no field {field!r}")
 
     def counter_id(self, name: str) -> int:
         return _find(self.counters, name, "counter").preamble.id

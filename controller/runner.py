@@ -20,30 +20,30 @@ from finsy.proto import p4r as p4runtime_pb2
 from .config import Config, Switch
 from .core import PortRecord, SwitchControl, epoch_at
 from .grpc_client import GrpcSwitch, SwitchError
+from .multicast import Changes, Membership, MulticastControl
 from .p4info import P4Info
 
 _RETRY_S = 0.25
 
 
 class Log:
-    """Records on disk as they happen: `controller.csv` (a line per port and interval) and `controller.jsonl` (events)."""
+    """Records on disk as they happen: `controller.csv` (a line per port and interval), `memberships.csv` (a line per join and leave)
+    and `controller.jsonl` (events)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "controller.csv"
-        # A controller started again goes on in its predecessor's file.
-        fresh = not path.exists() or path.stat().st_size == 0
-        self._table = path.open("a", newline="")
-        self._writer = csv.writer(self._table)
-        if fresh:
-            self._writer.writerow(f.name for f in dataclasses.fields(PortRecord))
+        self._tables = {kind: _Table(folder / name, kind) for kind, name in
+                        ((PortRecord, "controller.csv"), (Membership, "memberships.csv"))}
         self._events = (folder / "controller.jsonl").open("a")
         self._lock = threading.Lock()
 
     def records(self, records: list[PortRecord]) -> None:
         with self._lock:
-            self._writer.writerows(dataclasses.astuple(r) for r in records)
-            self._table.flush()
+            self._tables[PortRecord].append(records)
+
+    def memberships(self, changes: list[Membership]) -> None:
+        with self._lock:
+            self._tables[Membership].append(changes)
 
     def event(self, kind: str, **what) -> None:
         line = json.dumps({"time_s": time.time(), "event": kind, **what})
@@ -53,10 +53,76 @@ class Log:
         print(line, flush=True)
 
 
+class _Table:
+    """A CSV file that a controller started again goes on writing."""
+
+    def __init__(self, path: Path, kind: type) -> None:
+        fresh = not path.exists() or path.stat().st_size == 0
+        self._file = path.open("a", newline="")
+        self._writer = csv.writer(self._file)
+        if fresh:
+            self._writer.writerow(f.name for f in dataclasses.fields(kind))
+            self._file.flush()
+
+    def append(self, rows: list) -> None:
+        self._writer.writerows(dataclasses.astuple(row) for row in rows)
+        self._file.flush()
+
+
+class Multicast:
+    """Joins and leaves of all switches, one after the other: a join at one switch changes others, and no write may overtake another."""
+
+    def __init__(self, config: Config, p4info: P4Info, log: Log) -> None:
+        self.control = MulticastControl(config, p4info)
+        self._log = log
+        self._lock = threading.RLock()
+        self._clients: dict[str, GrpcSwitch] = {}
+        self._reported = 0
+
+    def packet_in(self, switch: str, packet: p4runtime_pb2.PacketIn) -> None:
+        with self._lock:
+            self._carry_out(self.control.on_packet_in(time.time(), switch, packet))
+
+    def tick(self) -> None:
+        with self._lock:
+            self._carry_out(self.control.on_tick(time.time()))
+            refused = sum(self.control.errors.values())
+            if refused != self._reported:
+                self._reported = refused
+                self._log.event("packets refused", **{reason.value: n for reason, n in sorted(self.control.errors.items(), key=str)})
+
+    def connected(self, switch: str, client: GrpcSwitch, fresh: bool) -> None:
+        """SwitchError when this switch cannot be read."""
+        with self._lock:
+            found = None if fresh else client.read(self.control.read_entities())
+            self._clients[switch] = client
+            self._carry_out(self.control.on_connected(time.time(), switch, found))
+
+    def disconnected(self, switch: str) -> None:
+        with self._lock:
+            self._clients.pop(switch, None)
+            self.control.on_disconnected(switch)
+
+    def _carry_out(self, changes: Changes) -> None:
+        self._log.memberships(changes.memberships)
+        for switch, wanted in changes.updates.items():
+            client = self._clients.get(switch)
+            if client is not None:
+                try:
+                    client.write(wanted)
+                except SwitchError as error:
+                    # Its state is no longer known: it is connected anew and read back.
+                    self.disconnected(switch)
+                    client.abandon(str(error))
+        for switch, message in changes.packets:
+            if switch in self._clients:
+                self._clients[switch].send(message)
+
+
 class SwitchSession:
     """Keeps one switch connected, and does its share of each interval."""
 
-    def __init__(self, switch: Switch, p4info: P4Info, config: Config, log: Log) -> None:
+    def __init__(self, switch: Switch, p4info: P4Info, config: Config, log: Log, multicast: Multicast) -> None:
         self.switch = switch
         self.ready = threading.Event()
         self._p4info = p4info
@@ -64,7 +130,8 @@ class SwitchSession:
         self._log = log
         self._json = Path(config.bmv2_json)
         self._cookie = zlib.crc32(self._json.read_bytes() + p4info.message.SerializeToString(deterministic=True)) or 1
-        self._control = SwitchControl(switch, p4info, config)
+        self._multicast = multicast
+        self._control = SwitchControl(switch, p4info, config, multicast.control.group_ports(switch.name))
         self._control_lock = threading.Lock()
         self._client: GrpcSwitch | None = None
         # The interval that the switch was told to count, and the one before it. An interval that it was not told of, or not from
@@ -133,6 +200,7 @@ class SwitchSession:
                 self._lost.set()
             self._lost.wait()
             self.ready.clear()
+            self._multicast.disconnected(self.switch.name)
             if self._client:
                 self._client.close()
                 self._client = None
@@ -151,6 +219,7 @@ class SwitchSession:
                 self._control.forget()
         self._epoch = self._ended_epoch = None
         client.insert(self._control.initial_entities(fresh))
+        self._multicast.connected(switch.name, client, fresh)
         self.ready.set()
         self._log.event("switch ready", switch=switch.name, pipeline="pushed" if fresh else "kept")
 
@@ -161,6 +230,8 @@ class SwitchSession:
             client = self._client
             if answer is not None and client is not None:
                 client.send(answer)
+        elif message.HasField("packet"):
+            self._multicast.packet_in(self.switch.name, message.packet)
         elif message.HasField("error"):
             self._log.event("switch error", switch=self.switch.name, reason=message.error.message)
 
@@ -172,7 +243,8 @@ class Controller:
         self._config = config
         self.log = Log(folder)
         p4info = P4Info.read(Path(config.p4info))
-        self.sessions = [SwitchSession(s, p4info, config, self.log) for s in config.switches]
+        self._multicast = Multicast(config, p4info, self.log)
+        self.sessions = [SwitchSession(s, p4info, config, self.log, self._multicast) for s in config.switches]
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -201,6 +273,7 @@ class Controller:
                         break
                     records = [r for rs in pool.map(lambda s: s.finish(ended), self.sessions) for r in rs]
                     self.log.records(records)
+                    self._multicast.tick()
             finally:
                 for session in self.sessions:
                     session.stop()

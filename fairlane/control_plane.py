@@ -17,12 +17,14 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     """grpc_ports: of each switch, on 127.0.0.1. Device ids are 1, 2, ... in the order of the topology's switches."""
     switches = []
     ports = experiment.topology.ports()
+    names = set(experiment.topology.switches)
     for index, name in enumerate(experiment.topology.switches):
         switches.append(Switch(
             name=name,
             device_id=index + 1,
             address=f"127.0.0.1:{grpc_ports[name]}",
-            ports=tuple(Port(p.number, round(p.link.rate_bps), _red(p.link)) for p in ports[name]),
+            ports=tuple(Port(p.number, round(p.link.rate_bps), _red(p.link), True, *((p.peer, p.peer_port) if p.peer in names else ()))
+                        for p in ports[name]),
             routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
         ))
     control = experiment.settings.control

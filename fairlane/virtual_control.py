@@ -16,6 +16,7 @@ from typing import Any
 
 from controller.config import Config
 from controller.core import PortRecord, SwitchControl, epoch_at, updates
+from controller.multicast import Changes, Membership, MulticastControl
 from controller.p4info import P4Info
 from fairlane.errors import RunFailed
 from finsy.proto import p4r
@@ -24,9 +25,10 @@ _BOUNDARY, _FINISH = 0, 1
 # Timers from this on are changes of a link, by their place in the list.
 _FIRST_CHANGE = 16
 # What an answer belongs to.
-_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK = range(7)
+_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS = range(8)
 _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
-         _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate"}
+         _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate",
+         _GROUPS: "its multicast groups"}
 
 Action = tuple[Any, ...]
 
@@ -45,19 +47,24 @@ class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
 
     def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange] = ()) -> None:
-        """Records go to `controller.csv` in `folder`. changes: of links, told as they happen."""
+        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links, told as they happen."""
         self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
         self._json = Path(config.bmv2_json).read_bytes()
-        self._controls = [SwitchControl(s, self._p4info, config) for s in config.switches]
+        self._multicast = MulticastControl(config, self._p4info)
+        self._controls = [SwitchControl(s, self._p4info, config, self._multicast.group_ports(s.name)) for s in config.switches]
+        self._numbers = {s.name: i for i, s in enumerate(config.switches)}
         self._ready = [False] * len(self._controls)
         self._pending: dict[int, list[PortRecord]] = {}
         self._interval_ns = round(config.interval_s * 1e9)
         self._intervals = 0
-        self._file = (folder / "controller.csv").open("w", newline="")
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(f.name for f in dataclasses.fields(PortRecord))
+        self._files, self._writers = [], {}
+        for kind, name in ((PortRecord, "controller.csv"), (Membership, "memberships.csv")):
+            file = (folder / name).open("w", newline="")
+            self._files.append(file)
+            self._writers[kind] = csv.writer(file, lineterminator="\n")
+            self._writers[kind].writerow(f.name for f in dataclasses.fields(kind))
         self.latest: dict[tuple[str, int], PortRecord] = {}
         """The newest record of each switch and port."""
 
@@ -67,7 +74,8 @@ class VirtualController:
         return all(self._ready)
 
     def close(self) -> None:
-        self._file.close()
+        for file in self._files:
+            file.close()
 
     def on_start(self, now_ns: int) -> list[Action]:
         actions: list[Action] = []
@@ -100,7 +108,7 @@ class VirtualController:
         for index, control in self._each_ready():
             entities, self._pending[index] = control.finish(now_ns / 1e9, ended)
             actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
-        return actions
+        return actions + self._carry_out(self._multicast.on_tick(now_ns / 1e9))
 
     def on_answer(self, now_ns: int, switch: int, token: int, code: str, text: str, responses: list[bytes]) -> list[Action]:
         control = self._controls[switch]
@@ -110,13 +118,14 @@ class VirtualController:
             return [self._write(switch, _ENTITIES, control.initial_entities(), p4r.Update.INSERT)]
         if token == _ENTITIES:
             self._ready[switch] = True
-        elif token == _COUNTERS:
+            return self._carry_out(self._multicast.on_connected(now_ns / 1e9, control.switch.name, None))
+        if token == _COUNTERS:
             control.on_counters(now_ns / 1e9, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
         elif token == _RATES:
             # A record's time is when its values are known to be in force.
             for record in self._pending.pop(switch, ()):
                 record = dataclasses.replace(record, time_s=now_ns / 1e9)
-                self._writer.writerow(dataclasses.astuple(record))
+                self._writers[PortRecord].writerow(dataclasses.astuple(record))
                 self.latest[record.switch, record.port] = record
         return []
 
@@ -126,6 +135,8 @@ class VirtualController:
         if response.HasField("digest"):
             answer = control.on_digest(response.digest)
             return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
+        if response.HasField("packet"):
+            return self._carry_out(self._multicast.on_packet_in(now_ns / 1e9, control.switch.name, response.packet))
         if response.HasField("error"):
             raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
         return []
@@ -148,7 +159,15 @@ class VirtualController:
         request.config.cookie.cookie = zlib.crc32(self._json) or 1
         return request.SerializeToString()
 
+    def _carry_out(self, changes: Changes) -> list[Action]:
+        self._writers[Membership].writerows(dataclasses.astuple(m) for m in changes.memberships)
+        return [*(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
+                *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets)]
+
     def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: int) -> Action:
-        request = p4r.WriteRequest(device_id=self._controls[switch].switch.device_id, updates=updates(entities, kind))
+        return self._send(switch, token, updates(entities, kind))
+
+    def _send(self, switch: int, token: int, wanted: list[p4r.Update]) -> Action:
+        request = p4r.WriteRequest(device_id=self._controls[switch].switch.device_id, updates=wanted)
         request.election_id.low = self._config.election_id
         return ("write", switch, token, request.SerializeToString())

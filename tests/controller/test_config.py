@@ -13,15 +13,19 @@ GOOD = {
                    "red": {"minimum_packets": 50, "maximum_packets": 95, "max_p": 0.1, "weight": 0.002}},
                   {"number": 2, "rate_bps": 100_000_000}],
         "routes": [{"prefix": "10.0.1.0/24", "port": 1, "src_mac": "02:00:00:00:00:01", "dst_mac": "02:00:00:00:00:02"}],
-        "multicast": [{"address": "232.1.1.1", "group": 1, "ports": [1, 2]}],
+    }, {
+        "name": "s2", "device_id": 2, "address": "127.0.0.1:9560",
+        "ports": [{"number": 4, "rate_bps": 10_000_000, "peer": "s1", "peer_port": 2}],
     }],
+    "igmp": {"query_interval_s": 20, "query_response_s": 5},
 }
+GOOD["switches"][0]["ports"][1].update(peer="s2", peer_port=4)
 
 
 def test_round_trip():
     config = parse(GOOD)
     assert parse(json.loads(to_json(config))) == config
-    assert config.switches[0].multicast[0].ports == (1, 2)
+    assert config.igmp.membership_interval_s == 45
 
 
 @pytest.mark.parametrize(("path", "value", "message"), [
@@ -31,6 +35,11 @@ def test_round_trip():
     (["switches", 0, "routes", 0, "prefix"], "10.0.1.1/24", r"routes\[0\].prefix: .*host bits"),
     (["switches", 0, "routes", 0, "dst_mac"], "02:00", r"routes\[0\].dst_mac: '02:00' is not"),
     (["switches", 0, "ports", 0, "red", "max_p"], 0, r"switches\[0\].ports\[0\].red: RED max_p"),
+    (["switches", 0, "ports", 1, "peer"], "s3", r"switches\[0\].ports\[1\].peer: no switch 's3'"),
+    (["switches", 0, "ports", 1, "peer_port"], 5, r"switches\[0\].ports\[1\].peer: port 5 of s2 does not name port 2 of s1"),
+    (["switches", 1, "ports", 0, "peer_port"], 1, r"switches\[0\].ports\[1\].peer: port 4 of s2 does not name port 2 of s1"),
+    (["igmp", "query_interval_s"], 5, r"igmp: query_interval_s: 0 or more than query_response_s"),
+    (["igmp", "robustness"], 0, r"igmp: robustness: at least 1"),
     (["switches", 0, "colour"], 1, r"switches\[0\].colour: unknown key"),
     (["utilisation_target"], 1.5, r"utilisation_target"),
     (["grace_s"], 2, r"grace_s"),

@@ -1,0 +1,409 @@
+"""Joins and leaves become multicast groups of the switches (ALS paper section 4.3: "joining and leaving a multicast session is done
+explicitly", "instantaneously").
+
+    packet-in --igmp--> member? of (switch, port, group) --tree--> ports that lead to a member --difference--> P4Runtime updates
+
+For a group G, each switch replicates to the ports that lead to a member, never back to the port that a packet came in by. "Leads
+to" is along one tree that spans all switches; where the network is a tree, as in the papers, it is the unicast routes. Where it is
+not, packets to groups keep to the tree, so that none goes in circles or comes twice.
+
+A switch holds of group G, with ports A:
+
+    table multicast        G        -> multicast group with replicas A
+    table multicast_from   (P, G)   -> multicast group with replicas A - {P}, or drop     for each P in A
+
+What is written is the difference to what the switch has, in an order that makes before it breaks. The keys of `multicast_from` name
+A: a controller that finds a running switch reads them back and knows the members without asking hosts.
+
+Pure: time is an argument; who carries messages is the caller's business.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+
+from finsy.proto import p4r as p4runtime_pb2
+
+from . import igmp
+from .config import Config, Switch, mac
+from .igmp import IgmpError, Kind, Reason
+from .p4info import P4Info, canonical
+
+Update = p4runtime_pb2.Update
+Entity = p4runtime_pb2.Entity
+
+TABLE = "AlsIngress.forward.multicast"
+TABLE_FROM = "AlsIngress.forward.multicast_from"
+REPLICATE = "AlsIngress.forward.replicate"
+DROP = "AlsIngress.forward.drop"
+PACKET_IN, PACKET_OUT = "packet_in", "packet_out"
+MAX_GROUP_ID = 65535  # mcast_grp of v1model has 16 bits
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A change: event is "join", "leave", "expire" or "restore" (found in a running switch). host: who sent the message, "" without."""
+
+    time_s: float
+    switch: str
+    port: int
+    group: str
+    event: str
+    host: str = ""
+
+
+@dataclass
+class Changes:
+    """What follows from an event. updates: for each switch, in order. packets: messages for a switch's stream."""
+
+    updates: dict[str, list[Update]] = field(default_factory=dict)
+    packets: list[tuple[str, p4runtime_pb2.StreamMessageRequest]] = field(default_factory=list)
+    memberships: list[Membership] = field(default_factory=list)
+
+
+class Tree:
+    """The spanning tree over a configuration's switches: breadth first from the first switch, ports in the order of their numbers."""
+
+    def __init__(self, switches: Iterable[Switch]) -> None:
+        by_name = {s.name: s for s in switches}
+        edges: dict[str, list[tuple[int, str]]] = {name: [] for name in by_name}
+        reached: set[str] = set()
+        for root in by_name:
+            todo = deque([root] if root not in reached else [])
+            reached.add(root)
+            while todo:
+                name = todo.popleft()
+                for port in sorted(by_name[name].ports, key=lambda p: p.number):
+                    if port.peer and port.peer not in reached:
+                        reached.add(port.peer)
+                        edges[name].append((port.number, port.peer))
+                        edges[port.peer].append((port.peer_port, name))
+                        todo.append(port.peer)
+        self.toward = {name: self._ports_toward(name, edges) for name in by_name}
+        """For each switch, the port that leads to each other one that can be reached."""
+
+    @staticmethod
+    def _ports_toward(start: str, edges: Mapping[str, list[tuple[int, str]]]) -> dict[str, int]:
+        toward: dict[str, int] = {}
+        for port, neighbour in edges[start]:
+            todo, before = [neighbour], {start}
+            while todo:
+                name = todo.pop()
+                before.add(name)
+                toward[name] = port
+                todo += [n for _, n in edges[name] if n not in before]
+        return toward
+
+
+class _Installed:
+    """What one switch holds. ports: replicas of each multicast group, by id; None: not known."""
+
+    def __init__(self, live: dict[int, frozenset[int]]) -> None:
+        self.ids: dict[tuple[int, int | None], int] = {}
+        """Id of the multicast group for (group's address, port that it excludes), 0 for drop."""
+        self.ports: dict[int, frozenset[int] | None] = {}
+        self._live = live
+        self._last = 0
+        live.clear()
+
+    def set_ports(self, number: int, ports: frozenset[int] | None) -> None:
+        self.ports[number] = ports
+        if ports is not None:
+            self._live[number] = ports
+
+    def remove(self, number: int) -> None:
+        del self.ports[number]
+        self._live.pop(number, None)
+
+    def new_id(self) -> int:
+        """Ids come round late, so that a digest about a group that is gone is not taken for one about its successor."""
+        for _ in range(MAX_GROUP_ID):
+            self._last = self._last % MAX_GROUP_ID + 1
+            if self._last not in self.ports:
+                return self._last
+        raise RuntimeError(f"all {MAX_GROUP_ID} multicast groups of a switch are in use: its tables must be smaller")
+
+    def groups(self) -> set[int]:
+        return {group for group, _ in self.ids}
+
+
+class MulticastControl:
+    """Who is a member, and what the switches are told of it.
+
+    A membership is of a port: hosts have a link of their own, so a leave needs no asking whether others stay (RFC 2236 section 3
+    asks), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
+    lasts for the group membership interval (section 8.4) since the last report.
+    """
+
+    def __init__(self, config: Config, p4info: P4Info) -> None:
+        self.errors: Counter[Reason] = Counter()
+        """Packets that changed nothing, by reason."""
+        self._igmp = config.igmp
+        self._p4info = p4info
+        self._switches = {s.name: s for s in config.switches}
+        self._tree = Tree(config.switches)
+        self._expiry: dict[str, dict[tuple[int, int], float]] = {name: {} for name in self._switches}
+        """For each switch, (port, group) -> when the membership ends."""
+        self._installed: dict[str, _Installed | None] = dict.fromkeys(self._switches)
+        self._heard: set[str] = set()
+        self._live: dict[str, dict[int, frozenset[int]]] = {name: {} for name in self._switches}
+        self._table_sizes = {name: p4info.table_size(name) for name in (TABLE, TABLE_FROM)}
+        self._next_query_s = 0.0
+        self._queries_sent = 0
+
+    def group_ports(self, switch: str) -> Mapping[int, frozenset[int]]:
+        """Ports of each multicast group of a switch, by id; the mapping follows all changes."""
+        return self._live[switch]
+
+    def members(self, group: int) -> list[tuple[str, int]]:
+        """Switch and port of each member of a group."""
+        return sorted((name, p) for name, held in self._expiry.items() for p, g in held if g == group)
+
+    # -------------------------------------------------------------------------------------------------------- events
+
+    def on_packet_in(self, now_s: float, switch: str, packet: p4runtime_pb2.PacketIn) -> Changes:
+        """An IGMP message, or anything else that came to the CPU port. Nothing that a host can send raises."""
+        try:
+            port = self._input_port(packet)
+            message = igmp.parse(packet.payload)
+            self._check(switch, port, message)
+            if igmp.is_link_local(message.group):
+                return Changes()
+            return self._change(now_s, switch, port, message)
+        except IgmpError as error:
+            self.errors[error.reason] += 1
+            return Changes()
+
+    def on_tick(self, now_s: float) -> Changes:
+        """To be called each second or so: memberships that have run out, queries that are due."""
+        changes = Changes()
+        expired: set[int] = set()
+        for name, held in self._expiry.items():
+            for (port, group), end_s in sorted(held.items()):
+                if end_s <= now_s:
+                    del held[port, group]
+                    expired.add(group)
+                    changes.memberships.append(_membership(now_s, name, port, group, "expire"))
+        self._update(expired, changes)
+        if self._igmp.query_interval_s and now_s >= self._next_query_s:
+            self._queries_sent += 1
+            # The first ones come sooner (RFC 2236 section 8.6).
+            startup = self._queries_sent < self._igmp.robustness
+            self._next_query_s = now_s + self._igmp.query_interval_s / (4 if startup else 1)
+            for name in self._switches:
+                if self._installed[name] is not None:
+                    changes.packets += [(name, query) for query in self._queries(name)]
+        return changes
+
+    def read_entities(self) -> list[Entity]:
+        """What to read from a switch whose pipeline was kept; the answer goes to `on_connected`."""
+        return [Entity(table_entry=p4runtime_pb2.TableEntry(table_id=self._p4info.table_id(name))) for name in (TABLE, TABLE_FROM)]
+
+    def on_connected(self, now_s: float, switch: str, found: Iterable[Entity] | None) -> Changes:
+        """A switch can be written to. found: what it answered to `read_entities`; None: its pipeline is fresh and holds nothing."""
+        changes = Changes()
+        installed = self._installed[switch] = _Installed(self._live[switch])
+        members = self._read_back(installed, found or ())
+        first = switch not in self._heard
+        self._heard.add(switch)
+        touched = self._groups().union(*(i.groups() for i in self._installed.values() if i is not None))
+        # What hosts said since then is newer than what the switch holds.
+        if first and found is not None:
+            for port, group in sorted(members):
+                if self._is_host_port(switch, port) and (port, group) not in self._expiry[switch]:
+                    self._expiry[switch][port, group] = now_s + self._lifetime_s
+                    changes.memberships.append(_membership(now_s, switch, port, group, "restore"))
+        self._update(touched, changes)
+        if self._igmp.query_interval_s:
+            changes.packets += [(switch, query) for query in self._queries(switch)]
+        return changes
+
+    def on_disconnected(self, switch: str) -> None:
+        """A switch cannot be written to until it is connected again."""
+        self._installed[switch] = None
+
+    # ---------------------------------------------------------------------------------------------------- membership
+
+    @property
+    def _lifetime_s(self) -> float:
+        return self._igmp.membership_interval_s if self._igmp.query_interval_s else float("inf")
+
+    def _groups(self) -> set[int]:
+        return {group for held in self._expiry.values() for _, group in held}
+
+    def _input_port(self, packet: p4runtime_pb2.PacketIn) -> int:
+        number, _ = self._p4info.packet_field(PACKET_IN, "ingress_port")
+        for metadata in packet.metadata:
+            if metadata.metadata_id == number:
+                return int.from_bytes(metadata.value, "big")
+        raise IgmpError(Reason.NO_METADATA)
+
+    def _is_host_port(self, switch: str, number: int) -> bool:
+        return any(p.number == number and not p.peer for p in self._switches[switch].ports)
+
+    def _check(self, switch: str, number: int, message: igmp.Message) -> None:
+        """IgmpError when a message comes from where none can (RFC 2236 section 10)."""
+        if all(p.number != number for p in self._switches[switch].ports):
+            raise IgmpError(Reason.UNKNOWN_PORT, f"{switch} has no port {number}")
+        if not self._is_host_port(switch, number):
+            raise IgmpError(Reason.NOT_A_HOST_PORT, f"port {number} of {switch} leads to a switch")
+        if message.kind is Kind.QUERY:
+            raise IgmpError(Reason.QUERY, f"from port {number} of {switch}")
+        source = IPv4Address(message.source)
+        best = max((r for r in self._switches[switch].routes if source in IPv4Network(r.prefix)),
+                   key=lambda r: IPv4Network(r.prefix).prefixlen, default=None)
+        if best is None or best.port != number:
+            raise IgmpError(Reason.UNKNOWN_SOURCE, f"{source} at port {number} of {switch}")
+
+    def _change(self, now_s: float, switch: str, port: int, message: igmp.Message) -> Changes:
+        changes = Changes()
+        held = self._expiry[switch]
+        key = (port, message.group)
+        known = key in held
+        host = str(IPv4Address(message.source))
+        if message.kind is Kind.REPORT:
+            if not known and sum(p == port for p, _ in held) >= self._igmp.max_groups_per_port:
+                raise IgmpError(Reason.TOO_MANY_GROUPS, f"port {port} of {switch}")
+            held[key] = now_s + self._lifetime_s
+            if not known and not self._fits(message.group):
+                del held[key]
+                raise IgmpError(Reason.TOO_MANY_GROUPS, "a switch's tables are full")
+            if not known:
+                changes.memberships.append(_membership(now_s, switch, port, message.group, "join", host))
+        elif known:
+            del held[key]
+            changes.memberships.append(_membership(now_s, switch, port, message.group, "leave", host))
+        if changes.memberships:
+            self._update({message.group}, changes)
+        return changes
+
+    # -------------------------------------------------------------------------------------------------------- groups
+
+    def ports_of(self, switch: str, group: int) -> frozenset[int]:
+        """The ports of a switch that lead to a member."""
+        toward = self._tree.toward[switch]
+        ports = {p for p, g in self._expiry[switch] if g == group}
+        ports |= {toward[name] for name, held in self._expiry.items()
+                  if name in toward and any(g == group for _, g in held)}
+        return frozenset(ports)
+
+    def _fits(self, group: int) -> bool:
+        """Whether every switch's tables have room for what it must hold of a group."""
+        for name, installed in self._installed.items():
+            if installed is not None:
+                others = [port for g, port in installed.ids if g != group]
+                groups = others.count(None)
+                if groups + 1 > self._table_sizes[TABLE] or \
+                        len(others) - groups + len(self.ports_of(name, group)) > self._table_sizes[TABLE_FROM]:
+                    return False
+        return True
+
+    def _update(self, groups: Iterable[int], changes: Changes) -> None:
+        complete = len(self._heard) == len(self._switches)
+        for group in sorted(groups):
+            for name, installed in self._installed.items():
+                if installed is None:
+                    continue
+                ports = self.ports_of(name, group)
+                if not complete:
+                    # A controller that was restarted does not know all members before it has heard all switches.
+                    ports |= {p for g, p in installed.ids if g == group and p is not None}
+                updates = list(self._difference(installed, group, ports))
+                if updates:
+                    changes.updates.setdefault(name, []).extend(updates)
+
+    def _difference(self, installed: _Installed, group: int, ports: frozenset[int]) -> Iterator[Update]:
+        """What brings a switch from what it holds of a group to `ports`."""
+        for port in sorted(ports):
+            yield from self._set(installed, group, port, ports - {port})
+        yield from self._set(installed, group, None, ports)
+        for port in sorted(p for g, p in installed.ids if g == group and p is not None and p not in ports):
+            yield from self._unset(installed, group, port)
+
+    def _set(self, installed: _Installed, group: int, port: int | None, replicas: frozenset[int]) -> Iterator[Update]:
+        key = (group, port)
+        before = installed.ids.get(key)
+        if not replicas and port is None:
+            if before is not None:
+                yield from self._unset(installed, group, None)
+            return
+        after = (before or installed.new_id()) if replicas else 0
+        if after and after == before:
+            if installed.ports[after] != replicas:
+                yield Update(type=Update.MODIFY, entity=_replicas(after, replicas))
+                installed.set_ports(after, replicas)
+            return
+        if after:
+            yield Update(type=Update.INSERT, entity=_replicas(after, replicas))
+            installed.set_ports(after, replicas)
+        if after != before:
+            yield Update(type=Update.INSERT if before is None else Update.MODIFY, entity=self._entry(group, port, after))
+            installed.ids[key] = after
+        if before and not after:
+            yield Update(type=Update.DELETE, entity=_replicas(before, ()))
+            installed.remove(before)
+
+    def _unset(self, installed: _Installed, group: int, port: int | None) -> Iterator[Update]:
+        number = installed.ids.pop((group, port))
+        yield Update(type=Update.DELETE, entity=self._entry(group, port, number))
+        if number:
+            yield Update(type=Update.DELETE, entity=_replicas(number, ()))
+            installed.remove(number)
+
+    # ------------------------------------------------------------------------------------------------------- messages
+
+    def _entry(self, group: int, port: int | None, number: int) -> Entity:
+        key = {"hdr.ipv4.dst_address": group}
+        action, parameters = (REPLICATE, {"group": number}) if number else (DROP, {})
+        if port is None:
+            entry = self._p4info.table_entry(TABLE, key, action, parameters)
+        else:
+            entry = self._p4info.table_entry(TABLE_FROM, {"standard_metadata.ingress_port": port, **key}, action, parameters)
+        return Entity(table_entry=entry)
+
+    def _read_back(self, installed: _Installed, found: Iterable[Entity]) -> set[tuple[int, int]]:
+        """Take what a switch holds; the (port, group) pairs that lead to members."""
+        members = set()
+        for entity in found:
+            entry = entity.table_entry
+            name = {self._p4info.table_id(n): n for n in (TABLE, TABLE_FROM)}.get(entry.table_id)
+            if name is None or not entry.match:
+                continue
+            keys = {m.field_id: int.from_bytes(m.exact.value, "big") for m in entry.match}
+            group = keys[self._p4info.match_field_id(name, "hdr.ipv4.dst_address")]
+            port = keys[self._p4info.match_field_id(name, "standard_metadata.ingress_port")] if name == TABLE_FROM else None
+            parameters = entry.action.action.params
+            number = int.from_bytes(parameters[0].value, "big") if parameters else 0
+            installed.ids[group, port] = number
+            if number:
+                installed.set_ports(number, None)
+            if port is not None:
+                members.add((port, group))
+        return members
+
+    def _queries(self, switch: str) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
+        """A general query for each port with a host."""
+        fields = {name: self._p4info.packet_field(PACKET_OUT, name) for name in ("egress_port", "pad")}
+        for route in self._switches[switch].routes:
+            if not (self._is_host_port(switch, route.port) and IPv4Network(route.prefix).prefixlen == 32):
+                continue
+            packet = p4runtime_pb2.PacketOut(
+                payload=igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s))
+            for name, value in (("egress_port", route.port), ("pad", 0)):
+                number, width = fields[name]
+                packet.metadata.add(metadata_id=number, value=canonical(value, width))
+            yield p4runtime_pb2.StreamMessageRequest(packet=packet)
+
+
+def _replicas(number: int, ports: Iterable[int]) -> Entity:
+    entry = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=number)
+    for port in sorted(ports):
+        entry.replicas.add(egress_port=port, instance=1)
+    return Entity(packet_replication_engine_entry=p4runtime_pb2.PacketReplicationEngineEntry(multicast_group_entry=entry))
+
+
+def _membership(now_s: float, switch: str, port: int, group: int, event: str, host: str = "") -> Membership:
+    return Membership(now_s, switch, port, str(IPv4Address(group)), event, host)

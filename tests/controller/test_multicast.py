@@ -1,0 +1,321 @@
+"""Joins and leaves against a brute-force model: switches that take each P4Runtime update strictly, and packets that walk through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from finsy.proto import p4r
+from hypothesis import given, settings, strategies as st
+
+from controller import igmp
+from controller.config import Config, Igmp, Port, Route, Switch
+from controller.igmp import Kind, Reason
+from controller.multicast import TABLE, TABLE_FROM, Changes, MulticastControl
+from controller.p4info import canonical
+
+GROUPS = (0xEF010001, 0xEF010002)
+HOST_PORT = 100  # and up: ports with hosts
+MAC = "02:00:00:00:00:01"
+
+
+@dataclass
+class Network:
+    """Switches s0, s1, ... with links between them and hosts (switch, port)."""
+
+    config: Config
+    hosts: list[tuple[str, int]]
+    far_end: dict[tuple[str, int], tuple[str, int]]
+
+    def ip(self, host: tuple[str, int]) -> int:
+        return 0x0A000000 | int(host[0][1:]) << 8 | host[1] - HOST_PORT + 1
+
+
+def network(parents: list[int], hosts_on: list[int], extra: list[tuple[int, int]] = (), igmp_config: Igmp = Igmp()) -> Network:
+    """Switch i + 1 hangs on parents[i]; extra links close circles."""
+    names = [f"s{i}" for i in range(len(parents) + 1)]
+    ports: dict[str, list[Port]] = {name: [] for name in names}
+    far_end = {}
+    for a, b in [*((p, i + 1) for i, p in enumerate(parents)), *extra]:
+        a_port, b_port = len(ports[names[a]]) + 1, len(ports[names[b]]) + 1
+        ports[names[a]].append(Port(a_port, 1_000_000, peer=names[b], peer_port=b_port))
+        ports[names[b]].append(Port(b_port, 1_000_000, peer=names[a], peer_port=a_port))
+        far_end[names[a], a_port] = names[b], b_port
+        far_end[names[b], b_port] = names[a], a_port
+    hosts, switches = [], []
+    for i, name in enumerate(names):
+        mine = [HOST_PORT + n for n in range(hosts_on[i])]
+        hosts += [(name, port) for port in mine]
+        routes = tuple(Route(f"10.0.{i}.{n + 1}/32", port, MAC, MAC) for n, port in enumerate(mine))
+        switches.append(Switch(name, i + 1, f"127.0.0.1:{9559 + i}", (*ports[name], *(Port(p, 1_000_000) for p in mine)), routes))
+    return Network(Config("a", "b", tuple(switches), igmp=igmp_config), hosts, far_end)
+
+
+@dataclass
+class FakeSwitch:
+    """What a switch holds. An insert of what is there, a change of what is not: both fail, as over P4Runtime."""
+
+    p4info: object
+    groups: dict[int, frozenset[int]] = field(default_factory=dict)
+    entries: dict[bytes, p4r.TableEntry] = field(default_factory=dict)
+
+    def write(self, update: p4r.Update) -> None:
+        if update.entity.HasField("table_entry"):
+            entry = update.entity.table_entry
+            key = p4r.TableEntry(table_id=entry.table_id, match=entry.match).SerializeToString(deterministic=True)
+            store, value = self.entries, entry
+        else:
+            entry = update.entity.packet_replication_engine_entry.multicast_group_entry
+            key = entry.multicast_group_id
+            store, value = self.groups, frozenset(r.egress_port for r in entry.replicas)
+            assert 0 < key < 65536
+            assert value or update.type == p4r.Update.DELETE
+        assert (key in store) == (update.type != p4r.Update.INSERT), update
+        if update.type == p4r.Update.DELETE:
+            del store[key]
+        else:
+            store[key] = value
+
+    def read(self) -> list[p4r.Entity]:
+        return [p4r.Entity(table_entry=e) for e in self.entries.values()]
+
+    def copies(self, port: int, group: int) -> frozenset[int]:
+        """Where a packet goes: as `forward.p4` says."""
+        tables = {self.p4info.table_id(TABLE): 1, self.p4info.table_id(TABLE_FROM): 0}
+        found = {}
+        for entry in self.entries.values():
+            keys = {m.field_id: int.from_bytes(m.exact.value, "big") for m in entry.match}
+            name = TABLE_FROM if tables[entry.table_id] == 0 else TABLE
+            if keys[self.p4info.match_field_id(name, "hdr.ipv4.dst_address")] == group and (
+                    name == TABLE or keys[self.p4info.match_field_id(name, "standard_metadata.ingress_port")] == port):
+                found[name] = int.from_bytes(entry.action.action.params[0].value, "big") if entry.action.action.params else 0
+        number = found.get(TABLE_FROM, found.get(TABLE, 0))
+        return self.groups[number] if number else frozenset()
+
+
+class Run:
+    """A controller and its switches."""
+
+    def __init__(self, net: Network, p4info) -> None:
+        self.net, self.p4info = net, p4info
+        self.switches = {s.name: FakeSwitch(p4info) for s in net.config.switches}
+        self.control = MulticastControl(net.config, p4info)
+        self.now_s = 0.0
+        self.watched: list[tuple[str, int, int]] = []
+        for name in self.switches:
+            self.apply(self.control.on_connected(0.0, name, None))
+
+    def apply(self, changes: Changes) -> None:
+        for name, updates in changes.updates.items():
+            for update in updates:
+                self.switches[name].write(update)
+                for switch in (s for s in self.net.config.switches if s.name == name):
+                    for port in switch.ports:
+                        for group in GROUPS:
+                            assert port.number not in self.switches[name].copies(port.number, group), "a copy would go back"
+
+    def packet(self, switch: str, port: int, frame: bytes) -> p4r.PacketIn:
+        number, width = self.p4info.packet_field("packet_in", "ingress_port")
+        packet = p4r.PacketIn(payload=frame)
+        packet.metadata.add(metadata_id=number, value=canonical(port, width))
+        return packet
+
+    def say(self, host: tuple[str, int], kind: Kind, group: int) -> Changes:
+        frame = igmp.build(kind, group, self.net.ip(host), 2)
+        changes = self.control.on_packet_in(self.now_s, host[0], self.packet(*host, frame))
+        self.apply(changes)
+        return changes
+
+    def reached(self, source: tuple[str, int], group: int) -> list[tuple[str, int]]:
+        """Hosts that get a packet, as often as they get it."""
+        arrived, todo, steps = [], [source], 0
+        while todo:
+            steps += 1
+            assert steps < 1000, "a packet goes in circles"
+            name, port = todo.pop()
+            for out in self.switches[name].copies(port, group):
+                if (name, out) in self.net.far_end:
+                    todo.append(self.net.far_end[name, out])
+                else:
+                    arrived.append((name, out))
+        return sorted(arrived)
+
+    def check(self, members: set[tuple[tuple[str, int], int]]) -> None:
+        for group in GROUPS:
+            for source in self.net.hosts:
+                assert self.reached(source, group) == sorted(h for h, g in members if g == group and h != source)
+        for name, switch in self.switches.items():
+            live = self.control.group_ports(name)
+            assert {k: v for k, v in live.items()} == switch.groups
+            if not members:
+                assert not switch.groups and not switch.entries
+
+
+@st.composite
+def networks(draw, circles: bool) -> Network:
+    count = draw(st.integers(1, 5))
+    parents = [draw(st.integers(0, i)) for i in range(count - 1)]
+    hosts_on = [draw(st.integers(0 if count > 1 else 1, 3)) for _ in range(count)]
+    hosts_on[0] = max(1, hosts_on[0])
+    numbers = st.integers(0, count - 1)
+    pairs = st.lists(st.tuples(numbers, numbers).filter(lambda p: p[0] != p[1]), max_size=3) if circles and count > 1 else st.just([])
+    return network(parents, hosts_on, draw(pairs))
+
+
+steps = st.lists(st.tuples(st.integers(0, 99), st.booleans(), st.sampled_from(GROUPS)), max_size=25)
+
+
+@settings(max_examples=150, deadline=None)
+@given(net=st.booleans().flatmap(lambda circles: networks(circles)), actions=steps)
+def test_each_packet_reaches_each_member_once_and_nobody_else(p4info, net, actions):
+    run, members = Run(net, p4info), set()
+    run.check(members)
+    for who, join, group in actions:
+        host = net.hosts[who % len(net.hosts)]
+        known = (host, group) in members
+        changes = run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
+        (members.add if join else members.discard)((host, group))
+        assert [m.event for m in changes.memberships] == ([] if known == join else ["join" if join else "leave"])
+        run.check(members)
+    assert not run.control.errors
+
+
+@settings(max_examples=100, deadline=None)
+@given(net=networks(False), actions=steps, later=steps, order=st.randoms(use_true_random=False), fresh=st.integers(0, 4))
+def test_a_restarted_controller_takes_over_what_the_switches_hold(p4info, net, actions, later, order, fresh):
+    run, members = Run(net, p4info), set()
+    for who, join, group in actions:
+        host = net.hosts[who % len(net.hosts)]
+        run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
+        (members.add if join else members.discard)((host, group))
+    run.control = MulticastControl(net.config, p4info)
+    names = list(run.switches)
+    order.shuffle(names)
+    for name in names:
+        run.apply(run.control.on_connected(1.0, name, run.switches[name].read()))
+        for group in GROUPS:
+            for source in net.hosts:
+                # Nobody loses a packet meanwhile.
+                assert set(h for h, g in members if g == group and h != source) <= set(run.reached(source, group))
+    run.check(members)
+    # A switch that starts anew gets all again; joins and leaves go on.
+    name = names[fresh % len(names)]
+    run.control.on_disconnected(name)
+    run.switches[name] = FakeSwitch(p4info)
+    for i, (who, join, group) in enumerate(later):
+        host = net.hosts[who % len(net.hosts)]
+        run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
+        (members.add if join else members.discard)((host, group))
+        if i == len(later) // 2:
+            run.apply(run.control.on_connected(2.0, name, None))
+    if not later:
+        run.apply(run.control.on_connected(2.0, name, None))
+    run.check(members)
+
+
+def test_a_leave_while_a_restarted_controller_has_not_heard_all_takes_effect_when_it_has(p4info):
+    net = network([0], [1, 2])
+    run = Run(net, p4info)
+    source, stays, leaves = net.hosts
+    run.say(stays, Kind.REPORT, GROUPS[0])
+    run.say(leaves, Kind.REPORT, GROUPS[0])
+    run.control = MulticastControl(net.config, p4info)
+    run.apply(run.control.on_connected(1.0, "s1", run.switches["s1"].read()))
+    run.say(leaves, Kind.LEAVE, GROUPS[0])
+    assert run.reached(source, GROUPS[0]) == [stays, leaves]
+    run.apply(run.control.on_connected(1.0, "s0", run.switches["s0"].read()))
+    run.check({(stays, GROUPS[0])})
+
+
+def test_without_queries_a_membership_lasts(p4info):
+    net = network([0], [1, 1])
+    run = Run(net, p4info)
+    run.say(net.hosts[1], Kind.REPORT, GROUPS[0])
+    assert run.control.on_tick(1e9) == Changes()
+    run.check({(net.hosts[1], GROUPS[0])})
+
+
+def test_with_queries_a_membership_ends_with_its_interval(p4info):
+    net = network([0], [1, 1], igmp_config=Igmp(query_interval_s=20, query_response_s=5))
+    run = Run(net, p4info)
+    run.say(net.hosts[1], Kind.REPORT, GROUPS[0])
+    run.now_s = 10.0
+    assert run.say(net.hosts[1], Kind.REPORT, GROUPS[0]).memberships == []  # an answer to a query
+    run.apply(run.control.on_tick(54.9))
+    run.check({(net.hosts[1], GROUPS[0])})
+    changes = run.control.on_tick(55.0)
+    run.apply(changes)
+    assert [(m.event, m.group) for m in changes.memberships] == [("expire", "239.1.0.1")]
+    run.check(set())
+
+
+def test_queries_go_to_each_host_and_soon_at_the_start(p4info):
+    net = network([0], [1, 2], igmp_config=Igmp(query_interval_s=20, query_response_s=5))
+    run = Run(net, p4info)
+    times = [t for t in range(60) if run.control.on_tick(float(t)).packets]
+    assert times == [0, 5, 25, 45]
+    packets = run.control.on_tick(65.0).packets
+    assert [name for name, _ in packets] == ["s0", "s1", "s1"]
+    number, _ = p4info.packet_field("packet_out", "egress_port")
+    for (name, message), host in zip(packets, net.hosts):
+        assert {m.metadata_id: int.from_bytes(m.value, "big") for m in message.packet.metadata}[number] == host[1]
+        found = igmp.parse(message.packet.payload)
+        assert (found.kind, found.group, found.source, found.max_response_s) == (Kind.QUERY, 0, 0, 5.0)
+
+
+def test_what_is_forged_is_counted_and_changes_nothing(p4info):
+    net = network([0], [1, 1])
+    run = Run(net, p4info)
+    host = net.hosts[1]
+    report = igmp.build(Kind.REPORT, GROUPS[0], net.ip(host), 2)
+    cases = [
+        (Reason.TRUNCATED, host, report[:20]),
+        (Reason.UNKNOWN_SOURCE, host, igmp.build(Kind.REPORT, GROUPS[0], net.ip(net.hosts[0]), 2)),
+        (Reason.NOT_A_HOST_PORT, ("s1", 1), report),
+        (Reason.UNKNOWN_PORT, ("s1", 77), report),
+        (Reason.QUERY, host, igmp.build(Kind.QUERY, 0, net.ip(host), 2, 1.0)),
+    ]
+    for reason, (switch, port), frame in cases:
+        before = run.control.errors[reason]
+        assert run.control.on_packet_in(0.0, switch, run.packet(switch, port, frame)) == Changes()
+        assert run.control.errors[reason] == before + 1
+    assert run.control.on_packet_in(0.0, "s1", p4r.PacketIn(payload=report)) == Changes()
+    assert run.control.errors[Reason.NO_METADATA] == 1
+    # Groups of the link itself are none of the switches' business, and no error.
+    assert run.say(host, Kind.REPORT, 0xE00000FB) == Changes()
+    assert sum(run.control.errors.values()) == len(cases) + 1
+    run.check(set())
+
+
+def test_one_host_cannot_fill_the_tables(p4info):
+    net = network([0], [1, 1], igmp_config=Igmp(max_groups_per_port=3))
+    run = Run(net, p4info)
+    for n in range(10):
+        run.say(net.hosts[1], Kind.REPORT, 0xEF020000 + n)
+    assert run.control.errors == {Reason.TOO_MANY_GROUPS: 7}
+    assert len(run.switches["s0"].groups) == 3
+
+
+@pytest.mark.parametrize("table", [TABLE, TABLE_FROM])
+def test_a_full_table_refuses_a_join(p4info, table):
+    net = network([0], [1, 3], igmp_config=Igmp(max_groups_per_port=10))
+    run = Run(net, p4info)
+    run.control._table_sizes[table] = 4
+    members = set()
+    for group in range(0xEF020000, 0xEF020004):
+        for host in net.hosts[1:]:
+            if run.say(host, Kind.REPORT, group).memberships:
+                members.add((host, group))
+    assert run.control.errors[Reason.TOO_MANY_GROUPS] == (0 if table == TABLE else 12 - len(members))
+    run.say(net.hosts[0], Kind.REPORT, 0xEF020009)
+    assert run.control.errors[Reason.TOO_MANY_GROUPS] > 0
+    for group in range(0xEF020000, 0xEF02000A):
+        assert run.reached(net.hosts[0], group) == sorted(h for h, g in members if g == group)
+
+
+@settings(deadline=None)
+@given(payload=st.binary(max_size=80), port=st.integers(0, 511))
+def test_no_packet_raises(p4info, payload, port):
+    run = Run(network([0], [1, 1]), p4info)
+    assert run.control.on_packet_in(0.0, "s0", run.packet("s0", port, payload)) == Changes()
+    assert sum(run.control.errors.values()) == 1
