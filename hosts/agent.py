@@ -1,7 +1,8 @@
 """`python -m hosts.agent`: one end of one rate-adaptive flow.
 
 Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with an RTCP BYE and a complete log; exit code 0. Exit code 2:
-bad arguments, or a socket or log file that cannot be opened; the message says which.
+bad arguments, a socket or log file that cannot be opened, an algorithm that asks for what its half of a flow cannot do; the message
+says which.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import argparse
 import random
 import sys
 import time
-from dataclasses import fields
+from typing import get_type_hints
 
 from hosts import arguments
 from hosts.algorithms import ALGORITHMS
-from hosts.runner_udp import RUNNERS, Options
+from hosts.runner_udp import ROLES, Runner
+from hosts.session.common import Options
 from hosts.sockets import SocketError
+
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m hosts.agent", description="One end of one rate-adaptive flow.")
-    parser.add_argument("--role", choices=sorted(RUNNERS), required=True)
+    parser.add_argument("--role", choices=ROLES, required=True)
     parser.add_argument("--algorithm", choices=sorted(ALGORITHMS), default="als")
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
-    parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address")
+    parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address; of a layered sender: of one receiver")
     parser.add_argument("--port", type=arguments.port, default=5004, help="even UDP port of RTP data, same at both ends (default 5004)")
     parser.add_argument("--start-at", type=float, metavar="T", help="Unix time to start at (default: at once)")
     end = parser.add_mutually_exclusive_group()
@@ -48,19 +51,21 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def algorithm_parameters(algorithm: str, max_rate_bps: float, assignments: list[str]) -> object:
+def algorithm_parameters(algorithm: str, max_rate_bps: float, packet_bytes: int, assignments: list[str]) -> object:
     """The parameters dataclass of `algorithm`. Raises `ValueError` naming the assignment at fault."""
     kind = ALGORITHMS[algorithm].parameters
-    known = {f.name: f.type for f in fields(kind)}
-    values: dict[str, float | int] = {"max_rate_bps": max_rate_bps} if "max_rate_bps" in known else {}
+    known = get_type_hints(kind)
+    values: dict[str, object] = {
+        name: value for name, value in (("max_rate_bps", max_rate_bps), ("packet_bytes", packet_bytes)) if name in known
+    }
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or name not in known:
             raise ValueError(f"--param {assignment}: {algorithm} knows {', '.join(f'{n}=' for n in known)}")
         try:
-            values[name] = int(text) if known[name] == "int" else float(text)
-        except ValueError:
-            raise ValueError(f"--param {assignment}: {text!r} is no number") from None
+            values[name] = arguments.typed(text, known[name])
+        except ValueError as error:
+            raise ValueError(f"--param {assignment}: {error}") from None
     return kind(**values)
 
 
@@ -68,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     try:
-        parameters = algorithm_parameters(args.algorithm, args.max_rate, args.param)
+        parameters = algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
     except ValueError as error:
         parser.error(str(error))
     stop_at = args.stop_at
@@ -93,15 +98,22 @@ def main(argv: list[str] | None = None) -> int:
         log=args.log,
     )
     try:
-        runner = RUNNERS[args.role](options, parameters)
-    except (SocketError, TypeError) as error:
-        print(f"hosts.agent: {error}", file=sys.stderr)
-        return 2
+        runner = Runner(args.role, options, parameters)
     except OSError as error:
         print(f"hosts.agent: cannot write the log {args.log}: {error.strerror or error}", file=sys.stderr)
         return 2
-    runner.run()
+    except SocketError as error:
+        return refuse(error)
+    try:
+        runner.run()
+    except (SocketError, TypeError) as error:
+        return refuse(error)
     return 0
+
+
+def refuse(error: Exception) -> int:
+    print(f"hosts.agent: {error}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import types
 from ipaddress import AddressValueError, IPv4Address
+from typing import Any, Literal, Union, get_args, get_origin
 
 MIN_PACKET_BYTES = 56
 """IPv4, UDP and RTP headers, and the time stamp that data packets carry; more than TCP's headers and one byte."""
@@ -82,3 +84,31 @@ def duration(text: str) -> float:
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r}: a positive number of seconds")
     return value
+
+
+def typed(text: str, kind: Any) -> object:
+    """A value of a field of type `kind` of an algorithm's parameters: number, truth, text, IPv4 address as a number, or several
+    with commas between. Raises `ValueError`."""
+    if get_origin(kind) in (Union, types.UnionType):
+        choices = [choice for choice in get_args(kind) if choice is not type(None)]
+        if text.lower() == "none" and len(choices) < len(get_args(kind)):
+            return None
+        return typed(text, choices[0])
+    if get_origin(kind) is tuple:
+        return tuple(typed(part, get_args(kind)[0]) for part in text.split(",") if part)
+    if get_origin(kind) is Literal:
+        if text not in get_args(kind):
+            raise ValueError(f"{text!r} is none of {', '.join(get_args(kind))}")
+        return text
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{text!r} is neither true nor false")
+        return text.lower() == "true"
+    if kind is str:
+        return text
+    try:
+        if kind is int:
+            return int(IPv4Address(text)) if text.count(".") == 3 else int(text, 0)
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number") from None

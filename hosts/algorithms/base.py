@@ -31,6 +31,7 @@ never wrap). Values in events come from the network and may be forged: a handler
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -306,14 +307,14 @@ ReceiverAction = SetReport | SendFeedback | JoinLayers | SetTimer | CancelTimer 
 # ------------------------------------------------------------------------------------------------------- state machines
 
 
-class Sender:
-    """The sending half. Handlers default to: nothing happens."""
+class Sender(ABC):
+    """The sending half. Handlers but `on_start` default to: nothing happens."""
 
     interests = Interests()
 
+    @abstractmethod
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         """The flow starts. Must yield `SetRate` or `SetWindow`. Called once, before any other handler."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it starts")
 
     def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
         """A receiver's report arrived."""
