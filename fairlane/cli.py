@@ -167,6 +167,27 @@ def _described(experiment: Experiment) -> str:
     return f"{experiment.settings.title} ({where}{experiment.duration_s:g} s)"
 
 
+new = typer.Typer(no_args_is_help=True, help="Write the beginnings of something of your own.")
+app.add_typer(new, name="new")
+
+
+@new.callback()
+def _new() -> None:
+    """Write the beginnings of something of your own."""
+
+
+@new.command("algorithm")
+def new_algorithm(name: Annotated[str, typer.Argument(help="Of the flow kind: lower case, words joined by hyphens.", show_default=False)]) -> None:
+    """A rate-adaptation algorithm with its equation left out, and a test that fails until it is in."""
+    from fairlane import skeleton
+
+    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT))
+    kind = name.replace("_", "-")
+    for line in (f"written: {source}", f"written: {test}", f"now put the equation into {source}, until this passes:",
+                 f"    .venv/bin/pytest {test}", "and run it:", f"    fairlane run dumbbell --flow {kind}:2 --flow tcp-reno:2"):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
 @app.command(context_settings=_PASS_ON)
 def compile(context: typer.Context) -> None:
     """Compile a P4 program: fairlane-compile, with p4c's flags."""

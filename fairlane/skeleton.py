@@ -1,0 +1,198 @@
+"""`fairlane new algorithm NAME`: a rate-adaptation algorithm with its equation left out, and a test that fails until it is in."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+
+from experiments import kinds
+from fairlane.errors import Refusal
+
+_ALGORITHM = '''\
+"""TITLE: say here what it does, and where it comes from: paper, section, equations.
+
+    r = ...          its equations, as the paper has them
+
+What the paper leaves open, each a parameter of `CLASSParameters` with its reason.
+
+An algorithm is two state machines without clock, socket or randomness: events come in with the time, actions go out. This one is
+told of each receiver's report, which comes by RTCP about every 5 s, and answers with a rate. `hosts/algorithms/base.py` lists all
+events and actions: acknowledgements of each packet, windows, timers, reports of the receiver's own. `rap.py`, `tfrc.py` and `als.py`
+are there to learn from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hosts.algorithms.base import (
+    Feedback,
+    Interests,
+    Kind,
+    Receiver,
+    Rng,
+    Sender,
+    SenderAction,
+    SetRate,
+    clamp,
+    require_positive,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CLASSParameters:
+    """The paper's values. An experiment sets them by name: parameters = { initial_rate_bps = 200_000.0 }."""
+
+    initial_rate_bps: float = 100_000.0
+    """Until the first report."""
+
+    min_rate_bps: float = 8_000.0
+    """No rate goes below it: one packet of 1000 bytes a second, so that receivers still notice the flow."""
+
+    max_rate_bps: float = 10e6
+    """No rate goes above it. The rate of the sender's own link, unless an experiment sets another."""
+
+    def __post_init__(self) -> None:
+        require_positive(
+            "CLASSParameters",
+            initial_rate_bps=self.initial_rate_bps,
+            min_rate_bps=self.min_rate_bps,
+            max_rate_bps=self.max_rate_bps,
+        )
+        if self.min_rate_bps > self.max_rate_bps:
+            raise ValueError(f"CLASSParameters.min_rate_bps = {self.min_rate_bps!r} is above max_rate_bps = {self.max_rate_bps!r}")
+
+
+class CLASSSender(Sender):
+    """The sending half: decides at what rate to send."""
+
+    # rtcp: reports come on RTCP's timetable. For acknowledgements: Interests(acks=AckDetail.LOSSES).
+    interests = Interests(rtcp=True)
+
+    def __init__(self, parameters: CLASSParameters = CLASSParameters()) -> None:
+        self.parameters = parameters
+        self.rate_bps = clamp(parameters.initial_rate_bps, parameters.min_rate_bps, parameters.max_rate_bps)
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
+        return (SetRate(self.rate_bps),)
+
+    def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
+        p = self.parameters
+        # What comes from the network may be forged: a rate stays within its bounds whatever the report says.
+        self.rate_bps = clamp(self.next_rate_bps(feedback), p.min_rate_bps, p.max_rate_bps)
+        return (SetRate(self.rate_bps),)
+
+    def next_rate_bps(self, feedback: Feedback) -> float:
+        """The new rate, from `self.rate_bps` and the report.
+
+        Put the equation here, with its number: `# [PAPER eq 1]`. A report has `loss_fraction` (0 to 1, since the report before) and
+        where known `rtt_s`, `jitter_s`; on paths with ALS routers `desired_rate_bps` and `utilisation`.
+        """
+        raise NotImplementedError("the equation is not in yet: write it into hosts/algorithms/MODULE.py, CLASSSender.next_rate_bps")
+
+
+class CLASSReceiver(Receiver):
+    """The receiving half: RTCP reports come by themselves, so there is nothing to decide."""
+
+    interests = Interests(rtcp=True)
+
+    def __init__(self, parameters: CLASSParameters = CLASSParameters()) -> None:
+        self.parameters = parameters
+
+
+KINDS = (
+    Kind(
+        "NAME",
+        "one line for 'fairlane list': what it does [paper and section]",
+        CLASSParameters,
+        CLASSSender,
+        CLASSReceiver,
+    ),
+)
+'''
+
+_TEST = '''\
+"""TITLE: fails until the equation is in hosts/algorithms/MODULE.py. Add a test for each equation, worked by hand:
+
+    def test_increase() -> None:
+        # r = r + 50 kb/s without loss [PAPER eq 1]: 100 -> 150 kb/s
+        assert rate_after(report(loss=0.0)) == 150_000
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.algorithms import ALGORITHMS
+from hosts.algorithms.base import Feedback, SetRate
+from hosts.algorithms.MODULE import CLASSParameters, CLASSSender
+
+RNG = random.Random(0)
+DEFAULTS = CLASSParameters()
+
+
+def report(loss: float = 0.0, rtt_s: float | None = 0.05) -> Feedback:
+    return Feedback(reporter=7, loss_fraction=loss, rtt_s=rtt_s)
+
+
+def rate_after(*reports: Feedback, **changes: float) -> float:
+    """The rate in bit/s after these reports, 5 s apart. changes: parameters other than the defaults."""
+    sender = CLASSSender(replace(DEFAULTS, **changes))
+    rates = [a.rate_bps for a in sender.on_start(0.0, RNG) if isinstance(a, SetRate)]
+    for number, feedback in enumerate(reports):
+        rates += [a.rate_bps for a in sender.on_feedback(5.0 * (number + 1), feedback, RNG) if isinstance(a, SetRate)]
+    return rates[-1]
+
+
+def test_users_find_it_by_name() -> None:
+    assert ALGORITHMS["NAME"].sender is CLASSSender
+
+
+def test_starts_at_the_initial_rate() -> None:
+    assert rate_after() == DEFAULTS.initial_rate_bps
+
+
+def test_reports_without_loss_raise_the_rate() -> None:
+    assert rate_after(report(), report(), report()) > DEFAULTS.initial_rate_bps
+
+
+def test_loss_lowers_the_rate() -> None:
+    before = (report(), report())
+    assert rate_after(*before, report(loss=0.25)) < rate_after(*before)
+
+
+@given(st.lists(st.builds(report, st.floats(0, 1), st.none() | st.floats(0, 1e3)), max_size=30))
+def test_no_report_takes_the_rate_out_of_its_bounds(reports: list[Feedback]) -> None:
+    assert DEFAULTS.min_rate_bps <= rate_after(*reports) <= DEFAULTS.max_rate_bps
+'''
+
+
+def algorithm(name: str, root: Path) -> tuple[Path, Path]:
+    """Write the two files of a new flow kind into the project at `root`: (algorithm, test). Refusal when the name cannot be one, is
+    taken, or a file is in the way; then nothing is written."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name) or keyword.iskeyword(name):
+        raise Refusal(f"{name!r} cannot be a flow kind: lower-case letters and digits, words joined by hyphens, no word of Python's:"
+                      " 'my-rate'")
+    kind, module = name.replace("_", "-"), name.replace("-", "_")
+    if kind in kinds.tables():
+        raise Refusal(f"there is a flow kind {kind!r} already: {kinds.summary(kind) if kind in kinds.names() else 'of all of TCP'}")
+    files = (root / "hosts" / "algorithms" / f"{module}.py", root / "tests" / "hosts" / f"test_hosts_{module}.py")
+    for path in files:
+        if path.exists():
+            raise Refusal(f"{path.relative_to(root)} exists already, and is not overwritten: choose another name, or remove it.")
+    title = kind.replace("-", " ")
+    words = {"CLASS": "".join(part.capitalize() for part in module.split("_")), "MODULE": module, "NAME": kind, "TITLE": title[0].upper() + title[1:]}
+    for path, text in zip(files, (_ALGORITHM, _TEST)):
+        for word, replacement in words.items():
+            text = text.replace(word, replacement)
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise Refusal(f"{path}: cannot be written: {error.strerror}") from error
+    return files
