@@ -23,8 +23,10 @@ MAX_WINDOW_PACKETS = 1e6
 """The most that a runner carries out."""
 MAX_STEPS_AT_ONE_INSTANT = 200
 HEALTHY_PATH = Path(capacity_bps=500e3)
-HEALTHY_S = 160.0
-"""A path in good order for so long after an attack must bring a flow back."""
+WINDOW_S = 40.0
+PATIENCE_S = 2000.0
+"""A path in good order for so long after an attack must bring a flow back. TFRC that lost every packet of eight intervals needs the
+longest: it sees its next interval at a packet in a few seconds."""
 
 _NUMBERS = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 5e-324, 1e-9, 1e308, 2.0**64 - 1, math.inf, -math.inf, math.nan]),
@@ -237,20 +239,24 @@ def check_hostile_events(kind: Kind, events: list[tuple]) -> Attack:
 
 
 def healthy_rate_bps(kind: Kind) -> float:
-    """What a fresh flow reaches over `HEALTHY_PATH`."""
-    return _rate_bps(ClosedLoop(kind, parameters_of(kind), HEALTHY_PATH))
+    """What a fresh flow delivers over `HEALTHY_PATH`."""
+    loop = ClosedLoop(kind, parameters_of(kind), HEALTHY_PATH)
+    loop.run(80.0)
+    return _delivered_bps(loop)
 
 
 def check_recovery(kind: Kind, attack: Attack, fresh_bps: float) -> None:
-    """After the attack a path in good order brings the flow back: it sends, at a tenth of what a fresh flow reaches at least."""
+    """After the attack a path in good order brings the flow back: it delivers a third of what a fresh flow does, sooner or later."""
     loop = ClosedLoop(kind, attack.parameters, HEALTHY_PATH, start_s=attack.now_s, resume=attack.left())
-    reached_bps = _rate_bps(loop)
-    assert reached_bps > 0.1 * fresh_bps, f"{kind.name}: {reached_bps:g} bit/s {HEALTHY_S:g} s after the attack; a fresh flow reaches {fresh_bps:g}"
+    reached_bps = 0.0
+    for _ in range(int(PATIENCE_S / WINDOW_S)):
+        reached_bps = _delivered_bps(loop)
+        if reached_bps > fresh_bps / 3:
+            return
+    raise AssertionError(f"{kind.name}: {reached_bps:g} bit/s {PATIENCE_S:g} s after the attack; a fresh flow has {fresh_bps:g}")
 
 
-def _rate_bps(loop: ClosedLoop) -> float:
-    """Delivered in the second half of `HEALTHY_S`."""
-    loop.run(HEALTHY_S / 2)
+def _delivered_bps(loop: ClosedLoop) -> float:
     before = loop.delivered
-    loop.run(HEALTHY_S / 2)
-    return 8 * loop.packet_bytes * (loop.delivered - before) / (HEALTHY_S / 2)
+    loop.run(WINDOW_S)
+    return 8 * loop.packet_bytes * (loop.delivered - before) / WINDOW_S
