@@ -1,0 +1,226 @@
+"""Flow kinds in experiments: settings by kind and by group, schedules of flows and links, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments import kinds, loader
+from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from experiments.model import Experiment, Flow
+from fairlane import flows, palette
+from fairlane.flows import Timing
+from fairlane.located_toml import ConfigError
+from topologies import addressing
+
+GOOD = """\
+title = "t"
+bottleneck = "s1->s2"
+duration_s = 30.0
+[topology]
+kind = "dumbbell"
+pairs = 8
+bottleneck = { rate_bps = 1000000 }
+access = { rate_bps = 2000000 }
+[als]
+packet_bytes = 500
+initial_rate_bps = 50_000
+[tcp]
+packet_bytes = 600
+[tcp-sack]
+max_window_packets = 20
+[[flows]]
+name = "a"
+kind = "als"
+[[flows]]
+name = "b"
+kind = "als"
+packet_bytes = 800
+parameters = { initial_rate_bps = 70_000.0, maximum_rate_bps = 900_000, pacing_jitter = 0.5 }
+[[flows]]
+name = "s"
+kind = "tcp-sack"
+parameters = { delayed_ack = false }
+[[flows]]
+name = "r"
+kind = "tcp-reno"
+start_s = 2.0
+stop_s = 20.0
+start_jitter_s = 3.0
+[[flows]]
+name = "o"
+kind = "on-off"
+parameters = { on_s = 0.1, shape = 1.5 }
+[[flows]]
+name = "m"
+kind = "mpeg4"
+[[changes]]
+at_s = 20.0
+link = "s1->s2"
+rate_bps = 500_000
+[[changes]]
+at_s = 10.0
+link = "h1->s1"
+delay_s = 0.1
+"""
+
+
+def load(tmp_path: Path, text: str = GOOD, **arguments: object) -> Experiment:
+    (tmp_path / "e.toml").write_text(text)
+    return loader.load(tmp_path / "e.toml", **arguments)
+
+
+def test_a_group_lies_over_its_kind_and_a_kind_over_its_family(tmp_path: Path) -> None:
+    experiment = load(tmp_path)
+    a, b, sack, reno, on_off, video = (experiment.flow(n).settings for n in ("a", "b", "s", "r", "o", "m"))
+    assert isinstance(a, AlgorithmSettings) and isinstance(b, AlgorithmSettings)
+    assert (a.packet_bytes, a.parameters.initial_rate_bps, a.pacing_jitter) == (500, 50_000.0, 0.0)
+    assert (b.packet_bytes, b.parameters.initial_rate_bps, b.pacing_jitter) == (800, 70_000.0, 0.5)
+    # What nobody sets is the rate of the sender's link.
+    assert (a.maximum_rate_bps, a.parameters.max_rate_bps) == (2e6, 2e6)
+    assert (b.maximum_rate_bps, b.parameters.max_rate_bps) == (900e3, 900e3)
+    assert sack == TcpSettings(packet_bytes=600, max_window_packets=20, delayed_ack=False)
+    assert reno == TcpSettings(packet_bytes=600)
+    assert on_off == OnOffSettings(on_s=0.1, shape=1.5) and video == Mpeg4Settings()
+
+
+def test_a_tcp_window_counts_full_segments() -> None:
+    # 1000 bytes, 40 of them headers and 12 the time stamp option.
+    options = TcpSettings(max_window_packets=20, timer_granularity_s=0.1).network_options()
+    assert options == {"timestamps": True, "max_window": 20 * 948, "timer_granularity_ns": 100_000_000}
+    assert TcpSettings(max_window_packets=20, timestamps=False).network_options()["max_window"] == 20 * 960
+
+
+def test_start_jitter_is_drawn_from_the_seed(tmp_path: Path) -> None:
+    starts = [load(tmp_path, seed=seed).flow("r").start_s for seed in (1, 1, 2)]
+    assert starts[0] == starts[1] != starts[2]
+    assert all(2.0 <= s <= 5.0 for s in starts)
+
+
+def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
+    experiment = load(tmp_path)
+    assert [(c.at_s, node, port) for c, node, port in experiment.changes] == [(10.0, "h1", 0), (20.0, "s1", 1)]
+    bottleneck = experiment.topology.ports()["s1"][0]
+    assert experiment.link_rates_bps(bottleneck) == [(0.0, 1e6), (20.0, 5e5)]
+    # A shorter run leaves out what comes later.
+    assert [c.at_s for c, _, _ in load(tmp_path, duration_s=15.0).changes] == [10.0]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("initial_rate_bps = 50_000", "inital_rate_bps = 50_000", "e.toml:11: als.inital_rate_bps: unknown key of als; did you mean 'initial_rate_bps'?"),
+    ("initial_rate_bps = 50_000", "initial_rate_bps = -1", "e.toml:11: als.initial_rate_bps: initial_rate_bps = -1.0: must be positive and finite"),
+    ("initial_rate_bps = 50_000", 'initial_rate_bps = "fast"', "e.toml:11: als.initial_rate_bps: expected a number, got 'fast'"),
+    ("{ initial_rate_bps = 70_000.0,", "{ min_rate_bps = 2e9,", "e.toml:23: flows[1].parameters.min_rate_bps: min_rate_bps = 2000000000.0 is above"),
+    ("{ initial_rate_bps = 70_000.0,", "{ air = 1,", "e.toml:23: flows[1].parameters.air: unknown key of als; "),
+    ("packet_bytes = 800", "packet_bytes = 8", "e.toml:22: flows[1].packet_bytes: 56 to 1500, IP header included, got 8"),
+    ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: 100 to 1500, IP header included, got 60"),
+    ("max_window_packets = 20", "max_window = 20", "e.toml:15: tcp-sack.max_window: unknown key of tcp-sack; did you mean 'max_window_packets'?"),
+    ("delayed_ack = false", "delayed_ack = 1", "e.toml:27: flows[2].parameters.delayed_ack: expected true or false, got 1"),
+    ("shape = 1.5", "shape = 0.5", "e.toml:37: flows[4].parameters.shape: Pareto periods of a finite mean need a shape above 1, got 0.5"),
+    ('kind = "mpeg4"', 'kind = "mpeg"', "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'?"),
+    ("[als]", "[alss]", "e.toml:9: alss: unknown key; did you mean 'als'?"),
+    ("stop_s = 20.0", "stop_s = 4.0", "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 5 s, not before 4 s"),
+    ("start_jitter_s = 3.0", "start_jitter_s = 30.0", "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 32 s"),
+    ("stop_s = 20.0\nstart_jitter_s = 3.0", "start_jitter_s = 30.0", "e.toml:32: flows[3].start_jitter_s: the last of 1 flows starts at 32 s, after"),
+    ("at_s = 20.0", "at_s = 30.0", "e.toml:42: changes[0].at_s: 30 s is after the run's end at 30 s"),
+    ("at_s = 20.0", "at_s = -1.0", "e.toml:42: changes[0].at_s: must not be negative, got -1 s"),
+    ('link = "s1->s2"', 'link = "s1->s3"', "e.toml:43: changes[0].link: no link 's1->s3', from one node to its neighbour; did you mean "),
+    ("rate_bps = 500_000", "rate_bps = 0", "e.toml:44: changes[0].rate_bps: a link of 0 bit/s never sends: give a positive rate"),
+    ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
+    ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps or delay_s"),
+])
+def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, GOOD.replace(old, new, 1))
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(("link", "discipline", "red"), [
+    ("{ rate_bps = 1000000 }", "droptail", False),
+    ('{ rate_bps = 1000000, queue = "red" }', "red", True),
+    ("{ rate_bps = 1000000, red = { minimum = 0.5 } }", "red", True),
+    ('{ rate_bps = 1000000, queue = "droptail", red = { minimum = 0.5 } }', "droptail", False),
+])
+def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bool) -> None:
+    found = load(tmp_path, GOOD.replace("{ rate_bps = 1000000 }", link)).topology.links[0]
+    assert (found.queue, found.red is not None) == (discipline, red)
+
+
+@pytest.mark.parametrize(("link", "message"), [
+    ('queue = "ared"', "topology.bottleneck.queue: expected one of 'red', 'droptail', got 'ared'"),
+    ("loss = 1.0", "topology.bottleneck.loss: a probability in [0, 1), got 1"),
+    ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
+])
+def test_links_that_cannot_be(tmp_path: Path, link: str, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, GOOD.replace("{ rate_bps = 1000000 }", f"{{ rate_bps = 1000000, {link} }}"))
+    assert message in str(refused.value)
+
+
+LAYERED = GOOD[:GOOD.index("[als]")] + """\
+[[flows]]
+name = "l"
+kind = "als-layered"
+hosts = [["h1", "h9", "h10", "h11"]]
+receiver_start_s = [20.0, 0.0, 0.0]
+"""
+
+
+def test_a_layered_flow_has_several_receivers_that_join_in_their_own_time(tmp_path: Path) -> None:
+    (flow,) = load(tmp_path, LAYERED).flows
+    assert (flow.sender, flow.all_receivers, flow.receiver_start_s) == ("h1", ("h9", "h10", "h11"), (20.0, 0.0, 0.0))
+    (together,) = load(tmp_path, LAYERED.replace("receiver_start_s = [20.0, 0.0, 0.0]", "start_s = 1.0")).flows
+    assert together.receiver_start_s == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("als-layered", "als", "flows[0].hosts[0]: als has one receiver, got 3"),
+    ('"h10", ', '"h9", ', "flows[0].hosts[0]: a receiver is named twice"),
+    ('"h10", ', '"h1", ', "flows[0].hosts[0]: h1 cannot send to itself"),
+    ('"h10", ', "", "flows[0].receiver_start_s: 3 times, and not as many receivers in hosts"),
+    ('["h1", "h9", "h10", "h11"]', '["h1"]', "flows[0].receiver_start_s: 3 times"),
+    ("20.0", "31.0", "flows[0].receiver_start_s: a receiver joins at 31 s, after the run's end at 30 s"),
+])
+def test_receivers_that_cannot_be(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, LAYERED.replace(old, new, 1))
+    assert message in str(refused.value)
+
+
+def _arguments(experiment: Experiment, flow: Flow) -> dict[str, tuple[str, ...]]:
+    """Of each end, what its program is told."""
+    hosts = addressing.assign(experiment.topology).hosts
+    made = flows.programs(flow, hosts, Timing(1000.0, 1030.0), 1, {"sender": "s.jsonl", "receiver": "r.jsonl"})
+    return {program.name: program.argv for program in made}
+
+
+def test_processes_are_told_what_the_experiment_sets(tmp_path: Path) -> None:
+    from hosts import agent
+
+    experiment = load(tmp_path)
+    for name in ("a", "b"):
+        flow = experiment.flow(name)
+        argv = _arguments(experiment, flow)[f"{name}.sender"]
+        given = agent.build_parser().parse_args(argv[3:])
+        assert (given.algorithm, given.packet_bytes, given.max_rate) == ("als", flow.settings.packet_bytes, flow.settings.maximum_rate_bps)
+        assert agent.algorithm_parameters(given.algorithm, given.max_rate, given.packet_bytes, given.param) == flow.settings.parameters
+    argv = _arguments(experiment, experiment.flow("r"))["r.sender"]
+    assert argv[argv.index("--stop-at") + 1] == "1020.000000"
+
+
+def test_what_processes_cannot_be_is_said(tmp_path: Path) -> None:
+    experiment = load(tmp_path)
+    reasons = {f.name: flows.obstacle(f) for f in experiment.flows}
+    assert reasons == {
+        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets, delayed_ack",
+        "o": "the source on-off is in virtual time only", "m": "the source mpeg4 is in virtual time only"}
+
+
+def test_every_kind_has_a_summary_and_two_kinds_that_look_alike_differ_in_line() -> None:
+    for kind in kinds.names():
+        assert kinds.summary(kind)
+    looks = [(palette.of_kind(kind), palette.line(kind)) for kind in palette.OF_KIND]
+    assert len(set(looks)) == len(looks)
+    assert palette.of_kind("a-students-own") == palette.of_kind("a-students-own")
