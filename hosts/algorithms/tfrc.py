@@ -280,7 +280,7 @@ class TfrcReceiver(Receiver):
     def __init__(self, parameters: TfrcParameters = TfrcParameters()) -> None:
         self.parameters = parameters
         self.interests = Interests(gaps=True, loss_distance_packets=parameters.loss_distance_packets)
-        self.history = LossHistory(parameters.loss_intervals, parameters.history_discounting, parameters.discount_threshold)
+        self.history = self._new_history()
         self._reported_packets = 0
         """Received when the last report left."""
         self._reported_bytes = 0
@@ -292,6 +292,7 @@ class TfrcReceiver(Receiver):
         return (SetTimer(FEEDBACK_TIMER, now_s + self.parameters.first_packet_poll_s),)
 
     def on_gap(self, now_s: float, gap: Gap, rng: Rng) -> tuple[ReceiverAction, ...]:
+        self._check_source(gap.reception)
         rtt_s = self._rtt_s(gap.reception)
         first = 1.0
         if self.history.start_sequence is None:
@@ -310,11 +311,22 @@ class TfrcReceiver(Receiver):
         return self._report(now_s, reception)
 
     def _report(self, now_s: float, reception: ReceptionState) -> tuple[ReceiverAction, ...]:
+        self._check_source(reception)
         self._measure(now_s, reception)
         self._reported_packets, self._reported_bytes = reception.received_packets, reception.received_bytes
         self._reported_s = now_s
         rate = self.history.loss_event_rate(reception.highest_sequence)
         return (SendFeedback(loss_event_rate=rate), self._next(now_s, reception))
+
+    def _new_history(self) -> LossHistory:
+        p = self.parameters
+        return LossHistory(p.loss_intervals, p.history_discounting, p.discount_threshold)
+
+    def _check_source(self, reception: ReceptionState) -> None:
+        """Numbers that go back are a sender's that was started again: its packets say nothing about the intervals before."""
+        start = self.history.start_sequence
+        if start is not None and reception.highest_sequence < start:
+            self.history = self._new_history()
 
     def _next(self, now_s: float, reception: ReceptionState) -> SetTimer:
         """R_m after the report [RFC 5348 sec 6.2]; at once on each packet while no R is known [RFC 5348 sec 6.3]."""
