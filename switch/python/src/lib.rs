@@ -14,6 +14,7 @@ use std::sync::Arc;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::sources::{Mpeg4Parameters, Period};
+use fairlane_virtual::flow as above;
 use fairlane_virtual::{
     Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, LossModel, Options, RawSpec, RawTraffic, RtpSpec,
     RunError, TcpSpec,
@@ -81,6 +82,55 @@ impl Link {
     }
 }
 
+/// What stands above a rate-adaptive flow and limits it; made by one of the static methods.
+#[pyclass(frozen)]
+#[derive(Clone)]
+struct Application(Produces);
+
+#[derive(Clone)]
+enum Produces {
+    ConstantBitRate(u64),
+    OnOff(u64, Period, Period),
+    Mpeg4(Box<Mpeg4Parameters>, f64),
+}
+
+#[pymethods]
+impl Application {
+    /// Datagrams of the flow's size at a constant bit rate, headers counted.
+    #[staticmethod]
+    fn cbr(rate_bps: u64) -> Application {
+        Application(Produces::ConstantBitRate(rate_bps))
+    }
+
+    /// Datagrams of the flow's size at a constant rate while on. Periods as for add_on_off_flow.
+    #[staticmethod]
+    fn on_off(rate_bps: u64, on: Bound<'_, PyAny>, off: Bound<'_, PyAny>) -> PyResult<Application> {
+        Ok(Application(Produces::OnOff(rate_bps, period(&on)?, period(&off)?)))
+    }
+
+    /// Video frames as of add_mpeg4_flow. Raises ValueError.
+    #[staticmethod]
+    #[pyo3(signature = (rate_scale=1.0, parameters=None))]
+    fn mpeg4(rate_scale: f64, parameters: Option<&str>) -> PyResult<Application> {
+        Ok(Application(Produces::Mpeg4(Box::new(mpeg4_parameters(parameters)?), rate_scale)))
+    }
+}
+
+impl Application {
+    fn traffic(&self) -> RawTraffic {
+        match &self.0 {
+            Produces::ConstantBitRate(rate_bps) => RawTraffic::ConstantBitRate { rate_bps: *rate_bps },
+            Produces::OnOff(rate_bps, on, off) => RawTraffic::OnOff { rate_bps: *rate_bps, on: *on, off: *off },
+            Produces::Mpeg4(parameters, rate_scale) => RawTraffic::Mpeg4 { parameters: parameters.clone(), rate_scale: *rate_scale },
+        }
+    }
+}
+
+/// The parameters that come with the sources, or a text of their form.
+fn mpeg4_parameters(text: Option<&str>) -> PyResult<Mpeg4Parameters> {
+    text.map_or_else(Mpeg4Parameters::standard, |text| Mpeg4Parameters::parse("parameters", text)).map_err(refused)
+}
+
 /// A network; see the module. Times are integer nanoseconds from the run's beginning.
 #[pyclass(unsendable)]
 struct Network {
@@ -127,11 +177,14 @@ impl Network {
         Ok(())
     }
 
-    /// Adds a rate-adaptive flow over RTP and RTCP. `sender` and `receiver_half` are the two halves of an algorithm
-    /// (`hosts.algorithms.base`), the rngs what their handlers are given. Raises ValueError.
+    /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm
+    /// (`hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
+    /// buffer_packets of what it produces wait, and the sender's records have kind "application". A packet that comes
+    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. Raises ValueError.
     #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
                         packet_bytes, session_bandwidth_bps, sender_ssrc, receiver_ssrc, sender_cname, receiver_cname,
-                        pacing_jitter=0.0, phase=None, exact_loss=false))]
+                        pacing_jitter=0.0, phase=None, exact_loss=false, application=None, buffer_packets=100,
+                        delay_threshold_ns=75_000_000))]
     #[allow(clippy::too_many_arguments)]
     fn add_rtp_flow(
         &mut self,
@@ -155,8 +208,14 @@ impl Network {
         pacing_jitter: f64,
         phase: Option<f64>,
         exact_loss: bool,
+        application: Option<&Application>,
+        buffer_packets: u32,
+        delay_threshold_ns: u64,
     ) -> PyResult<()> {
+        let application = application.map(|application| above::Application { traffic: application.traffic(), buffer_packets });
         let spec = RtpSpec {
+            application,
+            delay_threshold: delay_threshold_ns,
             sender: Box::new(PythonHalf::new(py, sender, sender_rng)?),
             receiver: Box::new(PythonHalf::new(py, receiver, receiver_rng)?),
             packet_bytes,
@@ -255,8 +314,7 @@ impl Network {
         rate_scale: f64,
         parameters: Option<&str>,
     ) -> PyResult<()> {
-        let read = parameters.map_or_else(Mpeg4Parameters::standard, |text| Mpeg4Parameters::parse("parameters", text));
-        let traffic = RawTraffic::Mpeg4 { parameters: Box::new(read.map_err(refused)?), rate_scale };
+        let traffic = RawTraffic::Mpeg4 { parameters: Box::new(mpeg4_parameters(parameters)?), rate_scale };
         let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes });
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
@@ -304,6 +362,7 @@ impl Network {
         let number = self.inner.flows().iter().position(|ends| ends.name == flow);
         let logs = number.and_then(|number| self.inner.take_logs(number));
         let (sender, receiver) = logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))?;
+        let receiver = receiver.into_iter().next().map(|(_, log)| log).unwrap_or_default();
         Ok((records::flow_log(py, &sender)?, records::flow_log(py, &receiver)?))
     }
 
@@ -362,6 +421,8 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
             "timestamps" => config.timestamps = value.extract()?,
             "ecn" => config.ecn = value.extract()?,
             "handshake" => config.handshake = value.extract()?,
+            "reduction_base" => config.reduction_base = value.extract::<String>()?.parse().map_err(refused)?,
+            "reno_friendliness" => config.reno_friendliness = value.extract::<String>()?.parse().map_err(refused)?,
             _ => return Err(refused(format!("TCP has no option {key:?}"))),
         }
     }
@@ -378,6 +439,7 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
 fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
+    module.add_class::<Application>()?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

@@ -58,6 +58,39 @@ pub enum ReductionBase {
     Window,
 }
 
+impl std::str::FromStr for ReductionBase {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "flight-size" => Ok(ReductionBase::FlightSize),
+            "window" => Ok(ReductionBase::Window),
+            _ => Err(ConfigError { key: "reduction_base", given: text.to_string(), hint: "flight-size or window" }),
+        }
+    }
+}
+
+/// How CUBIC keeps up with Reno where Reno would be faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum RenoFriendliness {
+    /// RFC 9438 section 4.3: alpha = 9/17, and 1 from the window of the last reduction on; by segments acknowledged.
+    Rfc9438,
+    /// Linux 2.6 and ns-2.35, to compare with them: alpha = 8/23 always, by ACKs, in whole segments.
+    Linux26,
+}
+
+impl std::str::FromStr for RenoFriendliness {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "rfc9438" => Ok(RenoFriendliness::Rfc9438),
+            "linux26" => Ok(RenoFriendliness::Linux26),
+            _ => Err(ConfigError { key: "reno_friendliness", given: text.to_string(), hint: "rfc9438 or linux26" }),
+        }
+    }
+}
+
 /// A setting that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("TCP `{key}` = {given} is not possible: {hint}")]
@@ -101,6 +134,8 @@ pub struct Config {
     /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
     pub handshake: bool,
     pub reduction_base: ReductionBase,
+    /// Of CUBIC.
+    pub reno_friendliness: RenoFriendliness,
 }
 
 impl Default for Config {
@@ -123,6 +158,7 @@ impl Default for Config {
             ecn: false,
             handshake: true,
             reduction_base: ReductionBase::FlightSize,
+            reno_friendliness: RenoFriendliness::Rfc9438,
         }
     }
 }

@@ -51,7 +51,7 @@ mod sender;
 pub mod seq;
 pub mod wire;
 
-pub use config::{Config, ConfigError, Flavour, ReductionBase};
+pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness};
 pub use ftp::Ftp;
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};

@@ -57,6 +57,22 @@ impl Scoreboard {
         }
     }
 
+    /// How many octets below `at` are SACKed and not yet acknowledged cumulatively.
+    pub fn sacked_below(&self, at: u64) -> u64 {
+        self.sacked.bytes_below(at)
+    }
+
+    /// `at`, or the end of the SACKed range that it lies in.
+    pub fn skip_sacked(&self, at: u64) -> u64 {
+        self.sacked.containing(at).map_or(at, |(_, end)| end)
+    }
+
+    /// Where the first SACKed range above `at` begins; `at` itself is not SACKed.
+    pub fn next_sacked(&self, at: u64) -> Option<u64> {
+        let ranges = self.sacked.as_slice();
+        ranges.get(ranges.partition_point(|range| range.0 <= at)).map(|range| range.0)
+    }
+
     /// The cumulative acknowledgement moved to `una`.
     pub fn advance(&mut self, una: u64) {
         self.sacked.remove_below(una);

@@ -78,7 +78,7 @@ impl Sender {
             RttEstimator::new(config.initial_rto, config.timer_granularity, config.min_rto, config.max_rto);
         Ok(Sender {
             core: Core::new(&config),
-            control: Control::new(config.flavour),
+            control: Control::new(&config),
             rtt,
             iss,
             state: State::Closed,
@@ -367,12 +367,14 @@ impl Sender {
         }
     }
 
-    /// Sliding window: from `nxt` to the window's end.
+    /// Sliding window: from `nxt` to the window's end. After a timeout this fills the holes that SACK blocks have shown since, and skips
+    /// what lies between (RFC 6675 section 5.1).
     fn send_by_window(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let end = self.end();
         loop {
+            self.core.nxt = self.core.board.skip_sacked(self.core.nxt);
             let core = &self.core;
-            let len = core.mss.min(end - core.nxt);
+            let len = core.mss.min(end - core.nxt).min(core.board.next_sacked(core.nxt).map_or(u64::MAX, |at| at - core.nxt));
             if len == 0 {
                 self.core.cwnd_limited = false;
                 return;
@@ -383,8 +385,11 @@ impl Sender {
             } else {
                 0
             };
+            // what the receiver holds has left the network, but still fills its window
+            let resending = core.nxt < core.max_sent;
+            let arrived = if resending { core.board.sacked_below(core.nxt) } else { 0 };
             let used = core.nxt - core.una;
-            let room = (core.cwnd + limited).min(core.window_limit).saturating_sub(used);
+            let room = (core.cwnd + limited + arrived).min(core.window_limit).saturating_sub(used);
             if room < len {
                 self.core.cwnd_limited = self.core.cwnd <= self.core.window_limit;
                 // RFC 9293 section 3.8.6.2.1: no small segments, unless nothing else keeps the connection alive

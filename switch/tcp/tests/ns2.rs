@@ -5,7 +5,7 @@
 mod dumbbell;
 
 use dumbbell::{drop_events, RedParameters, Settings};
-use fairlane_tcp::{Config, Flavour, ReductionBase};
+use fairlane_tcp::{Config, Flavour, ReductionBase, RenoFriendliness};
 use serde::Deserialize;
 use std::fmt::Write;
 
@@ -67,6 +67,10 @@ fn config(case: &Case) -> Config {
 }
 
 fn ours(case: &Case) -> Measured {
+    ours_with(case, config(case))
+}
+
+fn ours_with(case: &Case, config: Config) -> Measured {
     let flows = case.flows.max(1);
     let red = (case.flows > 0).then_some(RedParameters {
         min_threshold: case.min_threshold,
@@ -76,7 +80,7 @@ fn ours(case: &Case) -> Measured {
     });
     let rtt = case.rtt_ms * 1_000_000;
     let outcome = dumbbell::run(Settings {
-        config: config(case),
+        config,
         flows,
         rate_bps: case.rate_bps,
         rtt,

@@ -3,7 +3,7 @@
 //! Only `+ - * /` and `libm`'s cube root are used, so that a run is the same on every machine.
 
 use super::Core;
-use crate::Nanos;
+use crate::{Nanos, RenoFriendliness};
 
 /// Multiplicative decrease factor (section 4.6).
 const BETA: f64 = 0.7;
@@ -11,9 +11,12 @@ const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// The increase that makes an AIMD flow with `BETA` as aggressive as Reno (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// The same in Linux 2.6, computed once for a decrease factor of 0.8 and rounded there.
+const ALPHA_LINUX26: f64 = 8.0 / 23.0;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cubic {
+    friendliness: RenoFriendliness,
     /// The window before the last reduction.
     w_max: f64,
     /// cwnd when the current stage of congestion avoidance began, and the instant.
@@ -32,6 +35,10 @@ struct Epoch {
 }
 
 impl Cubic {
+    pub fn new(friendliness: RenoFriendliness) -> Self {
+        Cubic { friendliness, w_max: 0.0, epoch: None, cwnd_prior: 0.0 }
+    }
+
     /// Section 4.6 and 4.7: the new threshold; remembers the window it came from.
     pub fn reduce(&mut self, core: &Core) -> u64 {
         let cwnd = core.cwnd as f64 / core.mss as f64;
@@ -68,15 +75,26 @@ impl Cubic {
         }
         let t = (now - epoch.start) as f64 * 1e-9 + srtt.unwrap_or(0) as f64 * 1e-9;
         let w_cubic = C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + self.w_max;
-        // W_est, equation (4); alpha is 1 once the window of the last reduction is reached
-        let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA };
-        epoch.w_est += alpha * (acked as f64 / mss) / cwnd;
+        let segments = acked as f64 / mss;
         let target = w_cubic.clamp(cwnd, 1.5 * cwnd);
         // per ACK, (target - cwnd) / cwnd segments, for as many segments as it acknowledges
-        let mut next = cwnd + (target - cwnd) / cwnd * (acked as f64 / mss).min(2.0);
-        // section 4.3: the Reno-friendly region
-        if w_cubic < epoch.w_est {
-            next = next.max(epoch.w_est);
+        let mut next = cwnd + (target - cwnd) / cwnd * segments.min(2.0);
+        match self.friendliness {
+            RenoFriendliness::Rfc9438 => {
+                // W_est, equation (4); alpha is 1 once the window of the last reduction is reached
+                let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA };
+                epoch.w_est += alpha * segments / cwnd;
+                // section 4.3: the Reno-friendly region
+                if w_cubic < epoch.w_est {
+                    next = next.max(epoch.w_est);
+                }
+            }
+            RenoFriendliness::Linux26 => {
+                epoch.w_est += ALPHA_LINUX26 / cwnd;
+                // one segment in cwnd / behind ACKs
+                let behind = ((epoch.w_est - cwnd) as i64).max(0);
+                next = next.max(cwnd + behind as f64 / cwnd);
+            }
         }
         let octets = (next - cwnd) * mss + epoch.carry;
         core.cwnd = (core.cwnd + octets as u64).min(core.max_window);

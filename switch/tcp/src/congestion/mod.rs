@@ -133,13 +133,13 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    pub fn new(flavour: Flavour) -> Self {
-        match flavour {
+    pub fn new(config: &Config) -> Self {
+        match config.flavour {
             Flavour::Tahoe => Control::Tahoe,
             Flavour::Reno => Control::Reno,
             Flavour::NewReno => Control::NewReno(newreno::State::default()),
             Flavour::Sack => Control::Sack,
-            Flavour::Cubic => Control::Cubic(Cubic::default()),
+            Flavour::Cubic => Control::Cubic(Cubic::new(config.reno_friendliness)),
         }
     }
 
