@@ -77,7 +77,7 @@ def _class(name: str) -> type[Packet]:
 
 Stamp, Ack, Report, Alsf, AlsfLayer = (_class(name) for name in ("stamp", "ack", "report", "alsf", "alsf_layer"))
 AlsfLayer.extract_padding = lambda self, data: (b"", data)
-Alsf.fields_desc = [*Alsf.fields_desc, PacketListField("layers", [], AlsfLayer)]
+Alsf.fields_desc = [*Alsf.fields_desc, PacketListField("layer_list", [], AlsfLayer)]
 
 
 class Rtcp(Packet):

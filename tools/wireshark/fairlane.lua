@@ -141,16 +141,18 @@ function stamp.dissector(buffer, pinfo, tree)
 end
 DissectorTable.get("rtp.pt"):add(payload_type, stamp)
 
--- The data of an APP packet named ALSF. What comes here starts behind the name.
+-- An APP packet named ALSF: Wireshark hands it over from its header on.
+local app_header = 12
 local alsf = Proto("fairlane_alsf", "ALSF")
 function alsf.dissector(buffer, pinfo, tree)
-  if buffer:len() < formats.alsf.bytes then return 0 end
-  local node = tree:add(proto, buffer())
-  local at = show("alsf", buffer(), node)
-  while buffer:len() - at >= formats.alsf_layer.bytes do
-    at = at + show("alsf_layer", buffer(at), node)
+  if buffer:len() < app_header + formats.alsf.bytes then return 0 end
+  local range = buffer(app_header)
+  local node = tree:add(proto, range)
+  local at = show("alsf", range, node)
+  while range:len() - at >= formats.alsf_layer.bytes do
+    at = at + show("alsf_layer", range(at), node)
   end
-  if at < buffer:len() then node:add_proto_expert_info(bad_length) end
+  if at < range:len() then node:add_proto_expert_info(bad_length) end
   return buffer:len()
 end
 DissectorTable.get("rtcp.app.name"):add("ALSF", alsf)

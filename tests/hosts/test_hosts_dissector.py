@@ -1,0 +1,136 @@
+"""Wireshark with our dissector, and scapy with our layers, on captures: fields equal to what was written, nothing malformed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import struct
+import subprocess
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+
+import hosts
+from hosts.wire.acks import AckPacket
+from hosts.wire.alsf import ROUTER_ALERT_OPTION, Alsf
+from hosts.wire.reports import ReportPacket
+from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SdesChunk, SenderReport, SourceDescription, emit_compound
+from hosts.wire.rtp import RtpPacket
+from hosts.wire.stamp import Stamp
+
+DISSECTOR = Path(hosts.__file__).parent.parent / "tools/wireshark/fairlane.lua"
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt-get install tshark)")
+
+
+def datagram(payload: bytes, port: int, options: bytes = b"") -> bytes:
+    """An IPv4 datagram between equal UDP ports, UDP checksum 0."""
+    size = 20 + len(options)
+    udp = struct.pack("!HHHH", port, port, 8 + len(payload), 0) + payload
+    header = struct.pack("!BBHHHBBH4s4s", 0x40 | size // 4, 0, size + len(udp), 1, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+    total = sum(struct.unpack(f"!{size // 2}H", header + options))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return header[:10] + struct.pack("!H", ~total & 0xFFFF) + header[12:] + options + udp
+
+
+def capture(path: Path, datagrams: list[bytes]) -> Path:
+    records = [struct.pack("<IIII", 0, i, len(d), len(d)) + d for i, d in enumerate(datagrams)]
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + b"".join(records))  # 101: raw IP
+    return path
+
+
+def tshark(path: Path, *more: str) -> list[dict[str, list[str]]]:
+    """The layers of each packet by field name, as JSON of Wireshark says them."""
+    command = ["tshark", "-X", f"lua_script:{DISSECTOR}", "-r", str(path), *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "lua" not in done.stderr.lower(), done.stderr
+    return [packet["_source"]["layers"] for packet in json.loads(done.stdout)] if more else []
+
+
+def fields(path: Path, *names: str) -> list[dict[str, list[str]]]:
+    wanted = [argument for name in names for argument in ("-e", name)]
+    return tshark(path, "-T", "json", *wanted)
+
+
+def number(text: str) -> int:
+    if text in ("True", "False"):
+        return int(text == "True")
+    return int(IPv4Address(text)) if text.count(".") == 3 else int(text, 0)
+
+
+def shown(layers: dict[str, list[str]], form: str) -> dict[str, list[int]]:
+    prefix = f"fairlane.{form}."
+    return {name.removeprefix(prefix): [number(v) for v in values] for name, values in layers.items() if name.startswith(prefix)}
+
+
+REPORT_FIELDS = ("highest_sequence", "echo_ns", "delay_us", "receive_rate_bps", "loss_event_rate", "expected_packets", "lost_packets",
+                 "reporter")  # fmt: skip
+
+
+def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    acks = [AckPacket(rng.getrandbits(48), rng.getrandbits(32)) for _ in range(20)] + [AckPacket(0, 0), AckPacket(2**48 - 1, 2**32 - 1)]
+    reports = [ReportPacket(*(rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32))) for _ in range(20)]
+    reports += [ReportPacket(1, 2, 3, 4, None, 5, 6, 7)]
+    path = capture(tmp_path / "direct.pcap", [datagram(p.emit(), 5004) for p in (*acks, *reports)])
+    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "sequence", "history")]
+    names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
+    rows = fields(path, *names, "_ws.malformed", "_ws.expert")
+    assert len(rows) == len(acks) + len(reports)
+    for row, ack in zip(rows, acks):
+        assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], "sequence": [ack.sequence], "history": [ack.history]}
+    for row, report in zip(rows[len(acks) :], reports):
+        has = int(report.loss_event_rate_ppb is not None)
+        expected = {name: [getattr(report, name, report.loss_event_rate_ppb or 0)] for name in REPORT_FIELDS}
+        fixed = {"version": [1], "type": [2], "flags": [has], "flags.has_loss_event_rate": [has]}
+        assert shown(row, "report") == {**fixed, **expected, "loss_event_rate": [report.loss_event_rate_ppb or 0]}
+    assert not any(key.startswith("_ws") for row in rows for key in row)
+
+
+def test_wireshark_shows_stamps_in_data_on_any_even_port(tmp_path: Path) -> None:
+    stamps = [Stamp(2**63 + 5, 77, 123_456), Stamp(1, 0), Stamp(2**64 - 1, 2**64 - 1, 2**32 - 1)]
+    packets = [RtpPacket(96, 65_535, 9, 0xABCD, s.emit() + (b"" if s.rtt_us is None else bytes(200))).emit() for s in stamps]
+    path = capture(tmp_path / "data.pcap", [datagram(p, 31_000) for p in packets])
+    rows = fields(path, "fairlane.stamp.sent_ns", "fairlane.stamp.sequence", "fairlane.stamp.rtt_us", "rtp.seq", "rtp.ssrc", "_ws.malformed")
+    for row, stamp in zip(rows, stamps, strict=True):
+        expected = {"sent_ns": [stamp.sent_ns], "sequence": [stamp.sequence], "rtt_us": [stamp.rtt_us]}
+        assert shown(row, "stamp") == {k: v for k, v in expected.items() if v != [None]}
+        assert (row["rtp.seq"], number(row["rtp.ssrc"][0]), "_ws.malformed" in row) == (["65535"], 0xABCD, False)
+
+
+def test_wireshark_shows_alsf_and_its_layers(tmp_path: Path) -> None:
+    said = Alsf(True, 9, 2**63, 933_000, ((0xEF010001, 64_000), (0xEF010002, 2**40)))
+    echo = Alsf(False, 8, 900_000, 1_000_000)
+    cname = SourceDescription((SdesChunk(9, ((1, b"als@10.0.0.1"),)),))
+    compounds = [
+        emit_compound([SenderReport(9, 1 << 40, 2, 3, 4), cname, said.to_app()]),
+        emit_compound([ReceiverReport(8, (ReportBlock(9, 1, 2, 3, 4, 5, 6),)), cname, echo.to_app(), Bye((8,))]),
+    ]
+    path = capture(tmp_path / "rtcp.pcap", [datagram(compounds[0], 31_001, ROUTER_ALERT_OPTION), datagram(compounds[1], 31_001)])
+    names = ("desired_rate_bps", "utilisation")
+    rows = fields(path, *(f"fairlane.alsf.{n}" for n in names), "fairlane.alsf_layer.address", "fairlane.alsf_layer.rate_bps", "rtcp.pt",
+                  "_ws.malformed", "_ws.expert", "rtcp.length_check.bad")  # fmt: skip
+    assert [shown(row, "alsf") for row in rows] == [{n: [v] for n, v in zip(names, x)} for x in ((2**63, 933_000), (900_000, 1_000_000))]
+    assert shown(rows[0], "alsf_layer") == {"address": [0xEF010001, 0xEF010002], "rate_bps": [64_000, 2**40]}
+    assert [row["rtcp.pt"] for row in rows] == [["200", "202", "204"], ["201", "202", "204", "203"]]
+    assert not any(key.startswith("_ws") or key.startswith("rtcp.length") for row in rows for key in row)
+
+
+def test_wireshark_leaves_others_traffic_alone(tmp_path: Path) -> None:
+    ack = AckPacket(5, 6).emit()
+    others = [datagram(ack + b"\0", 5004), datagram(ack, 5005), datagram(b"\x21" + ack[1:], 5004)]
+    unequal = bytearray(datagram(ack, 5004))
+    unequal[20:22] = (4000).to_bytes(2)
+    rows = fields(capture(tmp_path / "others.pcap", [*others, bytes(unequal)]), "fairlane.ack.sequence", "frame.number")
+    assert [list(row) for row in rows] == [["frame.number"]] * 4
+
+
+def test_wireshark_marks_a_layer_list_that_does_not_come_out(tmp_path: Path) -> None:
+    """The check for malformed packets can fail."""
+    compound = emit_compound([ReceiverReport(8), Alsf(True, 8, 1, 2, ((3, 4),)).to_app()])
+    broken = bytearray(compound[:-4])
+    broken[11] -= 1  # the APP packet is one word shorter
+    rows = fields(capture(tmp_path / "broken.pcap", [datagram(bytes(broken), 5005)]), "fairlane.alsf.utilisation", "fairlane.bad_length")
+    assert list(rows[0]) == ["fairlane.alsf.utilisation", "fairlane.bad_length"]
