@@ -1,0 +1,80 @@
+"""Joins and leaves by Linux's own IGMPv2, seen by the switch, carried out by the controller: {our compiler, p4c} x {our switch, BMv2}."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUP = "239.1.0.1"
+# 0.9 times the rate of the ports towards h0, h1, and h2; all on the way to h2 are faster than its own.
+R_F = {"h0": 7_200_000, "h1": 3_600_000, "h2": 1_800_000}
+NOBODY = {"h0": [], "h1": [], "h2": []}
+
+
+def program(name: str) -> str | None:
+    """One of ours from FAIRLANE_BIN or beside this Python, anybody else's from PATH."""
+    folder = os.environ.get("FAIRLANE_BIN", str(Path(sys.executable).parent))
+    return shutil.which(name, path=folder) or shutil.which(name)
+
+
+@pytest.fixture(scope="module")
+def namespace():
+    if os.geteuid() != 0:
+        pytest.skip("a network namespace needs root")
+    name = f"fl-igmp-{uuid.uuid4().hex[:8]}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    yield name
+    subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def only(*names: str) -> dict[str, list[int]]:
+    return {**NOBODY, **{name: [R_F[name]] for name in names}}
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("switch", ["fairlane-switch", "simple_switch_grpc"])
+@pytest.mark.parametrize("compiler", ["fairlane-compile", "p4c-bm2-ss"])
+def test_the_kernels_joins_and_leaves(compiler: str, switch: str, tmp_path: Path, namespace: str) -> None:
+    compile_with, run_on = program(compiler), program(switch)
+    if compile_with is None:
+        pytest.skip(f"{compiler} is not installed")
+    if run_on is None:
+        pytest.skip(f"{switch} is not installed")
+    out, info = tmp_path / "als.json", tmp_path / "als.p4info.txtpb"
+    subprocess.run([compile_with, "-o", out, "--p4runtime-files", info, ROOT / "p4src/als.p4"], check=True)
+    done = subprocess.run(
+        ["ip", "netns", "exec", namespace, "unshare", "--net", sys.executable, str(ROOT / "tests/bmv2/multicast.py"), run_on, out, info],
+        cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    logs = "".join(f"\n{p.name}:\n{p.read_text()[-2000:]}" for p in (tmp_path / "s1.log", tmp_path / "s2.log") if p.exists())
+    assert done.returncode == 0, done.stderr + done.stdout + logs
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+
+    assert result["nobody"] == NOBODY
+    # Each copy has the fair rate of its own branch.
+    assert result["two"] == only("h1", "h2")
+    # Nothing comes back to who sent it.
+    assert result["three"] == {"h0": only("h1", "h2"), "h1": only("h0", "h2"), "h2": only("h0", "h1")}
+    assert result["one"] == only("h1")
+    # Without a controller, and with the next one, the groups are what they were.
+    assert result["alone"] == result["restarted"] == only("h1")
+    assert result["joined again"] == only("h1", "h2")
+    # "Instantaneously": within a tenth of a second here, on a machine that may be busy.
+    assert 0 <= result["join_s"] < 0.1 and 0 <= result["leave_s"] < 0.1
+    h0, h1, h2 = (["s1", "2", GROUP], "10.0.1.1"), (["s1", "3", GROUP], "10.0.1.2"), (["s2", "2", GROUP], "10.0.2.1")
+    seen = [[*who, event, ip] for (who, ip), event in (
+        (h1, "join"), (h2, "join"), (h0, "join"), (h2, "leave"), (h2, "join"), (h0, "leave"), (h2, "leave"))]
+    assert result["memberships"][:7] == seen
+    assert result["memberships"][7:9] == [[*h1[0], "restore", ""], [*h2[0], "join", "10.0.2.1"]]
+    # The kernels answered queries for 4 s, more than the 2.5 s that a membership lasts; then one had no link any more.
+    assert sorted(result["memberships"][9:11]) == [[*h1[0], "restore", ""], [*h2[0], "restore", ""]]
+    assert result["answered"] == 11
+    assert result["memberships"][11:] == [[*h2[0], "expire", ""]]
+    assert result["expired"] == only("h1")
