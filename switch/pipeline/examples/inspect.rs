@@ -1,6 +1,6 @@
 //! Loads BMv2 JSON files and prints what they declare, or why they do not load.
 //!
-//! `cargo run -p fairlane-pipeline --example inspect -- prog.json`
+//! `cargo run -p fairlane-pipeline --example inspect -- [--code] prog.json`; `--code` prints the code it is run as, too.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,9 @@ use fairlane_pipeline::Program;
 
 fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
-    for path in std::env::args().skip(1) {
+    let (flags, paths): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a == "--code");
+    for path in paths {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) => {
@@ -31,6 +33,9 @@ fn main() -> ExitCode {
                         .map(|k| format!("{} {:?}<{}>", k.name, k.kind, k.width))
                         .collect();
                     println!("  {:?} table {}({})", t.gress, t.name, key.join(", "));
+                }
+                if !flags.is_empty() {
+                    print!("{}", p.listing());
                 }
             }
             Err(e) => {

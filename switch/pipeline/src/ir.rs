@@ -114,6 +114,8 @@ pub struct Layout {
     pub packet_end: u32,
     /// First slot of the action parameters.
     pub params: u32,
+    /// Slots the action with most parameters needs.
+    pub params_len: u32,
     /// Initial value of every slot.
     pub init: Vec<u64>,
     /// Number of variable-length fields.
@@ -226,6 +228,14 @@ pub struct Un {
     pub imm: u64,
 }
 
+/// Operands of a comparison that jumps when it does not hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Branch {
+    pub a: Slot,
+    pub b: Slot,
+    pub to: u32,
+}
+
 /// Register code. Wrapping arithmetic modulo 2^64; the compiler proved that this is exact enough.
 #[derive(Debug, Clone, Copy)]
 pub enum Op {
@@ -312,9 +322,38 @@ pub enum Op {
         mask: u64,
     },
     MarkToDrop,
+    /// `dst = random(lo, hi) & mask`; unchanged, and no number drawn, when `lo > hi`.
+    Random {
+        dst: Slot,
+        lo: Slot,
+        hi: Slot,
+        mask: u64,
+    },
+    /// `dst = base + calculation % size`
+    Hash {
+        dst: Slot,
+        base: Slot,
+        calc: u32,
+        size: Slot,
+    },
+    /// A digest by this learn list.
+    Digest(u32),
     Exit,
     Jump(u32),
     JumpIfZero(Slot, u32),
+    /// The rest is made by the optimiser. `JumpIfZero` after `IsZero`.
+    JumpIfNonZero(Slot, u32),
+    /// Comparison and `JumpIfZero` in one.
+    UnlessEq(Branch),
+    UnlessNe(Branch),
+    UnlessLtU(Branch),
+    UnlessLeU(Branch),
+    UnlessLtS(Branch),
+    UnlessLeS(Branch),
+    /// Ends the pipeline after an `exit` or a failure.
+    Stop,
+    /// Lookup in a table, its action, and on from where that leads.
+    Table(u32),
     /// Anything rarer: an index into [`Ir::heavy`].
     Heavy(u32),
 }
@@ -566,6 +605,37 @@ pub struct TableIr {
     pub entries: Vec<crate::control::TableEntry>,
     /// Where a direct meter's colour goes.
     pub meter_target: Option<Field>,
+    /// Where its pipeline ends, in [`Ir::code`].
+    pub end: u32,
+}
+
+impl TableIr {
+    /// The node after the action at `place` among the table's actions, or after none.
+    pub fn next_node(&self, place: Option<u32>, hit: bool) -> NextNode {
+        match (self.hit_miss, place) {
+            (Some((yes, no)), _) => {
+                if hit {
+                    yes
+                } else {
+                    no
+                }
+            }
+            (None, Some(p)) => self.next[p as usize],
+            (None, None) => self.base_next,
+        }
+    }
+
+    /// All nodes that may come next.
+    pub fn successors(&self) -> Vec<NextNode> {
+        let mut all = self.next.clone();
+        all.push(self.base_next);
+        if let Some((hit, miss)) = self.hit_miss {
+            all.extend([hit, miss]);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -625,9 +695,13 @@ pub struct Ir {
     pub deparser: Vec<u32>,
     pub deparser_code: Code,
     pub actions: Vec<Action>,
+    /// The control flow as loaded.
     pub nodes: Vec<Node>,
-    pub ingress: NextNode,
-    pub egress: NextNode,
+    /// Where each node's code begins, in `code`; for those that are reached.
+    pub node_at: Vec<u32>,
+    /// The pipelines as one piece of code each.
+    pub ingress: Code,
+    pub egress: Code,
     pub tables: Vec<TableIr>,
     pub calculations: Vec<Calculation>,
     /// Calculation of each profile's selector.
@@ -640,4 +714,12 @@ pub struct Ir {
     /// Names of error codes, for messages.
     pub error_names: Vec<(u64, String)>,
     pub enums: Vec<(String, Vec<(String, i64)>)>,
+}
+
+impl Ir {
+    /// Where a pipeline goes on after a table ran the action at `place` among its actions.
+    pub fn next_code(&self, table: &TableIr, place: Option<u32>, hit: bool) -> u32 {
+        let next = table.next_node(place, hit);
+        next.map_or(table.end, |n| self.node_at[n as usize])
+    }
 }

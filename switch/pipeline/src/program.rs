@@ -59,6 +59,29 @@ impl Program {
         &self.ir.error_names
     }
 
+    /// The code of ingress and egress as it is run, an instruction a line; slots are numbers, named where they are fields.
+    pub fn listing(&self) -> String {
+        let ir = &self.ir;
+        let mut text = String::new();
+        for (header, ty) in ir
+            .layout
+            .headers
+            .iter()
+            .map(|h| (h, &ir.layout.types[h.ty]))
+        {
+            for f in ty.fields.iter().filter(|f| !f.varbit) {
+                text += &format!("{:5} {}.{}\n", header.base + f.rel, header.name, f.name);
+            }
+        }
+        for (name, code) in [("ingress", ir.ingress), ("egress", ir.egress)] {
+            text += &format!("{name}\n");
+            for at in code.start..code.end {
+                text += &format!("{at:5} {:?}\n", ir.code[at as usize]);
+            }
+        }
+        text
+    }
+
     /// The program's enums: name, and entries with their values.
     pub fn enums(&self) -> &[(String, Vec<(String, i64)>)] {
         &self.ir.enums

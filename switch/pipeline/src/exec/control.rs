@@ -2,44 +2,18 @@
 
 use super::calc;
 use super::packet::Packet;
-use super::run::run;
+use super::run::{run, run_to_table};
 use super::state::State;
 use crate::ir::*;
 use crate::program::Program;
 use crate::table::Target;
 
-/// Runs a pipeline from a node to its end, or to an exit.
-pub fn apply(program: &Program, st: &mut State, pkt: &mut Packet, start: NextNode) {
+/// Runs a pipeline to its end, or to an exit.
+pub fn apply(program: &Program, st: &mut State, pkt: &mut Packet, pipeline: Code) {
     let ir = &program.ir;
-    let mut next = start;
-    while let Some(at) = next {
-        next = match &ir.nodes[at as usize] {
-            Node::Test { slot, yes, no } => {
-                if pkt.slots[*slot as usize] != 0 {
-                    *yes
-                } else {
-                    *no
-                }
-            }
-            Node::Cond {
-                code,
-                slot,
-                yes,
-                no,
-            } => {
-                run(ir, st, pkt, *code);
-                if pkt.slots[*slot as usize] != 0 {
-                    *yes
-                } else {
-                    *no
-                }
-            }
-            Node::Table(t) => apply_table(program, st, pkt, *t as usize),
-            Node::Call { action, next } => {
-                run(ir, st, pkt, ir.actions[*action as usize].code);
-                *next
-            }
-        };
+    let mut code = pipeline;
+    while let Some(t) = run_to_table(ir, st, pkt, code) {
+        code.start = apply_table(program, st, pkt, t as usize);
         if pkt.exit || pkt.failed.is_some() {
             return;
         }
@@ -56,7 +30,8 @@ fn bind(ir: &Ir, pkt: &mut Packet, action: u32, params: &[u64]) -> Code {
 /// What is run, and its place among the table's actions; none when nothing is.
 type Choice = (Code, Option<u32>);
 
-fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> NextNode {
+/// Looks a packet up and runs the action; where the pipeline goes on.
+fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> u32 {
     let ir = &program.ir;
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
@@ -89,17 +64,7 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
     }
     let (code, place) = choose(program, st, pkt, t, hit);
     run(ir, st, pkt, code);
-    match (table_ir.hit_miss, place) {
-        (Some((yes, no)), _) => {
-            if hit.is_some() {
-                yes
-            } else {
-                no
-            }
-        }
-        (None, Some(p)) => table_ir.next[p as usize],
-        (None, None) => table_ir.base_next,
-    }
+    ir.next_code(table_ir, place, hit.is_some())
 }
 
 /// The action of an entry, or of the default when `at` is none, its arguments bound.

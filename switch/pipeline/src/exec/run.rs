@@ -1,5 +1,6 @@
 //! The register machine.
 
+use super::calc;
 use super::headers;
 use super::heavy;
 use super::packet::Packet;
@@ -20,8 +21,27 @@ fn un(s: &mut [u64], u: &Un, f: impl Fn(u64, u64) -> u64) {
     s[u.dst as usize] = f(s[u.a as usize], u.imm);
 }
 
+/// Jumps forward unless a comparison holds.
+macro_rules! branch {
+    ($s:ident, $b:ident, $pc:ident, $test:expr) => {{
+        let test: fn(u64, u64) -> bool = $test;
+        if !test($s[$b.a as usize], $s[$b.b as usize]) {
+            $pc = $b.to as usize;
+            continue;
+        }
+    }};
+}
+
 /// Runs a range of the program's code.
+#[inline]
 pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
+    if code.start < code.end {
+        let _ = run_to_table(ir, st, pkt, code);
+    }
+}
+
+/// Runs a range of the program's code up to the next table, and says which.
+pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Option<u32> {
     let mut pc = code.start as usize;
     let end = code.end as usize;
     let mut jumps = 0;
@@ -126,7 +146,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
                 pc = *to as usize;
                 if jumps > MAX_JUMPS {
                     pkt.failed = Some(DropCause::Limit);
-                    return;
+                    return None;
                 }
                 continue;
             }
@@ -138,13 +158,50 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
                     pc = *to as usize;
                     if jumps > MAX_JUMPS {
                         pkt.failed = Some(DropCause::Limit);
-                        return;
+                        return None;
                     }
                     continue;
                 }
             }
+            Op::JumpIfNonZero(slot, to) => {
+                if s[*slot as usize] != 0 {
+                    pc = *to as usize;
+                    continue;
+                }
+            }
+            Op::UnlessEq(b) => branch!(s, b, pc, |x, y| x == y),
+            Op::UnlessNe(b) => branch!(s, b, pc, |x, y| x != y),
+            Op::UnlessLtU(b) => branch!(s, b, pc, |x, y| x < y),
+            Op::UnlessLeU(b) => branch!(s, b, pc, |x, y| x <= y),
+            Op::UnlessLtS(b) => branch!(s, b, pc, |x, y| (x as i64) < y as i64),
+            Op::UnlessLeS(b) => branch!(s, b, pc, |x, y| x as i64 <= y as i64),
+            Op::Random { dst, lo, hi, mask } => {
+                // As in BMv2, an empty interval leaves the field alone.
+                let (lo, hi) = (s[*lo as usize], s[*hi as usize]);
+                if lo <= hi {
+                    s[*dst as usize] = st.rng.between(lo, hi) & mask;
+                }
+            }
+            Op::Hash {
+                dst,
+                base,
+                calc,
+                size,
+            } => {
+                let (base, size) = (s[*base as usize], s[*size as usize]);
+                let hash = calc::compute(ir, st, pkt, *calc) % size.max(1);
+                pkt.slots[*dst as usize] = base.wrapping_add(hash);
+            }
+            Op::Digest(list) => pkt.requests.digest = u64::from(*list),
+            Op::Stop => {
+                if pkt.exit || pkt.failed.is_some() {
+                    return None;
+                }
+            }
+            Op::Table(t) => return Some(*t),
             Op::Heavy(i) => heavy::run(ir, st, pkt, &ir.heavy[*i as usize]),
         }
         pc += 1;
     }
+    None
 }

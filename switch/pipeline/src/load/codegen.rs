@@ -29,14 +29,15 @@ pub struct CodeGen {
     pub layout: Layout,
     pub code: Vec<Op>,
     pub heavy: Vec<Heavy>,
-    consts: HashMap<u64, Slot>,
+    /// Constants by value.
+    pub consts: HashMap<u64, Slot>,
     temps: Vec<Slot>,
     used_temps: usize,
     /// Widths of the register arrays.
     pub register_widths: Vec<u32>,
 }
 
-fn ones(width: u32) -> u64 {
+pub fn ones(width: u32) -> u64 {
     if width >= 64 {
         u64::MAX
     } else {
@@ -580,6 +581,22 @@ impl CodeGen {
         let slot = self.temp();
         self.push_heavy(Heavy::Eval(slot, e.clone()));
         slot
+    }
+
+    /// `dst = base + calculation % size`, cut to the field's width.
+    pub fn hash(&mut self, f: &Field, base: Slot, calc: u32, size: Slot) {
+        let dst = self.temp();
+        self.code.push(Op::Hash {
+            dst,
+            base,
+            calc,
+            size,
+        });
+        self.code.push(Op::Mov(Un {
+            dst: f.slot,
+            a: dst,
+            imm: ones(f.width),
+        }));
     }
 
     /// `dst = e`, cut or saturated to the field's width.

@@ -30,8 +30,8 @@ impl<'n> Loader<'n> {
                 found.ok_or_else(|| list.err(format!("there is no pipeline named '{name}'")))?;
             let start = self.load_pipeline(node, gress)?;
             match gress {
-                Gress::Ingress => self.program.ir.ingress = start,
-                Gress::Egress => self.program.ir.egress = start,
+                Gress::Ingress => self.starts.0 = start,
+                Gress::Egress => self.starts.1 = start,
             }
         }
         Ok(())
@@ -105,15 +105,7 @@ impl<'n> Loader<'n> {
         let nodes = &self.program.ir.nodes[first..];
         let successors = |i: usize| -> Vec<u32> {
             let mut out: Vec<NextNode> = match &nodes[i] {
-                Step::Table(t) => {
-                    let t = &self.program.ir.tables[*t as usize];
-                    let mut all = t.next.clone();
-                    all.push(t.base_next);
-                    if let Some((hit, miss)) = t.hit_miss {
-                        all.extend([hit, miss]);
-                    }
-                    all
-                }
+                Step::Table(t) => self.program.ir.tables[*t as usize].successors(),
                 Step::Test { yes, no, .. } | Step::Cond { yes, no, .. } => vec![*yes, *no],
                 Step::Call { next, .. } => vec![*next],
             };
@@ -242,6 +234,7 @@ impl<'n> Loader<'n> {
             default: None,
             entries: Vec::new(),
             meter_target: direct_meter.map(|m| m.1),
+            end: 0,
         };
         self.table_next(node, &info, &mut ir, names)?;
         if let Some(default) = node.opt("default_entry") {

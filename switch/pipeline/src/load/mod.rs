@@ -6,10 +6,13 @@
 mod arch;
 mod codegen;
 mod control;
+mod effects;
 mod expr;
 mod externs;
+mod fuse;
 mod json;
 mod layout;
+mod optimise;
 mod parser;
 mod primitives;
 
@@ -22,7 +25,7 @@ use primitives::Objects;
 
 use crate::error::LoadError;
 use crate::info::*;
-use crate::ir::{Action, Code, Field, Layout, Slot};
+use crate::ir::{Action, Code, Field, Layout, NextNode, Slot};
 use crate::program::Program;
 
 /// Format version understood: the major number must be equal.
@@ -92,6 +95,8 @@ struct Loader<'n> {
     meter_targets: HashMap<String, Field>,
     /// Direct counter of each table.
     counter_bindings: HashMap<String, u32>,
+    /// First nodes of ingress and egress.
+    starts: (NextNode, NextNode),
 }
 
 impl<'n> Loader<'n> {
@@ -123,6 +128,7 @@ impl<'n> Loader<'n> {
             profiles: HashMap::new(),
             meter_targets: externs::meter_targets(root, names)?,
             counter_bindings: externs::counter_bindings(root)?,
+            starts: (None, None),
         })
     }
 
@@ -175,6 +181,7 @@ impl<'n> Loader<'n> {
         self.load_field_lists(root)?;
         self.load_arch(root)?;
         self.refuse_externs(root)?;
+        self.fuse();
         self.program.ir.layout = self.gen.layout;
         self.program.ir.code = self.gen.code;
         self.program.ir.heavy = self.gen.heavy;
@@ -204,6 +211,7 @@ impl<'n> Loader<'n> {
         }
         let base = self.gen.layout.init.len() as Slot;
         self.gen.layout.params = base;
+        self.gen.layout.params_len = most;
         for _ in 0..most {
             self.gen.slot(0);
         }

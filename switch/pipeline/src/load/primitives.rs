@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::codegen::CodeGen;
+use super::codegen::{ones, CodeGen};
 use super::expr::Scope;
 use super::json::{Node, Result};
 use super::layout::{FieldName, Names};
@@ -316,8 +316,15 @@ impl<'j> Primitive<'_, '_, 'j> {
             "modify_field_rng_uniform" => {
                 let a = self.args(3)?;
                 let s = self.scope();
-                let h = Heavy::Random(s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
-                self.gen.push_heavy(h);
+                let (dst, lo, hi) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
+                match dst {
+                    LValue::Field(f) if f.width <= 64 && !f.saturating => {
+                        let (lo, hi) = (self.gen.low(&lo), self.gen.low(&hi));
+                        let (dst, mask) = (f.slot, ones(f.width));
+                        self.gen.code.push(Op::Random { dst, lo, hi, mask });
+                    }
+                    _ => self.gen.push_heavy(Heavy::Random(dst, lo, hi)),
+                }
             }
             "modify_field_with_hash_based_offset" => {
                 let a = self.args(4)?;
@@ -328,18 +335,29 @@ impl<'j> Primitive<'_, '_, 'j> {
                     self.objects.calculations,
                     "calculation",
                 )?;
-                let h = Heavy::Hash {
-                    dst: s.lvalue(&a[0])?,
-                    base: s.data(&a[1])?,
-                    calc,
-                    size: s.data(&a[3])?,
-                };
-                self.gen.push_heavy(h);
+                let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
+                match dst {
+                    LValue::Field(f) if f.width <= 64 && !f.saturating => {
+                        let (base, size) = (self.gen.low(&base), self.gen.low(&size));
+                        self.gen.hash(&f, base, calc, size);
+                    }
+                    _ => self.gen.push_heavy(Heavy::Hash {
+                        dst,
+                        base,
+                        calc,
+                        size,
+                    }),
+                }
             }
             "generate_digest" => {
                 let a = self.args(2)?;
-                let list = self.scope().data(&a[1])?;
-                self.gen.push_heavy(Heavy::Digest(list));
+                match self.scope().data(&a[1])? {
+                    Expr::Const(c) if u16::try_from(&c).is_ok() => {
+                        let list = u16::try_from(&c).unwrap_or(0);
+                        self.gen.code.push(Op::Digest(list.into()));
+                    }
+                    list => self.gen.push_heavy(Heavy::Digest(list)),
+                }
             }
             "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
                 let a = self.args(2)?;

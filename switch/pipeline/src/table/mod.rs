@@ -7,7 +7,7 @@ mod profile;
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
 use crate::exec::meter::Meter;
 use crate::info::MeterUnit;
-use crate::ir::{Code, KeyPart, NextNode, TableIr};
+use crate::ir::{Code, KeyPart, TableIr};
 use crate::program::Program;
 use crate::Nanos;
 
@@ -43,7 +43,8 @@ const INLINE: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hot {
     pub code: Code,
-    pub next: NextNode,
+    /// Where the pipeline goes on.
+    pub next: u32,
     pub params: [u64; INLINE],
     pub count: u32,
     /// The action must be looked up: a member, a group, or many parameters.
@@ -54,17 +55,7 @@ impl Hot {
     /// For an entry of table `t`, or for its default when `hit` is false.
     pub fn new(program: &Program, t: usize, target: Option<&Target>, hit: bool) -> Hot {
         let ir = &program.ir.tables[t];
-        let chosen = |place: Option<u32>| match (ir.hit_miss, place) {
-            (Some((yes, no)), _) => {
-                if hit {
-                    yes
-                } else {
-                    no
-                }
-            }
-            (None, Some(p)) => ir.next[p as usize],
-            (None, None) => ir.base_next,
-        };
+        let chosen = |place| program.ir.next_code(ir, place, hit);
         match target {
             None => Hot {
                 next: chosen(None),

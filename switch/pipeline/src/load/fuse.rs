@@ -1,0 +1,388 @@
+//! Each pipeline as one piece of code: conditions, tables without choice, and all other tables as
+//! one instruction each.
+//!
+//! Compilers put every statement outside an action into a table of its own, without key and with a
+//! constant default action. Here its action's code stands in its place.
+
+use std::collections::HashMap;
+
+use super::effects::{field_slots, Context};
+use super::optimise::{optimise, Unit};
+use super::Loader;
+use crate::ir::*;
+use crate::table::resolve;
+
+/// Code whose jumps name labels; label 0 is its end.
+struct Emitter<'a> {
+    ops: Vec<Op>,
+    /// Position of each label; `usize::MAX` until it is known.
+    labels: Vec<usize>,
+    nodes: HashMap<u32, u32>,
+    code: &'a [Op],
+}
+
+impl Emitter<'_> {
+    fn label(&mut self) -> u32 {
+        self.labels.push(usize::MAX);
+        (self.labels.len() - 1) as u32
+    }
+
+    /// The label of a node, or of the end.
+    fn node(&mut self, node: NextNode) -> u32 {
+        let Some(node) = node else { return 0 };
+        if let Some(&label) = self.nodes.get(&node) {
+            return label;
+        }
+        let label = self.label();
+        self.nodes.insert(node, label);
+        label
+    }
+
+    fn place(&mut self, label: u32) {
+        self.labels[label as usize] = self.ops.len();
+    }
+
+    /// Code that was compiled for itself; its jumps stay within it.
+    fn inline(&mut self, code: Code) {
+        let mut targets: HashMap<u32, u32> = HashMap::new();
+        for at in code.start..code.end {
+            if let Op::Jump(to) | Op::JumpIfZero(_, to) = self.code[at as usize] {
+                if let std::collections::hash_map::Entry::Vacant(e) = targets.entry(to) {
+                    self.labels.push(usize::MAX);
+                    e.insert((self.labels.len() - 1) as u32);
+                }
+            }
+        }
+        let mut stops = false;
+        for at in code.start..code.end {
+            if let Some(&label) = targets.get(&at) {
+                self.place(label);
+            }
+            let op = match self.code[at as usize] {
+                Op::Jump(to) => Op::Jump(targets[&to]),
+                Op::JumpIfZero(slot, to) => Op::JumpIfZero(slot, targets[&to]),
+                op => op,
+            };
+            stops |= matches!(op, Op::Exit | Op::Heavy(_));
+            self.ops.push(op);
+        }
+        if let Some(&label) = targets.get(&code.end) {
+            self.place(label);
+        }
+        if stops {
+            self.ops.push(Op::Stop);
+        }
+    }
+}
+
+impl Loader<'_> {
+    /// Makes the code of both pipelines from their nodes.
+    pub(super) fn fuse(&mut self) {
+        self.program.ir.node_at = vec![0; self.program.ir.nodes.len()];
+        let (ingress, egress) = self.starts;
+        let mut units = [ingress, egress].map(|start| self.emit_pipeline(start));
+        for unit in &mut units {
+            unit.forward = unit.is_forward();
+        }
+        let common = self.always_read();
+        let egress_reads = self.reads_of(&units[1]);
+        let mut ends = [common.clone(), common];
+        match egress_reads {
+            Some(reads) => ends[0].extend(reads),
+            None => ends[0].extend(0..self.gen.layout.packet_end),
+        }
+        for (i, (unit, live)) in units.into_iter().zip(ends).enumerate() {
+            let code = self.finish(unit, &live);
+            match i {
+                0 => self.program.ir.ingress = code,
+                _ => self.program.ir.egress = code,
+            }
+        }
+    }
+
+    /// The only action of a table without key, when nobody can change it, with its arguments.
+    fn only_action(&self, t: usize) -> Option<(u32, Vec<u64>, NextNode)> {
+        let (info, ir) = (&self.program.tables[t], &self.program.ir.tables[t]);
+        let plain = info.key.is_empty() && info.const_default && info.profile.is_none();
+        let call = ir.default.as_ref().filter(|_| plain)?;
+        let place = resolve(&self.program, &info.actions, call)?;
+        let action = info.actions[place as usize];
+        let widths = self.program.actions[action.index()].params.iter();
+        let mut args = Vec::new();
+        for (value, param) in call.args.iter().zip(widths) {
+            let mut limbs = vec![0; param.width.div_ceil(64) as usize];
+            value.write_limbs(&mut limbs);
+            args.extend(limbs);
+        }
+        Some((action.0, args, ir.next_node(Some(place), false)))
+    }
+
+    fn emit_pipeline(&mut self, start: NextNode) -> Unit {
+        let order = self.order(start);
+        let code = std::mem::take(&mut self.gen.code);
+        let mut e = Emitter {
+            ops: Vec::new(),
+            labels: vec![usize::MAX],
+            nodes: HashMap::new(),
+            code: &code,
+        };
+        for (i, &node) in order.iter().enumerate() {
+            let label = e.node(Some(node));
+            e.place(label);
+            let next = match self.program.ir.nodes[node as usize].clone() {
+                Node::Table(t) => match self.only_action(t as usize) {
+                    Some((action, args, next)) => {
+                        for (k, &arg) in args.iter().enumerate() {
+                            let a = self.gen.constant(arg);
+                            let dst = self.gen.layout.params + k as u32;
+                            let imm = u64::MAX;
+                            e.ops.push(Op::Mov(Un { dst, a, imm }));
+                        }
+                        e.inline(self.program.ir.actions[action as usize].code);
+                        next
+                    }
+                    None => {
+                        e.ops.push(Op::Table(t));
+                        continue;
+                    }
+                },
+                Node::Test { slot, yes, no } => {
+                    let no = e.node(no);
+                    e.ops.push(Op::JumpIfZero(slot, no));
+                    yes
+                }
+                Node::Cond {
+                    code,
+                    slot,
+                    yes,
+                    no,
+                } => {
+                    e.inline(code);
+                    let no = e.node(no);
+                    e.ops.push(Op::JumpIfZero(slot, no));
+                    yes
+                }
+                Node::Call { action, next } => {
+                    e.inline(self.program.ir.actions[action as usize].code);
+                    next
+                }
+            };
+            if next.is_none() || next != order.get(i + 1).copied() {
+                let to = e.node(next);
+                e.ops.push(Op::Jump(to));
+            }
+        }
+        e.place(0);
+        let (ops, labels) = (e.ops, e.labels);
+        let nodes = e.nodes;
+        self.gen.code = code;
+        Unit {
+            ops: ops.into_iter().map(Some).collect(),
+            labels,
+            nodes,
+            forward: false,
+        }
+    }
+
+    /// The nodes reached from `start`, each before all that may follow it.
+    fn order(&self, start: NextNode) -> Vec<u32> {
+        let nodes = &self.program.ir.nodes;
+        let successors = |n: u32| -> Vec<u32> {
+            let mut all = match &nodes[n as usize] {
+                Node::Table(t) => match self.only_action(*t as usize) {
+                    Some((_, _, next)) => vec![next],
+                    None => self.program.ir.tables[*t as usize].successors(),
+                },
+                Node::Test { yes, no, .. } | Node::Cond { yes, no, .. } => vec![*yes, *no],
+                Node::Call { next, .. } => vec![*next],
+            };
+            all.dedup();
+            all.into_iter().flatten().collect()
+        };
+        let mut seen = vec![false; nodes.len()];
+        let mut order = Vec::new();
+        let mut stack: Vec<(u32, Vec<u32>)> = Vec::new();
+        if let Some(start) = start {
+            seen[start as usize] = true;
+            stack.push((start, successors(start)));
+        }
+        while let Some((node, rest)) = stack.last_mut() {
+            // The last first: in reverse postorder the first successor then follows at once.
+            match rest.pop() {
+                Some(next) if !seen[next as usize] => {
+                    seen[next as usize] = true;
+                    stack.push((next, successors(next)));
+                }
+                Some(_) => {}
+                None => {
+                    order.push(*node);
+                    stack.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// What is read of a packet after either pipeline, whatever the other does.
+    fn always_read(&self) -> Vec<Slot> {
+        let (ir, layout) = (&self.program.ir, &self.gen.layout);
+        let mut slots: Vec<Slot> = (layout.metadata_end..layout.packet_end).collect();
+        let lists = ir.field_lists.iter().map(|l| &l.fields);
+        for f in lists
+            .chain(ir.learn_lists.iter().map(|l| &l.fields))
+            .flatten()
+        {
+            slots.extend(field_slots(f));
+        }
+        let a = &ir.arch;
+        let arch = [
+            a.ingress_port,
+            a.packet_length,
+            a.instance_type,
+            a.egress_spec,
+            a.egress_port,
+            a.parser_error,
+            a.checksum_error,
+            a.ingress_global_timestamp,
+            a.egress_global_timestamp,
+            a.mcast_grp,
+            a.egress_rid,
+            a.priority,
+            a.enq_timestamp,
+            a.enq_qdepth,
+            a.deq_timedelta,
+            a.deq_qdepth,
+            a.qid,
+        ];
+        slots.extend(arch.iter().flatten().map(|f| f.slot));
+        let context = self.context();
+        let mut codes = vec![ir.deparser_code];
+        for c in &ir.checksums {
+            slots.push(c.target.slot);
+            context.calculation_reads(c.calc, &mut slots);
+            if let Some((code, slot)) = c.condition {
+                codes.push(code);
+                slots.push(slot);
+            }
+        }
+        for code in codes {
+            for op in &self.gen.code[code.start as usize..code.end as usize] {
+                let e = context.of(op);
+                if e.reads_all {
+                    slots.extend(0..layout.packet_end);
+                }
+                slots.extend(e.reads);
+            }
+        }
+        // What is beyond the packet (parameters, temporaries) no piece of code leaves to another.
+        slots.retain(|&slot| slot < layout.packet_end);
+        slots
+    }
+
+    /// What a pipeline reads; none when that is not known.
+    fn reads_of(&self, unit: &Unit) -> Option<Vec<Slot>> {
+        let context = self.context();
+        let mut reads = Vec::new();
+        for op in unit.ops.iter().flatten() {
+            let e = context.of(op);
+            if e.reads_all {
+                return None;
+            }
+            reads.extend(e.reads);
+        }
+        Some(reads)
+    }
+
+    fn context(&self) -> Context<'_> {
+        let ir = &self.program.ir;
+        Context {
+            layout: &self.gen.layout,
+            heavy: &self.gen.heavy,
+            actions: &ir.actions,
+            tables: &ir.tables,
+            infos: &self.program.tables,
+            calculations: &ir.calculations,
+            arch: &ir.arch,
+            code: &self.gen.code,
+        }
+    }
+
+    /// Optimises a pipeline and appends it to the program's code.
+    fn finish(&mut self, mut unit: Unit, live: &[Slot]) -> Code {
+        if unit.forward {
+            let first = self.gen.layout.init.len();
+            let mut constants = Constants::new(&self.gen.consts, first);
+            optimise(&mut unit, &self.context(), &mut constants, live);
+            let added = constants.added;
+            for (i, v) in added.into_iter().enumerate() {
+                self.gen.consts.insert(v, (first + i) as Slot);
+                self.gen.layout.init.push(v);
+            }
+        }
+        let (ops, labels, nodes) = unit.pack();
+        let base = self.gen.code.len() as u32;
+        let at = |label: u32| base + labels[label as usize];
+        for mut op in ops {
+            if let Some(to) = target(&mut op) {
+                *to = at(*to);
+            }
+            self.gen.code.push(op);
+        }
+        for (node, label) in nodes {
+            self.program.ir.node_at[node as usize] = at(label);
+            if let Node::Table(t) = self.program.ir.nodes[node as usize] {
+                self.program.ir.tables[t as usize].end = at(0);
+            }
+        }
+        Code {
+            start: base,
+            end: at(0),
+        }
+    }
+}
+
+/// Where a jump goes.
+pub fn target(op: &mut Op) -> Option<&mut u32> {
+    match op {
+        Op::Jump(to) | Op::JumpIfZero(_, to) | Op::JumpIfNonZero(_, to) => Some(to),
+        Op::UnlessEq(b)
+        | Op::UnlessNe(b)
+        | Op::UnlessLtU(b)
+        | Op::UnlessLeU(b)
+        | Op::UnlessLtS(b)
+        | Op::UnlessLeS(b) => Some(&mut b.to),
+        _ => None,
+    }
+}
+
+/// The slots of constants, by value; new ones follow the last slot.
+pub struct Constants {
+    by_value: HashMap<u64, Slot>,
+    pub by_slot: HashMap<Slot, u64>,
+    next: Slot,
+    pub added: Vec<u64>,
+}
+
+impl Constants {
+    pub fn new(known: &HashMap<u64, Slot>, slots: usize) -> Constants {
+        Constants {
+            by_value: known.clone(),
+            by_slot: known.iter().map(|(v, s)| (*s, *v)).collect(),
+            next: slots as Slot,
+            added: Vec::new(),
+        }
+    }
+
+    pub fn slot(&mut self, v: u64) -> Slot {
+        if let Some(&slot) = self.by_value.get(&v) {
+            return slot;
+        }
+        let slot = self.next;
+        self.next += 1;
+        self.by_value.insert(v, slot);
+        self.by_slot.insert(slot, v);
+        self.added.push(v);
+        slot
+    }
+}
