@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairlane import schema
@@ -43,18 +43,41 @@ def _check_positive(owner: object, *names: str) -> None:
 class HostOptions:
     """What every algorithm's host process takes. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
     above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
-    moved at random. loss_resolution: what a report's loss is taken from."""
+    moved at random. loss_resolution: what a report's loss is taken from. source: what produces the data, in virtual time; the default
+    always has more to send."""
 
     packet_bytes: int = 1000
     maximum_rate_bps: float | None = None
     pacing_jitter: float = 0.0
     loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
+    source: Source = field(default_factory=lambda: Source())
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes)
         _check_positive(self, "maximum_rate_bps")
         if not 0 <= self.pacing_jitter <= 1:
             raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an application produces, above a rate that is allowed. cbr: rate_bps. on-off: rate_bps in on periods, as `OnOffSettings`.
+    mpeg4: video frames, their sizes times rate_scale. buffer_packets: what waits in the sender. delay_threshold_s: a packet that comes
+    so long after the one before, or after its production, counts as delayed (75 ms in the SSVP paper's delivery index)."""
+
+    kind: Literal["persistent", "cbr", "on-off", "mpeg4"] = "persistent"
+    rate_bps: float = 1_000_000.0
+    on_s: float = 0.5
+    off_s: float = 0.5
+    shape: float | None = None
+    rate_scale: float = 1.0
+    buffer_packets: int = 100
+    delay_threshold_s: float = 0.075
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
+        if self.shape is not None and not 1 < self.shape < float("inf"):
+            raise ValueError(f"shape: Pareto periods of a finite mean need a shape above 1, got {self.shape:g}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +89,7 @@ class AlgorithmSettings:
     maximum_rate_bps: float
     pacing_jitter: float
     loss_resolution: str
+    source: Source
     parameters: Any
     given: dict[str, Any]
 
@@ -270,4 +294,5 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], link_rate_bps: float
     for name, value in (("max_rate_bps", float(maximum)), ("packet_bytes", host.packet_bytes)):
         if name in own:
             given.setdefault(name, value)
-    return AlgorithmSettings(host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, kind.parameters(**given), given)
+    return AlgorithmSettings(host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, host.source,
+                             kind.parameters(**given), given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +67,8 @@ class FlowGroup:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
+            raise ValueError(f"name: letters, digits, '_', '.' and '-', for records are files of that name; got {self.name!r}")
         if self.count < 1:
             raise ValueError(f"count: at least 1, got {self.count}")
         for name in ("start_s", "join_interval_s", "start_jitter_s"):

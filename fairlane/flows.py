@@ -13,6 +13,8 @@ from topologies.addressing import HostAddress
 
 RTP_PORT = 5004
 TCP_PORT = 5201
+# Between the seeds of a flow's receivers: further than the flows of any experiment lie apart.
+_SEEDS_APART = 1_000_000_007
 
 
 @dataclass(frozen=True)
@@ -39,28 +41,40 @@ class Program:
     with_children: bool
 
 
+def record_roles(flow: Flow) -> tuple[str, ...]:
+    """Names of a flow's ends in the names of its record files, `FLOW.ROLE.jsonl`: the sender, then each receiver."""
+    return ("sender", *(f"receiver-{host}" for host in flow.receivers)) if flow.receivers else ("sender", "receiver")
+
+
 def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed: int, log: Mapping[str, str]) -> list[Program]:
-    """Receiver first, then sender. log: the JSON-lines file of each role."""
+    """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
-    addresses = {"receiver": hosts[flow.receiver].ip, "sender": hosts[flow.sender].ip}
-    ends = []
-    for role, peer in (("receiver", "sender"), ("sender", "receiver")):
-        module, arguments = make(flow, timing, role, seed)
-        argv = (sys.executable, "-m", module, "--role", role, "--local", addresses[role], "--peer", addresses[peer],
-                *arguments, "--log", log[role])
-        host = flow.receiver if role == "receiver" else flow.sender
-        ends.append(Program(host, f"{flow.name}.{role}", argv, with_children=module == "hosts.tcp_iperf3"))
-    return ends
+    sender, *receivers = record_roles(flow)
+    # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
+    ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), seed + n * _SEEDS_APART)
+            for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))]
+    ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
+    made = []
+    for role, name, host, peer, start_s, own_seed in ends:
+        module, arguments = make(flow, timing, role, start_s, own_seed)
+        argv = (sys.executable, "-m", module, "--role", role, "--local", hosts[host].ip, "--peer", hosts[peer].ip,
+                *arguments, "--log", log[name])
+        made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "hosts.tcp_iperf3"))
+    return made
 
 
-def _algorithm(flow: Flow, timing: Timing, role: str, seed: int) -> tuple[str, list[str]]:
+def _receiver_start_s(flow: Flow, number: int, timing: Timing) -> float:
+    """A receiver is there before its sender, unless it is to join in its own time."""
+    return timing.begin_s + flow.receiver_start_s[number] if flow.receiver_start_s else timing.begin_s - 0.5
+
+
+def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     settings = flow.settings
     assert isinstance(settings, AlgorithmSettings)
-    # A receiver is there before its sender, and stays for what is still on the way.
-    start = timing.start_s(flow) if role == "sender" else timing.begin_s - 0.5
+    # A receiver stays for what is still on the way.
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [
-        "--algorithm", flow.kind, "--port", str(RTP_PORT), "--start-at", f"{start:.6f}", "--stop-at", f"{stop:.6f}",
+        "--algorithm", flow.kind, "--port", str(RTP_PORT), "--start-at", f"{start_s:.6f}", "--stop-at", f"{stop:.6f}",
         "--packet-bytes", str(settings.packet_bytes), "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--seed", str(seed),
         "--pacing-jitter", f"{settings.pacing_jitter:g}", "--loss-resolution", settings.loss_resolution,
     ]
@@ -76,10 +90,10 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tcp(flow: Flow, timing: Timing, role: str, seed: int) -> tuple[str, list[str]]:
+def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", flow.kind.removeprefix("tcp-")]
     if role == "sender":
-        arguments += ["--start-at", f"{timing.start_s(flow):.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
+        arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
     return "hosts.tcp_iperf3", arguments
 
 
@@ -87,6 +101,8 @@ def obstacle(flow: Flow) -> str | None:
     """Why processes on real hosts cannot be this flow, whatever the machine; None when they can."""
     if flow.kind in SOURCE_KINDS:
         return f"the source {flow.kind} is in virtual time only"
+    if isinstance(flow.settings, AlgorithmSettings) and flow.settings.source.kind != "persistent":
+        return f"a source that limits the sender ({flow.settings.source.kind}) is in virtual time only"
     if isinstance(flow.settings, TcpSettings) and flow.settings.only_virtual():
         return f"the kernel's TCP cannot be given {', '.join(flow.settings.only_virtual())}"
     return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from experiments.model import Check
-from fairlane.series import FlowRecord, Series, ShareTable, active_flows
+from fairlane.series import FlowRecord, Series, ShareTable, active_flows, group_of
 from topologies import addressing
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
@@ -160,7 +160,7 @@ def connections_exact_fraction(series: Series, figures: Figures) -> float:
     crossing = _crossing(series)
     exact = sum(
         records.get(round(end / interval, 3))
-        == sum(f.flow.name in crossing for f in active_flows(series, end - interval, end))
+        == len({group_of(f) for f in active_flows(series, end - interval, end) if f.flow.name in crossing})
         for end in ends)
     return exact / len(ends) if ends else math.nan
 

@@ -53,7 +53,9 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
     handles = []
     for kind in dict.fromkeys(f.kind for f in experiment.flows):
         colour, line = palette.of_kind(kind), palette.line(kind)
-        names = [f.name for f in experiment.flows if f.kind == kind]
+        names = list(flows[flows["kind"] == kind]["flow"].unique()) if not flows.empty else []
+        if not names:
+            continue
         for index, name in enumerate(names[:_MOST_LINES]):
             rows = flows[flows["flow"] == name] if not flows.empty else flows
             if rows.empty:

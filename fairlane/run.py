@@ -157,7 +157,7 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
     from topologies.mininet_builder import FabricError
 
     try:
-        trips = fabric.round_trips([(f.sender, f.receiver) for f in experiment.flows])
+        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
     except FabricError as error:
         raise RunFailed(str(error)) from error
     wrong = [t for t in trips if not t.holds]
@@ -180,7 +180,7 @@ def _timing(experiment: Experiment) -> Timing:
     """Time for all programs to start, then a whole observation interval without pings, then a phase within the interval that
     the seed draws: joins are not to fall on the intervals' edges."""
     interval = experiment.settings.control.interval_s
-    processes = 2 * len(experiment.flows)
+    processes = sum(len(flows.record_roles(f)) for f in experiment.flows)
     earliest = time.time() + 1.0 + processes * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
     phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
     begin = (math.floor(earliest / interval) + 1 + phase) * interval
@@ -193,7 +193,7 @@ def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -
     for index, flow in enumerate(experiment.flows):
         if flow.start_s >= experiment.duration_s:
             continue
-        logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in ("sender", "receiver")}
+        logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
         for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append((process, timing.stop_s(flow)))

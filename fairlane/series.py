@@ -15,7 +15,7 @@ import pandas as pd
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane import raw
-from fairlane.flows import Timing
+from fairlane.flows import Timing, record_roles
 from topologies import addressing
 from topologies.model import Port
 
@@ -133,7 +133,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    flows = [_flow(folder, f, timing) for f in experiment.flows if f.start_s < experiment.duration_s]
+    flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing)]
     return Series(experiment, flows, links, fair_rates)
 
 
@@ -168,12 +168,21 @@ def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, int
     ]
 
 
-def _flow(folder: Path, flow: Flow, timing: Timing) -> FlowRecord:
-    received, sent = raw.flow_records(folder, flow.name, "receiver"), raw.flow_records(folder, flow.name, "sender")
-    for record in (*received, *sent):
-        record["t"] = record["t"] - timing.begin_s
+def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
+    """One record; of a flow with several receivers one for each, called FLOW@RECEIVER."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _datagrams
-    return make(flow, received, sent)
+    sender, *receivers = (raw.flow_records(folder, flow.name, role) for role in record_roles(flow))
+    for record in (*sender, *(r for records in receivers for r in records)):
+        record["t"] = record["t"] - timing.begin_s
+    if not flow.receivers:
+        return [make(flow, receivers[0], sender)]
+    made = []
+    for host, joins_s, records in zip(flow.receivers, flow.receiver_start_s, receivers):
+        one = dataclasses.replace(flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
+        record = make(one, records, sender)
+        active = record.active and (max(joins_s, record.active[0]), record.active[1])
+        made.append(dataclasses.replace(record, active=active if active and active[0] < active[1] else None))
+    return made
 
 
 def _of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -239,24 +248,42 @@ def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecor
 def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
     """The max-min fair share of each flow that is active at an instant, in bit/s on the links [ALS sec 3]."""
     topology = series.experiment.topology
-    left: dict[tuple[str, int], float] = {}
-    users: dict[tuple[str, int], set[str]] = {}
+    crossing: dict[tuple[str, int], list[FlowRecord]] = {}
+    rates: dict[tuple[str, int], float] = {}
     for record in active_flows(series, time_s, time_s):
         for port in addressing.path(topology, record.flow.sender, record.flow.receiver):
             key = (port.node, port.number)
-            left.setdefault(key, series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps)
-            users.setdefault(key, set()).add(record.flow.name)
+            rates[key] = series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps
+            crossing.setdefault(key, []).append(record)
     shares: dict[str, float] = {}
-    while any(users.values()):
-        tightest = min((k for k in users if users[k]), key=lambda k: left[k] / len(users[k]))
-        share = left[tightest] / len(users[tightest])
-        for name in sorted(users[tightest]):
-            shares[name] = share
-            for key, names in users.items():
-                if name in names:
-                    names.discard(name)
-                    left[key] -= share
-    return shares
+
+    def open_flows(key: tuple[str, int]) -> set[str]:
+        """Flows of a link whose share is not known for every receiver behind it: one connection each."""
+        return {group_of(r) for r in crossing[key] if r.flow.name not in shares}
+
+    while True:
+        loaded = {key: flows for key in crossing if (flows := open_flows(key))}
+        if not loaded:
+            return shares
+        left = {key: rates[key] - _taken(crossing[key], flows, shares) for key, flows in loaded.items()}
+        tightest = min(loaded, key=lambda k: left[k] / len(loaded[k]))
+        share = left[tightest] / len(loaded[tightest])
+        for record in crossing[tightest]:
+            shares.setdefault(record.flow.name, share)
+
+
+def group_of(record: FlowRecord) -> str:
+    """The flow of the experiment that a record is of: those of its other receivers have the same."""
+    return record.flow.name.partition("@")[0]
+
+
+def _taken(records: list[FlowRecord], still_open: set[str], shares: dict[str, float]) -> float:
+    """What the other flows of a link take of it: each as much as its fastest receiver behind it."""
+    taken: dict[str, float] = {}
+    for record in records:
+        if group_of(record) not in still_open:
+            taken[group_of(record)] = max(taken.get(group_of(record), 0.0), shares[record.flow.name])
+    return sum(taken.values())
 
 
 class ShareTable:

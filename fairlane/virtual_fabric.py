@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
 from experiments.model import Change, Experiment, Flow
 from fairlane import control_plane, flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
@@ -188,7 +188,21 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
         algorithm.sender(settings.parameters), rng["sender"], algorithm.receiver(settings.parameters), rng["receiver"],
         packet_bytes=settings.packet_bytes, session_bandwidth_bps=settings.maximum_rate_bps, pacing_jitter=settings.pacing_jitter,
         exact_loss=settings.loss_resolution == "exact", sender_ssrc=ssrc["sender"], receiver_ssrc=ssrc["receiver"],
-        sender_cname=cname["sender"], receiver_cname=cname["receiver"])
+        sender_cname=cname["sender"], receiver_cname=cname["receiver"], **_application(settings.source))
+
+
+def _application(source: Source) -> dict[str, Any]:
+    """What limits the sender, as `add_rtp_flow` takes it."""
+    if source.kind == "persistent":
+        return {}
+    make = fairlane_virtual.Application
+    on, off = (x if source.shape is None else (x, source.shape) for x in (source.on_s, source.off_s))
+    made = {
+        "cbr": lambda: make.cbr(round(source.rate_bps)),
+        "on-off": lambda: make.on_off(round(source.rate_bps), on, off),
+        "mpeg4": lambda: make.mpeg4(source.rate_scale),
+    }[source.kind]()
+    return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
 
 
 def _advance(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing, progress: Progress) -> None:

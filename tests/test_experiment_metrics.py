@@ -222,3 +222,19 @@ def test_the_max_min_table_of_the_als_paper() -> None:
     experiment = type("E", (), {"topology": topology})()
     shares = series.max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
     assert [round(shares[f"C{i}"] / 1e3) for i in range(7)] == [250, 250, 500, 250, 250, 500, 750]
+
+
+def test_a_flow_with_several_receivers_is_one_connection_on_a_link_and_has_a_share_for_each() -> None:
+    """[ALS sec 4.3], b/n: ten connections on links of 3, 2 and 1 Mb/s."""
+    from topologies import builders
+    from topologies.builders import LinkSpec
+
+    topology = builders.tree([LinkSpec(3e6), LinkSpec(2e6), LinkSpec(1e6)], 10, LinkSpec(100e6))
+    layered = [_always_on(f"l@{host}", "h1", host) for host in ("h2", "h12", "h22")]
+    others = [_always_on(f"tcp-{i}", "h1", f"h{i}") for i in range(2, 32) if i not in (2, 12, 22)]
+    experiment = type("E", (), {"topology": topology})()
+    shares = series.max_min_shares(series.Series(experiment, layered + others, {}, {}), 1.0)
+    assert [round(shares[f.flow.name] / 1e3) for f in layered] == [300, 200, 100]
+    # Without the others the sender's link decides: one connection, not three.
+    alone = series.max_min_shares(series.Series(experiment, layered, {}, {}), 1.0)
+    assert [round(alone[f.flow.name] / 1e3) for f in layered] == [3000, 2000, 1000]
