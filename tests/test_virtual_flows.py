@@ -128,3 +128,56 @@ def test_a_stamp_without_room_is_refused(program: str) -> None:
     add(network, Stamps(), base.Receiver(), packet_bytes=56)
     with pytest.raises(RuntimeError, match="flow f: StampData needs packets of 60 bytes"):
         network.run_until(SECOND)
+
+
+class Fixed(base.Sender):
+    def __init__(self, rate_bps: float) -> None:
+        self.rate_bps = rate_bps
+
+    def on_start(self, now_s, rng):
+        return (base.SetRate(self.rate_bps),)
+
+
+def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str, tmp_path: Path) -> None:
+    scapy = pytest.importorskip("scapy.all")
+    Application = virtual_fabric.fairlane_virtual.Application
+    network = wire(program, rate_bps=10_000_000, delay_ns=5_000_000, queue_packets=100)
+    add(network, Fixed(0.3e6), base.Receiver(), application=Application.mpeg4(), buffer_packets=20)
+    network.capture(tmp_path)
+    network.run_until(21 * SECOND)
+    sent, received = network.take_flow_logs("f")
+    produced = [fields for _, kind, fields in sent if kind == "application"][-1]
+    last_sent = [fields for _, kind, fields in sent if kind == "sent"][-1]
+    last = [fields for _, kind, fields in received if kind == "data"][-1]
+    assert produced["produced_packets"] == last_sent["sent_packets"] + produced["waiting_packets"] + produced["discarded_packets"]
+    assert produced["discarded_packets"] > 0 and last["received_bytes"] == last_sent["sent_bytes"] < 1000 * last_sent["sent_packets"]
+    # 0.3 Mb/s is less than the video is: what waits for its turn is late, but packets still come one after the other.
+    assert last["overdue_packets"] > last["delayed_packets"] == 0
+    assert max(fields["age_max_ns"] for _, kind, fields in received if kind == "data") > 75_000_000
+    sizes = set()
+    for frame in scapy.rdpcap(str(tmp_path / "s1-h2.pcap")):
+        rebuilt = frame.copy()
+        del rebuilt[scapy.IP].chksum, rebuilt[scapy.UDP].chksum, rebuilt[scapy.UDP].len
+        rebuilt = scapy.Ether(bytes(rebuilt))
+        assert (rebuilt[scapy.IP].chksum, rebuilt[scapy.UDP].chksum, rebuilt[scapy.UDP].len) == (
+            frame[scapy.IP].chksum, frame[scapy.UDP].chksum, frame[scapy.UDP].len)
+        stamp = bytes(frame[scapy.UDP].payload)[12:40]
+        sent_ns, produced_ns = int.from_bytes(stamp[:8], "big"), int.from_bytes(stamp[20:], "big")
+        assert 0 <= sent_ns - produced_ns < 20 * 1000 * 8 / 0.3e6 * SECOND + SECOND and produced_ns % 40_000_000 == 0
+        sizes.add(len(frame))
+    assert max(sizes) == 1014 and len(sizes) > 5
+
+
+def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
+    Application = virtual_fabric.fairlane_virtual.Application
+    for application, least, most in ((Application.cbr(200_000), 199e3, 201e3), (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3)):
+        network = wire(program, rate_bps=10_000_000)
+        add(network, Fixed(1e6), base.Receiver(), application=application)
+        network.run_until(21 * SECOND)
+        _, received = network.take_flow_logs("f")
+        rate_bps = [fields for _, kind, fields in received if kind == "data"][-1]["received_bytes"] * 8 / 20
+        assert least < rate_bps < most
+    with pytest.raises(ValueError, match="buffer of 0 packets"):
+        add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(1), buffer_packets=0)
+    with pytest.raises(ValueError, match="rate_bps"):
+        add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(0))

@@ -1,5 +1,7 @@
 //! Records as Python sees them: tuples and dictionaries.
 
+use std::net::Ipv4Addr;
+
 use fairlane_device::DropCause;
 use fairlane_virtual::algorithm::NoteValue;
 use fairlane_virtual::record::{FlowLog, FlowRecord, PortSample};
@@ -28,7 +30,37 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
     let kind = |kind: &str, fields| Ok((kind.to_string(), fields));
     match record {
         FlowRecord::Start => kind("start", PyDict::new(py)),
-        FlowRecord::Sent { rate_bps, packets } => kind("sent", dict!(py, rate_bps = *rate_bps, sent_packets = *packets)),
+        FlowRecord::Sent { rate_bps, packets, bytes } => {
+            kind("sent", dict!(py, rate_bps = *rate_bps, sent_packets = *packets, sent_bytes = *bytes))
+        }
+        FlowRecord::LayerSent { layer, group, rate_bps, packets } => kind(
+            "layer_sent",
+            dict!(py, layer = *layer, group = Ipv4Addr::from(*group).to_string(), rate_bps = *rate_bps, sent_packets = *packets),
+        ),
+        FlowRecord::LayerData { layer, group, member, packets, bytes, lost } => kind(
+            "layer_data",
+            dict!(
+                py,
+                layer = *layer,
+                group = Ipv4Addr::from(*group).to_string(),
+                member = *member,
+                received_packets = *packets,
+                received_bytes = *bytes,
+                lost_packets = *lost,
+            ),
+        ),
+        FlowRecord::Join { group } => kind("join", dict!(py, group = Ipv4Addr::from(*group).to_string())),
+        FlowRecord::Leave { group } => kind("leave", dict!(py, group = Ipv4Addr::from(*group).to_string())),
+        FlowRecord::Application { produced_packets, produced_bytes, waiting_packets, discarded_packets } => kind(
+            "application",
+            dict!(
+                py,
+                produced_packets = *produced_packets,
+                produced_bytes = *produced_bytes,
+                waiting_packets = *waiting_packets,
+                discarded_packets = *discarded_packets,
+            ),
+        ),
         FlowRecord::Feedback {
             reporter,
             loss,
@@ -82,9 +114,8 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         FlowRecord::Control { sender, desired_rate_bps, utilisation } => {
             kind("control", dict!(py, ssrc = *sender, rd_bps = *desired_rate_bps, u = *utilisation))
         }
-        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns } => kind(
-            "data",
-            dict!(
+        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media } => {
+            let fields = dict!(
                 py,
                 received_packets = *packets,
                 received_bytes = *bytes,
@@ -92,8 +123,15 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 lost_packets = *lost,
                 delay_sum_ns = *delay_sum_ns,
                 delay_max_ns = *delay_max_ns,
-            ),
-        ),
+            );
+            if let Some(media) = media {
+                fields.set_item("delayed_packets", media.delayed_packets)?;
+                fields.set_item("overdue_packets", media.overdue_packets)?;
+                fields.set_item("age_sum_ns", media.age_sum_ns)?;
+                fields.set_item("age_max_ns", media.age_max_ns)?;
+            }
+            kind("data", fields)
+        }
         FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind(
             "tcp_sent",
             dict!(

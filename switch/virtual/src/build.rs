@@ -8,7 +8,10 @@ use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
 use crate::channel::{Attachment, Channel, ChannelConfig};
-use crate::flow::{End, Ends, FlowKind, FlowSpec, RawReceiver, RawSender, RtpReceiver, RtpSender, TcpReceiver, TcpSender};
+use crate::flow::{
+    Backlog, End, Ends, FlowKind, FlowSpec, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, RtpSpec, SenderSpec, TcpReceiver,
+    TcpSender, MIN_MEDIA_BYTES,
+};
 use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
 use crate::rng::{seed_of, Rng};
 use crate::trace::TraceWriter;
@@ -16,7 +19,10 @@ use crate::wire::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::{Nanos, PortId};
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
-const LINGER: Nanos = 500_000_000;
+pub(crate) const LINGER: Nanos = 500_000_000;
+
+/// Headers and stamp of a data packet.
+pub(crate) const MIN_RTP_BYTES: u32 = 56;
 
 /// What is wrong with a description; `key` is where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -220,21 +226,41 @@ impl Network {
                 (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }
             FlowKind::Rtp(rtp) => {
-                if !(56..=1500).contains(&rtp.packet_bytes) {
-                    return Err(fail(format!("packet_bytes: 56 to 1500, IP header included, got {}", rtp.packet_bytes)));
-                }
-                if !(rtp.session_bandwidth_bps > 0.0 && rtp.session_bandwidth_bps.is_finite()) {
-                    return Err(fail(format!("session bandwidth: must be positive, got {} bit/s", rtp.session_bandwidth_bps)));
-                }
-                if !(0.0..=1.0).contains(&rtp.pacing_jitter) || rtp.phase.is_some_and(|phase| !(0.0..=1.0).contains(&phase)) {
-                    return Err(fail("pacing jitter and phase: must be in [0, 1]".into()));
-                }
-                let mut rtp = rtp;
-                let sending = std::mem::replace(&mut rtp.sender, Box::new(crate::algorithm::FixedRate { rate_bps: 1.0 }));
-                let receiving = std::mem::replace(&mut rtp.receiver, Box::new(crate::algorithm::Listener));
-                let acks = sending.interests().acks != crate::algorithm::AckDetail::None;
-                let sender = RtpSender::new(&spec.name, ends(from, to, spec.start, spec.stop), &rtp, sending, seed);
-                let receiver = RtpReceiver::new(&spec.name, ends(to, from, linger.0, linger.1), &rtp, receiving, acks, seed);
+                let least = if rtp.application.is_some() { MIN_MEDIA_BYTES } else { MIN_RTP_BYTES };
+                check_session(&key, rtp.packet_bytes, least, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase)?;
+                let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
+                let media = application.is_some();
+                let backlog = application.map(|application| {
+                    if application.buffer_packets == 0 {
+                        return Err(fail("buffer_packets: a buffer of 0 packets holds none: give at least 1".into()));
+                    }
+                    let stream = fairlane_sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                    Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(|error| fail(error.to_string()))
+                });
+                let settings = SenderSpec {
+                    name: spec.name.clone(),
+                    packet_bytes: rtp.packet_bytes,
+                    session_bandwidth_bps: rtp.session_bandwidth_bps,
+                    pacing_jitter: rtp.pacing_jitter,
+                    phase: rtp.phase,
+                    exact_loss: rtp.exact_loss,
+                    ssrc: rtp.sender_ssrc,
+                    cname: rtp.sender_cname.into_bytes(),
+                    layered: false,
+                };
+                let heard = ReceiverSpec {
+                    name: spec.name.clone(),
+                    stream: format!("flow {} receiver", spec.name),
+                    session_bandwidth_bps: rtp.session_bandwidth_bps,
+                    ssrc: rtp.receiver_ssrc,
+                    cname: rtp.receiver_cname.into_bytes(),
+                    acks: sending.interests().acks != crate::algorithm::AckDetail::None,
+                    media,
+                    delay_threshold: rtp.delay_threshold,
+                    base_group: None,
+                };
+                let sender = RtpSender::new(ends(from, to, spec.start, spec.stop), settings, sending, backlog.transpose()?, seed);
+                let receiver = RtpReceiver::new(ends(to, from, linger.0, linger.1), heard, receiving, seed);
                 (End::RtpSender(Box::new(sender)), End::RtpReceiver(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
@@ -252,11 +278,11 @@ impl Network {
             self.hosts[sender].demux.insert((to.ip, port, protocol), first);
             self.hosts[receiver].demux.insert((from.ip, port, protocol), second);
         }
-        self.flows.push(FlowEnds { name: spec.name, sender: first, receiver: second });
+        self.flows.push(FlowEnds { name: spec.name, sender: first, receivers: vec![second] });
         Ok(())
     }
 
-    fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
+    pub(crate) fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
         self.ends.push(EndNode { end, host, slot, lazy });
         self.ends.len() - 1
@@ -325,15 +351,17 @@ impl Network {
     /// What can only be said when all is there: every host that takes part has a link, and every receiver can be reached.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         for flow in &self.flows {
-            let (sender, receiver) = (self.ends[flow.sender].host, self.ends[flow.receiver].host);
-            for host in [sender, receiver] {
-                if self.hosts[host].channel.is_none() {
-                    return Err(BuildError::new(format!("flow {}", flow.name), format!("host {} has no link", self.hosts[host].name)));
+            let sender = self.ends[flow.sender].host;
+            for receiver in flow.receivers.iter().map(|&receiver| self.ends[receiver].host) {
+                for host in [sender, receiver] {
+                    if self.hosts[host].channel.is_none() {
+                        return Err(BuildError::new(format!("flow {}", flow.name), format!("host {} has no link", self.hosts[host].name)));
+                    }
                 }
-            }
-            if !self.reaches(&self.hosts[sender].name, &self.hosts[receiver].name) {
-                let what = format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
-                return Err(BuildError::new(format!("flow {}", flow.name), what));
+                if !self.reaches(&self.hosts[sender].name, &self.hosts[receiver].name) {
+                    let what = format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
+                    return Err(BuildError::new(format!("flow {}", flow.name), what));
+                }
             }
         }
         Ok(())
@@ -353,6 +381,28 @@ impl Network {
     }
 }
 
+/// What is common to flows over RTP.
+pub(crate) fn check_session(
+    key: &str,
+    packet_bytes: u32,
+    least_bytes: u32,
+    bandwidth_bps: f64,
+    pacing_jitter: f64,
+    phase: Option<f64>,
+) -> Result<(), BuildError> {
+    let fail = |what: String| Err(BuildError::new(key, what));
+    if !(least_bytes..=1500).contains(&packet_bytes) {
+        return fail(format!("packet_bytes: {least_bytes} to 1500, IP header included, got {packet_bytes}"));
+    }
+    if !(bandwidth_bps > 0.0 && bandwidth_bps.is_finite()) {
+        return fail(format!("session bandwidth: must be positive, got {bandwidth_bps} bit/s"));
+    }
+    if !(0.0..=1.0).contains(&pacing_jitter) || phase.is_some_and(|phase| !(0.0..=1.0).contains(&phase)) {
+        return fail("pacing jitter and phase: must be in [0, 1]".into());
+    }
+    Ok(())
+}
+
 fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     let fail = |what: String| Err(BuildError::new(key, what));
     if config.rate_bps == Some(0) {
@@ -370,7 +420,7 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
 }
 
 /// `; did you mean "x"?` when a name is near another: one letter, or at most a third of them, are to be changed.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let best = known.map(|other| (distance(name, other), other)).min();
     match best {
         Some((distance, other)) if distance <= (name.len().max(other.len()) / 3).max(1) => format!("; did you mean {other:?}?"),

@@ -43,7 +43,7 @@ pub use channel::{ChannelConfig, ChannelStats, LossModel};
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use fairlane_tm::{Nanos, PortId};
 pub use fairlane_sources as sources;
-pub use flow::{FlowKind, FlowSpec, RawSpec, RawTraffic, RtpSpec, TcpSpec};
+pub use flow::{Application, FlowKind, FlowSpec, RawSpec, RawTraffic, RtpSpec, TcpSpec};
 pub use network::{Change, FlowEnds, Network, Options, RunError};
 pub use trace::TraceWriter;
 pub use wire::ip::HostAddress;

@@ -63,7 +63,8 @@ pub enum RunError {
 pub struct FlowEnds {
     pub name: String,
     pub(crate) sender: usize,
-    pub(crate) receiver: usize,
+    /// One, or as many as a layered flow has.
+    pub(crate) receivers: Vec<usize>,
 }
 
 pub(crate) struct Host {
@@ -132,7 +133,8 @@ pub struct Network {
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
     pub(crate) work: WorkCounts,
-    pool: FramePool,
+    pub(crate) pool: FramePool,
+    pub(crate) memberships: Vec<(u32, bool)>,
     segments: Vec<Transmit>,
     departures: Departures,
 }
@@ -177,6 +179,7 @@ impl Network {
             samples: Vec::new(),
             work: WorkCounts::default(),
             pool: FramePool::default(),
+            memberships: Vec::new(),
             segments: Vec::new(),
             departures: Departures::default(),
         };
@@ -427,6 +430,7 @@ impl Network {
             segments: &mut self.segments,
             work: &mut self.work,
             trace: self.trace.as_mut(),
+            memberships: &mut self.memberships,
             host: &self.hosts[node.host].name,
         };
         work(&mut node.end, &mut io).map_err(|fault| RunError::Fault { time: self.now, fault })
@@ -521,15 +525,22 @@ impl Network {
         &self.flows
     }
 
-    /// The records of a flow's sending and receiving end.
+    /// The records of a flow's sending end and of its first receiving end.
     pub fn logs(&self, flow: &FlowEnds) -> (&FlowLog, &FlowLog) {
-        (self.ends[flow.sender].end.log(), self.ends[flow.receiver].end.log())
+        (self.ends[flow.sender].end.log(), self.ends[flow.receivers[0]].end.log())
     }
 
-    /// Takes the records of a flow's sending and receiving end: memory need not grow with the run's length.
-    pub fn take_logs(&mut self, flow: usize) -> Option<(FlowLog, FlowLog)> {
-        let FlowEnds { sender, receiver, .. } = *self.flows.get(flow)?;
-        Some((self.ends[sender].end.take_log(), self.ends[receiver].end.take_log()))
+    /// The records of all receiving ends of a flow, with the names of their hosts.
+    pub fn receiver_logs<'a>(&'a self, flow: &'a FlowEnds) -> impl Iterator<Item = (&'a str, &'a FlowLog)> {
+        flow.receivers.iter().map(|&receiver| (self.hosts[self.ends[receiver].host].name.as_str(), self.ends[receiver].end.log()))
+    }
+
+    /// Takes the records of a flow's sending end and of its receiving ends, with the names of their hosts: memory need not grow
+    /// with the run's length.
+    pub fn take_logs(&mut self, flow: usize) -> Option<(FlowLog, Vec<(String, FlowLog)>)> {
+        let FlowEnds { sender, receivers, .. } = self.flows.get(flow)?.clone();
+        let mut take = |end: usize| (self.hosts[self.ends[end].host].name.clone(), self.ends[end].end.take_log());
+        Some((take(sender).1, receivers.into_iter().map(take).collect()))
     }
 
     /// Takes the records of all ports.

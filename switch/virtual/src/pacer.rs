@@ -49,6 +49,21 @@ impl Pacer {
         self.burst_packets
     }
 
+    /// The burst that is due goes out now, and is of so many bytes: the gap follows them.
+    pub fn take_bytes(&mut self, bytes: u64) {
+        self.grid_ns += bytes as f64 * 8.0 / self.rate_bps * 1e9;
+        self.place();
+    }
+
+    /// There is something to send again: at once, unless the gap after what was sent last is not over. Time in which there was
+    /// nothing to send gives no credit.
+    pub fn resume(&mut self, now: Nanos) {
+        if self.grid_ns < now as f64 {
+            self.grid_ns = now as f64;
+            self.next_ns = self.grid_ns;
+        }
+    }
+
     fn place(&mut self) {
         self.next_ns = self.grid_ns;
         if self.jitter > 0.0 {
@@ -79,6 +94,18 @@ mod tests {
         pacer.take();
         pacer.set_rate(2_000_000, 4e6, 1);
         assert_eq!(pacer.next(), 3_500_000);
+    }
+
+    #[test]
+    fn an_idle_time_gives_no_credit_and_the_last_gap_is_kept() {
+        let mut pacer = Pacer::new(0, 1e6, 1, 1000, 0.0, 0.0, Rng::stream(1, "test"));
+        pacer.take_bytes(500);
+        pacer.resume(1_000_000);
+        assert_eq!(pacer.next(), 4_000_000);
+        pacer.resume(9_000_000);
+        assert_eq!(pacer.next(), 9_000_000);
+        pacer.take_bytes(1000);
+        assert_eq!(pacer.next(), 17_000_000);
     }
 
     #[test]

@@ -9,8 +9,10 @@ use fairlane_device::PortSnapshot;
 pub enum FlowRecord {
     /// An end came to life.
     Start,
-    /// A sender's rate in force from now on, and what it has sent.
-    Sent { rate_bps: f64, packets: u64 },
+    /// A sender's rate in force from now on, and what it has sent; over all layers.
+    Sent { rate_bps: f64, packets: u64, bytes: u64 },
+    /// The same of one layer of a layered flow, counted from 0.
+    LayerSent { layer: usize, group: u32, rate_bps: f64, packets: u64 },
     /// A report as it reached a sender, and the loss that its algorithm got.
     Feedback {
         reporter: u32,
@@ -38,7 +40,14 @@ pub enum FlowRecord {
     /// A sender's control packet as routers left it, at the receiver.
     Control { sender: u32, desired_rate_bps: u64, utilisation: f64 },
     /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
-    Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64 },
+    Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64, media: Option<Media> },
+    /// What it has counted of one layer of a layered flow, in the order of joining from 0; whether it is a member now.
+    LayerData { layer: usize, group: u32, member: bool, packets: u64, bytes: u64, lost: i64 },
+    /// A receiver becomes a member of a group, or leaves it.
+    Join { group: u32 },
+    Leave { group: u32 },
+    /// What the application above a sender has produced, and what its buffer holds and has thrown away.
+    Application { produced_packets: u64, produced_bytes: u64, waiting_packets: u64, discarded_packets: u64 },
     /// What a TCP sender has counted, and where it is.
     TcpSent { segments: u64, retransmitted: u64, loss_events: u64, timeouts: u64, acknowledged_bytes: u64, cwnd_bytes: u64, srtt_ns: Option<Nanos> },
     /// What a TCP receiver has counted.
@@ -51,6 +60,18 @@ pub enum FlowRecord {
     Malformed { rtcp: bool },
     /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received.
     End { packets: u64, rtcp_sent: u64, rtcp_received: u64, feedback: u64, malformed: u64, foreign: u64 },
+}
+
+/// What a receiver of data can say of playing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Media {
+    /// Packets that came longer after the one before than the flow's threshold, since the start (SSVP's delayed packets).
+    pub delayed_packets: u64,
+    /// Packets that came longer after their production than the threshold, since the start.
+    pub overdue_packets: u64,
+    /// From production to arrival, of what arrived since the record before; production is sending where there is no application.
+    pub age_sum_ns: u64,
+    pub age_max_ns: u64,
 }
 
 /// The records of one end of a flow, with their instants.

@@ -149,6 +149,12 @@ impl SourceStatistics {
 /// Loss fraction between two reports of one receiver, exact: the wire's fraction has 8 bits and rounds down. `None` for a first
 /// report, and when the difference is none that a receiver could have counted (restart, reordering, forgery, saturation).
 pub fn loss_between(previous: Option<&ReportBlock>, block: &ReportBlock) -> Option<f64> {
+    let (expected, lost) = packets_between(previous, block)?;
+    Some(if expected == 0 { 0.0 } else { f64::from(lost) / f64::from(expected) })
+}
+
+/// Packets expected and lost between two reports, `None` as for [`loss_between`].
+pub fn packets_between(previous: Option<&ReportBlock>, block: &ReportBlock) -> Option<(u32, u32)> {
     let previous = previous?;
     if previous.ssrc != block.ssrc || block.cumulative_lost == 0x7f_ffff {
         return None;
@@ -158,7 +164,7 @@ pub fn loss_between(previous: Option<&ReportBlock>, block: &ReportBlock) -> Opti
     if expected >= 0x8000_0000 || lost > i64::from(expected) {
         return None;
     }
-    Some(if expected == 0 { 0.0 } else { lost.max(0) as f64 / f64::from(expected) })
+    Some((expected, lost.max(0) as u32))
 }
 
 #[cfg(test)]

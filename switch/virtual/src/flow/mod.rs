@@ -1,10 +1,13 @@
 //! The ends of flows.
 
 mod acks;
+mod application;
 mod raw;
+mod reception;
 mod report;
 mod rtp_receiver;
 mod rtp_sender;
+mod stream;
 mod tcp;
 mod timers;
 
@@ -18,12 +21,14 @@ use crate::trace::TraceWriter;
 use crate::wire::ip::{Datagram, HostAddress};
 use crate::Nanos;
 
+pub use application::Application;
 pub use raw::{RawSource, RawSpec, RawTraffic};
 pub use tcp::TcpSpec;
 
+pub(crate) use application::{Backlog, MIN_BYTES as MIN_MEDIA_BYTES};
 pub(crate) use raw::{RawReceiver, RawSender};
-pub(crate) use rtp_receiver::RtpReceiver;
-pub(crate) use rtp_sender::RtpSender;
+pub(crate) use rtp_receiver::{ReceiverSpec, RtpReceiver};
+pub(crate) use rtp_sender::{RtpSender, SenderSpec};
 pub(crate) use tcp::{TcpReceiver, TcpSender};
 
 /// A rate-adaptive flow over RTP and RTCP.
@@ -40,6 +45,10 @@ pub struct RtpSpec {
     pub phase: Option<f64>,
     /// Losses from cumulative counts, instead of the 8-bit fraction of the report.
     pub exact_loss: bool,
+    /// What limits the flow beside its algorithm; `None`: there is always more to send.
+    pub application: Option<Application>,
+    /// A packet that comes so long after the one before, or after its production, is counted: 75 ms in SSVP's paper (section V.B).
+    pub delay_threshold: Nanos,
     pub sender_ssrc: u32,
     pub receiver_ssrc: u32,
     pub sender_cname: String,
@@ -113,6 +122,8 @@ pub(crate) struct Io<'a> {
     pub(crate) segments: &'a mut Vec<Transmit>,
     pub(crate) work: &'a mut WorkCounts,
     pub(crate) trace: Option<&'a mut TraceWriter>,
+    /// Groups that the end joins (true) or leaves.
+    pub(crate) memberships: &'a mut Vec<(u32, bool)>,
     /// The host's name, for the log.
     pub(crate) host: &'a str,
 }

@@ -17,7 +17,7 @@ pub(crate) const MIN_BYTES: u64 = 44;
 /// Headers of a datagram.
 const HEADERS: u64 = (ip::IPV4_BYTES + UDP_BYTES) as u64;
 /// An emission larger than this is cut: data without end are TCP's.
-const MAX_EMISSION: u64 = 16 << 20;
+pub(crate) const MAX_EMISSION: u64 = 16 << 20;
 /// Instant of sending and number of the packet, 64 bits each.
 const STAMP: usize = 16;
 
@@ -40,11 +40,13 @@ pub struct RawSpec {
     pub packet_bytes: u32,
 }
 
-impl RawSpec {
+impl RawTraffic {
     /// The source, and whether its bytes count headers. `stream`: the flow's own.
-    fn source(self, stream: Stream) -> Result<(RawSource, bool), ParameterError> {
-        let packet_bytes = self.packet_bytes;
-        Ok(match self.traffic {
+    ///
+    /// # Errors
+    /// What the source refuses.
+    pub(crate) fn source(self, packet_bytes: u32, stream: Stream) -> Result<(RawSource, bool), ParameterError> {
+        Ok(match self {
             RawTraffic::ConstantBitRate { rate_bps } => (Box::new(ConstantBitRate::new(rate_bps, packet_bytes, 0)?), true),
             RawTraffic::OnOff { rate_bps, on, off } => {
                 let parameters = OnOffParameters { rate_bps, packet_bytes, on, off };
@@ -66,6 +68,7 @@ pub(crate) struct RawSender {
     with_headers: bool,
     pending: Option<Emission>,
     packets: u64,
+    bytes: u64,
     over: bool,
     pub(crate) log: FlowLog,
 }
@@ -74,9 +77,9 @@ impl RawSender {
     /// `stream`: the flow's own.
     pub(crate) fn new(ends: Ends, spec: RawSpec, stream: Stream) -> Result<Self, ParameterError> {
         let packet_bytes = spec.packet_bytes;
-        let (mut source, with_headers) = spec.source(stream)?;
+        let (mut source, with_headers) = spec.traffic.source(packet_bytes, stream)?;
         let pending = source.next();
-        Ok(RawSender { ends, source, packet_bytes, with_headers, pending, packets: 0, over: false, log: FlowLog::new() })
+        Ok(RawSender { ends, source, packet_bytes, with_headers, pending, packets: 0, bytes: 0, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -119,13 +122,10 @@ impl RawSender {
         frame.extend_from_slice(&io.now.to_be_bytes());
         frame.extend_from_slice(&self.packets.to_be_bytes());
         let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, payload) + ip::sum(&frame[udp..]);
-        let checksum = match ip::fold(sum) {
-            0 => 0xffff,
-            checksum => checksum,
-        };
-        frame[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
+        frame[udp + 6..udp + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
         frame.resize(udp + payload, 0);
         self.packets += 1;
+        self.bytes += bytes as u64;
         io.work.data_packets += 1;
         io.send(frame);
     }
@@ -136,7 +136,7 @@ impl RawSender {
 
     pub(crate) fn sample(&mut self, now: Nanos) {
         if !self.over && now >= self.ends.start {
-            self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets }));
+            self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets, bytes: self.bytes }));
         }
     }
 }
@@ -187,6 +187,7 @@ impl RawReceiver {
                 lost: self.expected as i64 - self.packets as i64,
                 delay_sum_ns: self.delay_sum,
                 delay_max_ns: self.delay_max,
+                media: None,
             };
             self.log.push((now, record));
             (self.delay_sum, self.delay_max) = (0, 0);

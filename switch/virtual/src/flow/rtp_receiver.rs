@@ -2,10 +2,11 @@
 //! first hears the sender. The rules are those of `ReceiverRunner` in `hosts/runner_udp.py`.
 
 use super::acks::Arrivals;
+use super::reception::{Arrival, Reception, Stamp};
 use super::report::{loss_event_field, ReportBook, ReportPacket};
 use super::rtp_sender::{push_udp, rate_field, utilisation_field};
 use super::timers::Timers;
-use super::{instant, seconds, Ends, Io, RtpSpec};
+use super::{instant, seconds, Ends, Io};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
 use crate::record::{FlowLog, FlowRecord};
 use crate::rng::Rng;
@@ -13,20 +14,44 @@ use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::SourceStatistics;
 use crate::wire::ip::{self, Datagram, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
 use crate::wire::rtcp::{Alsf, Compound};
-use crate::wire::rtp::{RtpHeader, LONG_STAMP_BYTES, STAMP_BYTES};
+use crate::wire::rtp::RtpHeader;
 use crate::wire::ntp;
 use crate::Nanos;
 
-/// After so long without data a receiver accepts another SSRC from the same peer: a sender that was started again.
-const SILENT_SOURCE: Nanos = 10_000_000_000;
+/// Groups that a receiver is a member of: as many as one report has blocks for (RFC 3550 section 6.4.2).
+const MAX_LAYERS: usize = 31;
+/// Groups that it may ever join: the books of each are kept.
+const MAX_GROUPS: usize = 256;
+
+/// What a receiver is, beside its algorithm.
+pub(crate) struct ReceiverSpec {
+    pub(crate) name: String,
+    /// Names its stream of randomness.
+    pub(crate) stream: String,
+    pub(crate) session_bandwidth_bps: f64,
+    pub(crate) ssrc: u32,
+    pub(crate) cname: Vec<u8>,
+    /// Whether the sender wants an acknowledgement for each packet.
+    pub(crate) acks: bool,
+    /// Whether data carry an instant of production.
+    pub(crate) media: bool,
+    pub(crate) delay_threshold: Nanos,
+    /// The base layer's group, of a layered flow.
+    pub(crate) base_group: Option<u32>,
+}
+
+/// One stream that a receiver hears, or has heard.
+struct Heard {
+    /// `None`: addressed to the host itself.
+    group: Option<u32>,
+    member: bool,
+    reception: Reception,
+}
 
 /// See the module.
 pub(crate) struct RtpReceiver {
     ends: Ends,
-    name: String,
-    session_bandwidth_bps: f64,
-    ssrc: u32,
-    cname: Vec<u8>,
+    spec: ReceiverSpec,
     algorithm: Box<dyn ReceiverAlgorithm>,
     reports: bool,
     gaps: bool,
@@ -37,18 +62,12 @@ pub(crate) struct RtpReceiver {
     schedule: Option<RtcpSchedule>,
     timers: Timers,
     actions: Actions,
-    source: Option<SourceStatistics>,
-    source_gone: bool,
-    last_arrival: Nanos,
-    packets: u64,
-    bytes: u64,
-    /// Losses of sources that are over.
-    lost_before: i64,
+    /// One; of a layered flow each group it ever joined, the base first.
+    heard: Vec<Heard>,
     foreign: u64,
-    delay_sum: u64,
-    delay_max: u64,
     /// Of the newest data packet.
     stamped: Nanos,
+    last_arrival: Nanos,
     sender_rtt_s: Option<f64>,
     reported: ReportBook,
     feedback_sent: u64,
@@ -62,35 +81,26 @@ pub(crate) struct RtpReceiver {
 }
 
 impl RtpReceiver {
-    /// `acks`: whether the sender wants an acknowledgement for each packet.
-    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn ReceiverAlgorithm>, acks: bool, seed: u64) -> Self {
+    pub(crate) fn new(ends: Ends, spec: ReceiverSpec, algorithm: Box<dyn ReceiverAlgorithm>, seed: u64) -> Self {
         let interests = algorithm.interests();
+        let base = Heard { group: spec.base_group, member: spec.base_group.is_none(), reception: Reception::default() };
         RtpReceiver {
             ends,
-            name: name.to_string(),
-            session_bandwidth_bps: spec.session_bandwidth_bps,
-            ssrc: spec.receiver_ssrc,
-            cname: spec.receiver_cname.clone().into_bytes(),
             algorithm,
             reports: interests.rtcp,
             gaps: interests.gaps,
-            arrivals: acks.then(Arrivals::default),
+            arrivals: spec.acks.then(Arrivals::default),
             started: false,
             over: false,
-            rng: Rng::stream(seed, &format!("flow {name} receiver")),
+            rng: Rng::stream(seed, &spec.stream),
+            spec,
             schedule: None,
             timers: Timers::default(),
             actions: Actions::new(),
-            source: None,
-            source_gone: false,
-            last_arrival: 0,
-            packets: 0,
-            bytes: 0,
-            lost_before: 0,
+            heard: vec![base],
             foreign: 0,
-            delay_sum: 0,
-            delay_max: 0,
             stamped: 0,
+            last_arrival: 0,
             sender_rtt_s: None,
             reported: ReportBook::default(),
             feedback_sent: 0,
@@ -121,6 +131,9 @@ impl RtpReceiver {
         if !self.started {
             self.started = true;
             self.log.push((io.now, FlowRecord::Start));
+            if let Some(base) = self.spec.base_group {
+                self.join(&[base], io)?;
+            }
             self.algorithm.on_start(io.now, &mut self.actions)?;
             return self.apply(io);
         }
@@ -149,9 +162,12 @@ impl RtpReceiver {
         if !self.started || self.over {
             return Ok(());
         }
+        let group = ip::is_multicast(datagram.destination).then_some(datagram.destination);
+        // What comes for a group that it has left, or never joined, is not for it.
+        let Some(index) = self.heard.iter().position(|heard| heard.group == group && heard.member) else { return Ok(()) };
         let Some(payload) = datagram.udp_payload() else { return Ok(()) };
         match datagram.ports() {
-            Some((_, to)) if to == self.ends.port => self.on_data(datagram, payload, io),
+            Some((_, to)) if to == self.ends.port => self.on_data(index, datagram, payload, io),
             Some(_) => self.on_rtcp(datagram, payload, io),
             None => Ok(()),
         }
@@ -161,52 +177,63 @@ impl RtpReceiver {
         if !self.started || self.over {
             return;
         }
+        let mut delay_max_ns = 0;
+        let (mut delay_sum_ns, mut media) = (0, crate::record::Media::default());
+        for Heard { reception, .. } in &mut self.heard {
+            delay_sum_ns += std::mem::take(&mut reception.delay_sum);
+            delay_max_ns = delay_max_ns.max(std::mem::take(&mut reception.delay_max));
+            media.age_sum_ns += std::mem::take(&mut reception.media.age_sum_ns);
+            media.age_max_ns = media.age_max_ns.max(std::mem::take(&mut reception.media.age_max_ns));
+            media.delayed_packets += reception.media.delayed_packets;
+            media.overdue_packets += reception.media.overdue_packets;
+        }
         let record = FlowRecord::Data {
-            packets: self.packets,
-            bytes: self.bytes,
-            highest_sequence: self.source.as_ref().map(SourceStatistics::extended_highest_sequence),
+            packets: self.packets(),
+            bytes: self.bytes(),
+            highest_sequence: self.heard[0].reception.highest_sequence(),
             lost: self.lost_packets(),
-            delay_sum_ns: self.delay_sum,
-            delay_max_ns: self.delay_max,
+            delay_sum_ns,
+            delay_max_ns,
+            media: Some(media),
         };
         self.log.push((now, record));
-        (self.delay_sum, self.delay_max) = (0, 0);
+        for (layer, Heard { group, member, reception }) in self.heard.iter().enumerate() {
+            if let Some(group) = *group {
+                let (packets, bytes, lost) = (reception.packets, reception.bytes, reception.lost_packets());
+                self.log.push((now, FlowRecord::LayerData { layer, group, member: *member, packets, bytes, lost }));
+            }
+        }
     }
 
-    fn on_data(&mut self, datagram: &Datagram, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
+    fn on_data(&mut self, index: usize, datagram: &Datagram, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
         let Some((header, rest)) = RtpHeader::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: false }));
             return Ok(());
         };
         let now = io.now;
-        if self.source.as_ref().is_none_or(|source| source.ssrc != header.ssrc) && !self.adopt(now, header.ssrc) {
+        let said = Stamp::parse(rest, self.spec.media);
+        let stamp = said.unwrap_or(Stamp { sent: now, produced: now, ..Stamp::default() });
+        let threshold = self.spec.delay_threshold;
+        let Arrival::Counted { first, skipped } = self.heard[index].reception.arrived(now, &header, stamp, datagram.bytes, threshold) else {
             self.foreign += 1;
             return Ok(());
-        }
-        let Some(source) = &mut self.source else { return Ok(()) };
-        let (known, expected, restarts) = (source.has_heard(), source.extended_highest_sequence() + 1, source.restarts);
-        source.update(header.sequence, header.timestamp, now);
-        let (arrived, goes_on) = (source.extended_highest_sequence(), known && source.restarts == restarts);
-        let before = self.last_arrival;
+        };
         self.last_arrival = now;
-        self.packets += 1;
-        self.bytes += datagram.bytes as u64;
-        if let Some(stamp) = rest.get(..STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<8>()) {
-            self.stamped = u64::from_be_bytes(*stamp);
-            let delay = now.saturating_sub(self.stamped);
-            self.delay_sum += delay;
-            self.delay_max = self.delay_max.max(delay);
+        self.stamped = stamp.sent;
+        if let Some(micros) = stamp.sender_rtt_us {
+            self.sender_rtt_s = Some(f64::from(micros) / 1e6);
         }
-        match rest.get(STAMP_BYTES..LONG_STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<4>()).map(|rtt| u32::from_be_bytes(*rtt)) {
-            None | Some(0) => {}
-            Some(micros) => self.sender_rtt_s = Some(f64::from(micros) / 1e6),
+        if first && index == 0 {
+            self.last_sr = None;
+            self.echo = None;
+            self.reported.begin(now, self.bytes());
         }
-        if !known {
-            self.reported.begin(now, self.bytes);
+        if first {
+            self.log.push((now, FlowRecord::Source { ssrc: header.ssrc }));
         }
-        if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, rest.get(8..STAMP_BYTES).and_then(|stamp| stamp.first_chunk::<8>())) {
-            let ack = arrivals.arrived(u64::from_be_bytes(*stamp)).emit();
+        if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
+            let ack = arrivals.arrived(stamp.number).emit();
             self.send_direct(&ack, io);
         }
         let now_s = io.now_s();
@@ -216,17 +243,17 @@ impl RtpReceiver {
                 self.report(io, false, false).emit(&mut first);
                 let rng = Rng::stream(self.rng.bits(), "rtcp");
                 let bytes = IPV4_BYTES + UDP_BYTES + 4 + first.len();
-                self.schedule = Some(RtcpSchedule::new(now_s, self.session_bandwidth_bps, self.ssrc, bytes, rng));
+                self.schedule = Some(RtcpSchedule::new(now_s, self.spec.session_bandwidth_bps, self.spec.ssrc, bytes, rng));
             }
             if let Some(schedule) = &mut self.schedule {
                 schedule.received_data(now_s, header.ssrc);
             }
         }
-        if self.gaps && goes_on && arrived > expected {
+        if let Some(skipped) = skipped.filter(|_| self.gaps) {
             let gap = Gap {
-                first_lost_sequence: expected,
-                last_lost_sequence: arrived - 1,
-                before_s: seconds(before),
+                first_lost_sequence: skipped.first,
+                last_lost_sequence: skipped.last,
+                before_s: seconds(skipped.before),
                 after_s: now_s,
                 reception: self.reception(),
             };
@@ -236,20 +263,41 @@ impl RtpReceiver {
         Ok(())
     }
 
-    /// Statistics for a first source, or for one that takes the place of a source that has ended.
-    fn adopt(&mut self, now: Nanos, ssrc: u32) -> bool {
-        if let Some(old) = &self.source {
-            if !self.source_gone && now - self.last_arrival < SILENT_SOURCE {
-                return false;
-            }
-            self.lost_before += old.lost_packets();
+    /// Becomes a member of exactly these groups.
+    fn join(&mut self, groups: &[u32], io: &mut Io) -> Result<(), Fault> {
+        let wrong = groups.iter().find(|&&group| !ip::is_multicast(group) || group >> 8 == 0xe0_00_00);
+        if let Some(&group) = wrong {
+            let group = std::net::Ipv4Addr::from(group);
+            return Err(format!("flow {}: JoinLayers: {group} is no group that routers forward", self.spec.name).into());
         }
-        self.source = Some(SourceStatistics::new(ssrc));
-        self.source_gone = false;
-        self.last_sr = None;
-        self.echo = None;
-        self.log.push((now, FlowRecord::Source { ssrc }));
-        true
+        if groups.len() > MAX_LAYERS {
+            return Err(format!("flow {}: JoinLayers of {} groups: at most {MAX_LAYERS}", self.spec.name, groups.len()).into());
+        }
+        for heard in self.heard.iter_mut().filter(|heard| heard.member) {
+            if let Some(group) = heard.group.filter(|group| !groups.contains(group)) {
+                heard.member = false;
+                heard.reception.retire();
+                io.memberships.push((group, false));
+                self.log.push((io.now, FlowRecord::Leave { group }));
+            }
+        }
+        for &group in groups {
+            let index = match self.heard.iter().position(|heard| heard.group == Some(group)) {
+                Some(index) => index,
+                None => {
+                    if self.heard.len() >= MAX_GROUPS {
+                        return Err(format!("flow {}: JoinLayers: over {MAX_GROUPS} different groups", self.spec.name).into());
+                    }
+                    self.heard.push(Heard { group: Some(group), member: false, reception: Reception::default() });
+                    self.heard.len() - 1
+                }
+            };
+            if !std::mem::replace(&mut self.heard[index].member, true) {
+                io.memberships.push((group, true));
+                self.log.push((io.now, FlowRecord::Join { group }));
+            }
+        }
+        Ok(())
     }
 
     fn on_rtcp(&mut self, datagram: &Datagram, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
@@ -259,18 +307,18 @@ impl RtpReceiver {
             return Ok(());
         };
         self.rtcp_received += 1;
-        if compound.ssrc == self.ssrc {
+        if compound.ssrc == self.spec.ssrc {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
-        if self.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
+        if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
             self.foreign += 1;
         } else {
             if let Some(sender) = &compound.sender {
                 self.last_sr = Some((ntp::middle(sender.ntp), now));
             }
             if compound.bye.contains(&compound.ssrc) {
-                self.source_gone = true;
+                self.heard.iter_mut().for_each(|heard| heard.reception.said_bye());
                 self.log.push((now, FlowRecord::Bye { ssrc: compound.ssrc }));
             }
             if let Some(said) = &compound.from_sender {
@@ -299,16 +347,20 @@ impl RtpReceiver {
     fn report(&mut self, io: &Io, with_block: bool, bye: bool) -> Compound {
         let (lsr, dlsr) = self.last_sr.map_or((0, 0), |(lsr, at)| (lsr, ntp::dlsr(io.now - at)));
         let mut blocks = Vec::new();
-        if let Some(source) = self.source.as_mut().filter(|_| !self.source_gone) {
-            // A report that is only measured must not begin a new loss interval.
-            blocks.push(if with_block { source.report_block(lsr, dlsr) } else { source.clone().report_block(lsr, dlsr) });
+        for (index, heard) in self.heard.iter_mut().enumerate() {
+            // Sender reports are of the base layer's source.
+            let (lsr, dlsr) = if index == 0 { (lsr, dlsr) } else { (0, 0) };
+            if let Some(source) = heard.reception.present() {
+                // A report that is only measured must not begin a new loss interval.
+                blocks.push(if with_block { source.report_block(lsr, dlsr) } else { source.clone().report_block(lsr, dlsr) });
+            }
         }
         Compound {
-            ssrc: self.ssrc,
+            ssrc: self.spec.ssrc,
             blocks,
-            cname: self.cname.clone(),
+            cname: self.spec.cname.clone(),
             from_receiver: self.echo.clone(),
-            bye: if bye { vec![self.ssrc] } else { Vec::new() },
+            bye: if bye { vec![self.spec.ssrc] } else { Vec::new() },
             ..Compound::default()
         }
     }
@@ -342,18 +394,19 @@ impl RtpReceiver {
 
     /// Before the first data packet there is nothing to report, and nothing leaves.
     fn send_feedback(&mut self, loss_event_rate: Option<f64>, io: &mut Io) {
-        let Some(source) = &self.source else { return };
-        let (expected, received) = source.totals();
-        let (receive_rate_bps, expected, lost) = self.reported.close(io.now, self.bytes, expected, received);
+        let Some(highest_sequence) = self.heard[0].reception.highest_sequence() else { return };
+        let totals = self.heard.iter().filter_map(|heard| heard.reception.source.as_ref()).map(SourceStatistics::totals);
+        let (expected, received) = totals.fold((0, 0), |(expected, received), (e, r)| (expected + e, received + r));
+        let (receive_rate_bps, expected, lost) = self.reported.close(io.now, self.bytes(), expected, received);
         let report = ReportPacket {
-            highest_sequence: source.extended_highest_sequence(),
+            highest_sequence,
             echoed: self.stamped,
             held_us: u32::try_from((io.now - self.last_arrival) / 1000).unwrap_or(u32::MAX),
             receive_rate_bps,
             loss_event_ppb: loss_event_rate.map(loss_event_field),
             expected,
             lost,
-            reporter: self.ssrc,
+            reporter: self.spec.ssrc,
         };
         self.send_direct(&report.emit(), io);
     }
@@ -361,12 +414,7 @@ impl RtpReceiver {
     /// Fills in the checksum of the UDP header at `udp`, and sends.
     fn send(&self, mut frame: Vec<u8>, udp: usize, io: &mut Io) {
         let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, frame.len() - udp) + ip::sum(&frame[udp..]);
-        // 0 would say that there is no checksum (RFC 768).
-        let checksum = match ip::fold(sum) {
-            0 => 0xffff,
-            checksum => checksum,
-        };
-        frame[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
+        frame[udp + 6..udp + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
         io.send(frame);
     }
 
@@ -375,8 +423,11 @@ impl RtpReceiver {
             self.send_rtcp(io, true);
         }
         self.sample(io.now);
+        for heard in self.heard.iter().filter(|heard| heard.member) {
+            io.memberships.extend(heard.group.map(|group| (group, false)));
+        }
         let end = FlowRecord::End {
-            packets: self.packets,
+            packets: self.packets(),
             rtcp_sent: self.rtcp_sent,
             rtcp_received: self.rtcp_received,
             feedback: self.feedback_sent,
@@ -387,16 +438,24 @@ impl RtpReceiver {
         self.over = true;
     }
 
+    fn packets(&self) -> u64 {
+        self.heard.iter().map(|heard| heard.reception.packets).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.heard.iter().map(|heard| heard.reception.bytes).sum()
+    }
+
     fn lost_packets(&self) -> i64 {
-        self.lost_before + self.source.as_ref().map_or(0, SourceStatistics::lost_packets)
+        self.heard.iter().map(|heard| heard.reception.lost_packets()).sum()
     }
 
     fn reception(&self) -> ReceptionState {
         ReceptionState {
-            received_packets: self.packets,
-            received_bytes: self.bytes,
+            received_packets: self.packets(),
+            received_bytes: self.bytes(),
             lost_packets: self.lost_packets().max(0) as u64,
-            highest_sequence: self.source.as_ref().map_or(0, SourceStatistics::extended_highest_sequence),
+            highest_sequence: self.heard[0].reception.highest_sequence().unwrap_or(0),
             last_arrival_s: seconds(self.last_arrival),
             sender_rtt_s: self.sender_rtt_s,
         }
@@ -408,17 +467,18 @@ impl RtpReceiver {
             match action {
                 Action::SetReport { desired_rate_bps, utilisation } => {
                     self.echo = Some(Alsf {
-                        ssrc: self.ssrc,
+                        ssrc: self.spec.ssrc,
                         desired_rate_bps: rate_field(desired_rate_bps),
                         utilisation_ppm: utilisation_field(utilisation),
                         layers: Vec::new(),
                     });
                 }
+                Action::JoinLayers { addresses } if self.spec.base_group.is_some() => self.join(&addresses, io)?,
                 Action::SendFeedback { loss_event_rate } => self.send_feedback(loss_event_rate, io),
                 Action::SetTimer { name, at_s } => self.timers.set(name, instant(at_s).max(io.now)),
                 Action::CancelTimer { name } => self.timers.cancel(&name),
                 Action::Note { kind, values } => self.log.push((io.now, FlowRecord::Note { kind, values })),
-                other => return Err(format!("flow {}: {} is not for an RTP receiver", self.name, other.name()).into()),
+                other => return Err(format!("flow {}: {} is not for an RTP receiver", self.spec.name, other.name()).into()),
             }
         }
         self.actions = actions;

@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 
 use super::acks::{AckBook, AckPacket};
+use super::application::Backlog;
 use super::report::ReportPacket;
+use super::stream::{DataStream, IP_UDP_BYTES};
 use super::timers::Timers;
-use super::{instant, Ends, Io, RtpSpec};
+use super::{instant, Ends, Io};
 use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, SenderAlgorithm};
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::rng::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
-use crate::statistics::loss_between;
-use crate::wire::ip::{self, Datagram, ETHERNET_BYTES, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
+use crate::statistics::{loss_between, packets_between};
+use crate::wire::ip::{self, Datagram, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
-use crate::wire::rtp::{LONG_STAMP_BYTES, STAMP_BYTES};
 use crate::wire::{ntp, rtp};
 use crate::Nanos;
 
@@ -23,11 +24,10 @@ use crate::Nanos;
 const MAX_REPORTERS: usize = 4096;
 /// Packets: what an algorithm can ask for as its window; more would only fill memory.
 const MAX_WINDOW: f64 = 1e6;
+/// Layers of one flow: as many as one receiver's report has blocks for (RFC 3550 section 6.4.2).
+const MAX_LAYERS: usize = 31;
 /// Time between records of what was sent.
 const SENT_PERIOD: Nanos = 1_000_000_000;
-const IP_UDP_BYTES: usize = IPV4_BYTES + UDP_BYTES;
-/// Where RTP begins in a data frame.
-const RTP_AT: usize = ETHERNET_BYTES + IP_UDP_BYTES;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -43,19 +43,16 @@ pub(crate) struct RtpSender {
     algorithm: Box<dyn SenderAlgorithm>,
     state: State,
     rng: Rng,
-    pacer: Option<Pacer>,
+    /// One; of a layered flow as many as it ever had layers, the base first.
+    streams: Vec<DataStream>,
+    /// Of a flow whose application limits it.
+    backlog: Option<Backlog>,
     schedule: Option<RtcpSchedule>,
     timers: Timers,
     control: Option<Alsf>,
     actions: Actions,
-    /// A whole data frame; sequence number, timestamp, stamp and checksum change.
-    frame: Vec<u8>,
-    /// The sum over what does not change of a data packet's UDP checksum.
-    constant_sum: u64,
-    first_sequence: u16,
-    timestamp_offset: u32,
-    sent_packets: u64,
-    blocks: BTreeMap<u32, ReportBlock>,
+    /// The last of each reporter about each stream.
+    blocks: BTreeMap<u32, Vec<ReportBlock>>,
     rtcp_sent: u64,
     rtcp_received: u64,
     /// Acknowledgements and reports that arrived.
@@ -70,57 +67,38 @@ pub(crate) struct RtpSender {
     pub(crate) log: FlowLog,
 }
 
-struct SenderSpec {
-    packet_bytes: u32,
-    session_bandwidth_bps: f64,
-    pacing_jitter: f64,
-    phase: Option<f64>,
-    exact_loss: bool,
-    ssrc: u32,
-    cname: Vec<u8>,
-    name: String,
+/// What a sender is, beside its algorithm.
+pub(crate) struct SenderSpec {
+    pub(crate) name: String,
+    pub(crate) packet_bytes: u32,
+    pub(crate) session_bandwidth_bps: f64,
+    pub(crate) pacing_jitter: f64,
+    pub(crate) phase: Option<f64>,
+    pub(crate) exact_loss: bool,
+    pub(crate) ssrc: u32,
+    pub(crate) cname: Vec<u8>,
+    /// Its layers go to groups of their own, the base to `Ends::peer`.
+    pub(crate) layered: bool,
 }
 
 impl RtpSender {
-    /// `rng`: the flow's own.
-    pub(crate) fn new(name: &str, ends: Ends, spec: &RtpSpec, algorithm: Box<dyn SenderAlgorithm>, seed: u64) -> Self {
+    pub(crate) fn new(ends: Ends, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
         let interests = algorithm.interests();
         let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets.max(1)));
-        let mut rng = Rng::stream(seed, &format!("flow {name} sender"));
-        let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
-        let payload = spec.packet_bytes as usize - IPV4_BYTES;
-        let mut frame = Vec::new();
-        ip::push_headers(&mut frame, &ends.own, ends.peer, PROTOCOL_UDP, 0, &[], payload);
-        push_udp(&mut frame, ends.port, payload);
-        let header = rtp::RtpHeader { sequence: 0, timestamp: 0, ssrc: spec.sender_ssrc };
-        frame.extend_from_slice(&header.emit());
-        frame.resize(ETHERNET_BYTES + spec.packet_bytes as usize, 0);
-        let constant_sum = ip::pseudo_header(ends.own.ip, ends.peer, PROTOCOL_UDP, payload) + ip::sum(&frame[ETHERNET_BYTES + IPV4_BYTES..]);
+        let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
+        let stream = DataStream::new(&ends, ends.peer, spec.ssrc, spec.packet_bytes, &mut rng);
         RtpSender {
-            spec: SenderSpec {
-                packet_bytes: spec.packet_bytes,
-                session_bandwidth_bps: spec.session_bandwidth_bps,
-                pacing_jitter: spec.pacing_jitter,
-                phase: spec.phase,
-                exact_loss: spec.exact_loss,
-                ssrc: spec.sender_ssrc,
-                cname: spec.sender_cname.clone().into_bytes(),
-                name: name.to_string(),
-            },
             ends,
+            spec,
             algorithm,
             state: State::Waiting,
             rng,
-            pacer: None,
+            streams: vec![stream],
+            backlog,
             schedule: None,
             timers: Timers::default(),
             control: None,
             actions: Actions::new(),
-            frame,
-            constant_sum,
-            first_sequence,
-            timestamp_offset,
-            sent_packets: 0,
             blocks: BTreeMap::new(),
             rtcp_sent: 0,
             rtcp_received: 0,
@@ -139,10 +117,12 @@ impl RtpSender {
             State::Waiting => Some(self.ends.start),
             State::Over => None,
             State::Running => {
-                let paced = self.pacer.as_ref().map(Pacer::next);
+                let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
+                let paced = self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(Pacer::next).min().filter(|_| ready);
+                let produced = self.backlog.as_ref().and_then(Backlog::next);
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
                 let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
-                let due = [paced, scheduled, expiry, self.timers.next()].into_iter().flatten().min();
+                let due = [paced, produced, scheduled, expiry, self.timers.next()].into_iter().flatten().min();
                 Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.ends.stop))
             }
         }
@@ -162,15 +142,9 @@ impl RtpSender {
         }
         let expired = self.acks.as_mut().and_then(|acks| acks.expire(now));
         self.on_loss(expired, io)?;
-        if let Some(pacer) = self.pacer.as_mut().filter(|pacer| pacer.next() <= now) {
-            for _ in 0..pacer.take() {
-                if self.window_is_open() {
-                    self.send_data(io);
-                }
-            }
-            if let Some(schedule) = &mut self.schedule {
-                schedule.sent_data(io.now_s());
-            }
+        self.produce(io);
+        for index in 0..self.streams.len() {
+            self.send_paced(index, io);
         }
         let now_s = io.now_s();
         if let Some(schedule) = self.schedule.as_mut().filter(|schedule| instant(schedule.next_s()) <= now) {
@@ -210,10 +184,7 @@ impl RtpSender {
             // Our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn.
             return Ok(());
         }
-        let own = self.spec.ssrc;
-        for block in compound.blocks.iter().filter(|block| block.ssrc == own) {
-            self.on_block(block, &compound, io)?;
-        }
+        self.on_blocks(&compound, io)?;
         for &gone in &compound.bye {
             self.blocks.remove(&gone);
             self.log.push((io.now, FlowRecord::Bye { ssrc: gone }));
@@ -237,8 +208,8 @@ impl RtpSender {
         self.log.push((io.now, FlowRecord::Start));
         self.algorithm.on_start(io.now, &mut self.actions)?;
         self.apply(io)?;
-        if self.pacer.is_none() && self.window.is_none() {
-            return Err(format!("flow {}: its algorithm starts without SetRate or SetWindow", self.spec.name).into());
+        if self.streams.iter().all(|stream| stream.pacer.is_none()) && self.window.is_none() {
+            return Err(self.fault("its algorithm starts without SetRate or SetWindow"));
         }
         if self.algorithm.interests().rtcp {
             let mut first = Vec::new();
@@ -250,6 +221,7 @@ impl RtpSender {
         }
         self.note_sent(io.now);
         self.next_log = io.now + SENT_PERIOD;
+        self.produce(io);
         self.fill_window(io);
         Ok(())
     }
@@ -260,7 +232,7 @@ impl RtpSender {
         }
         self.note_sent(io.now);
         let end = FlowRecord::End {
-            packets: self.sent_packets,
+            packets: self.sent_packets(),
             rtcp_sent: self.rtcp_sent,
             rtcp_received: self.rtcp_received,
             feedback: self.feedback_received,
@@ -271,49 +243,101 @@ impl RtpSender {
         self.state = State::Over;
     }
 
-    fn note_sent(&mut self, now: Nanos) {
-        let rate_bps = self.pacer.as_ref().map_or(0.0, |pacer| pacer.rate_bps);
-        self.log.push((now, FlowRecord::Sent { rate_bps, packets: self.sent_packets }));
+    fn sent_packets(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.sent_packets).sum()
     }
 
-    fn send_data(&mut self, io: &mut Io) {
-        let sequence = self.first_sequence.wrapping_add(self.sent_packets as u16);
-        let mut changing = [0; 24];
-        // Sequence number and timestamp are bytes 2..8 of RTP, the stamp is bytes 12..28.
-        changing[..2].copy_from_slice(&sequence.to_be_bytes());
-        changing[2..6].copy_from_slice(&self.rtp_timestamp(io.now).to_be_bytes());
-        changing[8..16].copy_from_slice(&io.now.to_be_bytes());
-        changing[16..].copy_from_slice(&self.sent_packets.to_be_bytes());
-        let checksum = ip::fold(self.constant_sum + ip::sum(&changing));
-        let mut frame = io.pool.take();
-        frame.extend_from_slice(&self.frame);
-        frame[RTP_AT + 2..RTP_AT + 8].copy_from_slice(&changing[..6]);
-        frame[RTP_AT + 12..RTP_AT + 28].copy_from_slice(&changing[8..]);
-        // 0 would say that there is no checksum (RFC 768).
-        let checksum = if checksum == 0 { 0xffff } else { checksum };
-        frame[RTP_AT - 2..RTP_AT].copy_from_slice(&checksum.to_be_bytes());
-        self.sent_packets += 1;
+    fn note_sent(&mut self, now: Nanos) {
+        let rate = |stream: &DataStream| stream.pacer.as_ref().map_or(0.0, |pacer| pacer.rate_bps);
+        let bytes = self.streams.iter().map(|stream| stream.sent_bytes).sum();
+        let sent = FlowRecord::Sent { rate_bps: self.streams.iter().map(rate).sum(), packets: self.sent_packets(), bytes };
+        self.log.push((now, sent));
+        if self.spec.layered {
+            let layer = |(layer, stream): (usize, &DataStream)| {
+                let sent = FlowRecord::LayerSent { layer, group: stream.to, rate_bps: rate(stream), packets: stream.sent_packets };
+                (now, sent)
+            };
+            self.log.extend(self.streams.iter().enumerate().map(layer));
+        }
+        if let Some(backlog) = &self.backlog {
+            let produced = FlowRecord::Application {
+                produced_packets: backlog.produced_packets,
+                produced_bytes: backlog.produced_bytes,
+                waiting_packets: backlog.waiting() as u64,
+                discarded_packets: backlog.discarded_packets,
+            };
+            self.log.push((now, produced));
+        }
+    }
+
+    /// Takes in what the application has produced. The first packet after a time without any leaves as soon as its gap allows.
+    fn produce(&mut self, io: &mut Io) {
+        let Some(backlog) = self.backlog.as_mut().filter(|backlog| backlog.next().is_some_and(|at| at <= io.now)) else { return };
+        let idle = backlog.waiting() == 0;
+        backlog.produce(io.now);
+        if idle {
+            if let Some(pacer) = &mut self.streams[0].pacer {
+                pacer.resume(io.now);
+            }
+        }
+        self.fill_window(io);
+    }
+
+    /// What the pacing of a stream lets go by now.
+    fn send_paced(&mut self, index: usize, io: &mut Io) {
+        let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
+        let stream = &mut self.streams[index];
+        let Some(pacer) = stream.pacer.as_mut().filter(|pacer| ready && pacer.next() <= io.now) else { return };
+        let burst = pacer.burst_packets;
+        if self.backlog.is_none() {
+            pacer.take();
+        }
+        let before = stream.sent_bytes;
+        for _ in 0..burst {
+            if self.window_is_open() {
+                self.send_data(index, io);
+            }
+        }
+        if self.backlog.is_some() {
+            let stream = &mut self.streams[index];
+            // A closed window lets the turn of a packet pass.
+            let bytes = stream.sent_bytes - before;
+            let bytes = if bytes == 0 { self.spec.packet_bytes.into() } else { bytes };
+            if let Some(pacer) = &mut stream.pacer {
+                pacer.take_bytes(bytes);
+            }
+        }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.sent_data(io.now_s());
+        }
+    }
+
+    /// Sends a packet, when there is something to send; whether there was.
+    fn send_data(&mut self, index: usize, io: &mut Io) -> bool {
+        let piece = match &mut self.backlog {
+            None => None,
+            Some(backlog) => match backlog.take() {
+                None => return false,
+                piece => piece,
+            },
+        };
+        self.streams[index].send(piece, io);
         if let Some(acks) = &mut self.acks {
             acks.sent(io.now);
         }
-        io.work.data_packets += 1;
-        io.send(frame);
-    }
-
-    fn rtp_timestamp(&self, now: Nanos) -> u32 {
-        let units = u128::from(now) * u128::from(rtp::CLOCK_HZ) / 1_000_000_000;
-        (units as u32).wrapping_add(self.timestamp_offset)
+        true
     }
 
     fn report(&self, io: &Io, bye: bool) -> Compound {
-        let payload = self.sent_packets * (u64::from(self.spec.packet_bytes) - (IP_UDP_BYTES + rtp::HEADER_BYTES) as u64);
+        // Of a layered flow only the base layer reports: its group is everybody's.
+        let base = &self.streams[0];
         Compound {
             ssrc: self.spec.ssrc,
             sender: Some(SenderInfo {
                 ntp: ntp::from_unix(io.epoch + io.now),
-                rtp_timestamp: self.rtp_timestamp(io.now),
-                packet_count: self.sent_packets as u32,
-                octet_count: payload as u32,
+                rtp_timestamp: base.rtp_timestamp(io.now),
+                packet_count: base.sent_packets as u32,
+                octet_count: base.payload_bytes() as u32,
             }),
             cname: self.spec.cname.clone(),
             from_sender: self.control.clone(),
@@ -393,23 +417,35 @@ impl RtpSender {
 
     /// A flow without pacing sends as much as its window admits.
     fn fill_window(&mut self, io: &mut Io) {
-        while self.pacer.is_none() && self.window.is_some() && self.window_is_open() {
-            self.send_data(io);
+        let unpaced = self.streams[0].pacer.is_none() && self.window.is_some();
+        while unpaced && self.window_is_open() {
+            if !self.send_data(0, io) {
+                break;
+            }
         }
     }
 
-    fn on_block(&mut self, block: &ReportBlock, compound: &Compound, io: &mut Io) -> Result<(), Fault> {
+    /// What a compound says of this sender's streams is one report: losses and packets of all layers together.
+    fn on_blocks(&mut self, compound: &Compound, io: &mut Io) -> Result<(), Fault> {
         let reporter = compound.ssrc;
-        let exact = loss_between(self.blocks.get(&reporter), block);
+        let number = |block: &ReportBlock| self.streams.iter().position(|stream| stream.ssrc == block.ssrc);
+        let blocks: Vec<ReportBlock> = compound.blocks.iter().filter(|block| number(block).is_some()).copied().collect();
+        let Some(first) = blocks.iter().min_by_key(|block| number(block)).copied() else { return Ok(()) };
+        let known = self.blocks.get(&reporter).map_or(&[][..], Vec::as_slice);
+        let before = |block: &ReportBlock| known.iter().find(|known| known.ssrc == block.ssrc);
+        let (exact, loss_8bit) = if let [block] = blocks.as_slice() {
+            (loss_between(before(block), block), f64::from(block.fraction_lost) / 256.0)
+        } else {
+            loss_of_layers(blocks.iter().map(|block| (before(block), block)))
+        };
         if self.blocks.contains_key(&reporter) || self.blocks.len() < MAX_REPORTERS {
-            self.blocks.insert(reporter, *block);
+            self.blocks.insert(reporter, blocks);
         }
-        let loss_8bit = f64::from(block.fraction_lost) / 256.0;
         let loss = if self.spec.exact_loss { exact.unwrap_or(loss_8bit) } else { loss_8bit };
         let echoed = compound.from_receiver.as_ref().filter(|echoed| echoed.ssrc == reporter);
         let utilisation = echoed.map(|echoed| f64::from(echoed.utilisation_ppm) * 1e-6);
-        let rtt_s = ntp::round_trip(ntp::from_unix(io.epoch + io.now), block.lsr, block.dlsr);
-        let jitter_s = f64::from(block.jitter) / rtp::CLOCK_HZ as f64;
+        let rtt_s = ntp::round_trip(ntp::from_unix(io.epoch + io.now), first.lsr, first.dlsr);
+        let jitter_s = f64::from(first.jitter) / rtp::CLOCK_HZ as f64;
         let feedback = Feedback {
             reporter,
             loss_fraction: loss,
@@ -424,7 +460,7 @@ impl RtpSender {
             loss,
             loss_8bit,
             loss_exact: exact,
-            cumulative_lost: block.cumulative_lost,
+            cumulative_lost: first.cumulative_lost,
             desired_rate_bps: echoed.map(|echoed| echoed.desired_rate_bps),
             utilisation,
             rtt_s,
@@ -458,50 +494,111 @@ impl RtpSender {
                         acks.set_timeout(instant(timeout_s).max(1));
                     }
                 }
-                Action::StampData { rtt_s } => self.stamp(rtt_s)?,
-                other => return Err(format!("flow {}: {other:?} is not for this RTP sender", self.spec.name).into()),
+                Action::StampData { rtt_s } => {
+                    for stream in &mut self.streams {
+                        stream.stamp(&self.ends, rtt_s).map_err(|fault| format!("flow {}: {fault}", self.spec.name))?;
+                    }
+                }
+                Action::SetLayers { layers } if self.spec.layered => self.set_layers(&layers, io)?,
+                other => return Err(self.fault(&format!("{other:?} is not for this RTP sender"))),
             }
         }
         self.actions = actions;
         Ok(())
     }
 
-    /// All data from now on carries the round-trip time: at least 1 us, since 0 says that it is not known.
-    fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
-        let at = RTP_AT + rtp::HEADER_BYTES;
-        let Some(place) = self.frame.get_mut(at + STAMP_BYTES..at + LONG_STAMP_BYTES) else {
-            let least = IP_UDP_BYTES + rtp::HEADER_BYTES + LONG_STAMP_BYTES;
-            return Err(format!("flow {}: StampData needs packets of {least} bytes or more", self.spec.name).into());
-        };
-        let micros = (rtt_s * 1e6).round_ties_even().max(1.0) as u32;
-        place.copy_from_slice(&micros.to_be_bytes());
-        self.constant_sum = self.sum_of_frame();
-        Ok(())
-    }
-
-    fn sum_of_frame(&self) -> u64 {
-        let udp = &self.frame[ETHERNET_BYTES + IPV4_BYTES..];
-        ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, udp.len()) + ip::sum(udp)
+    fn fault(&self, what: &str) -> Fault {
+        format!("flow {}: {what}", self.spec.name).into()
     }
 
     fn set_rate(&mut self, rate_bps: f64, burst_packets: u32, io: &mut Io) -> Result<(), Fault> {
         if !(rate_bps > 0.0 && rate_bps.is_finite()) || burst_packets == 0 {
-            return Err(format!("flow {}: SetRate of {rate_bps} bit/s in bursts of {burst_packets}: both must be positive", self.spec.name).into());
+            let what = format!("SetRate of {rate_bps} bit/s in bursts of {burst_packets}: both must be positive");
+            return Err(self.fault(&what));
         }
-        match &mut self.pacer {
+        if self.pace(0, rate_bps, burst_packets, io) {
+            self.note_sent(io.now);
+        }
+        Ok(())
+    }
+
+    /// Whether a pace that was there has changed.
+    fn pace(&mut self, index: usize, rate_bps: f64, burst_packets: u32, io: &Io) -> bool {
+        match &mut self.streams[index].pacer {
             None => {
                 let phase = self.spec.phase.unwrap_or_else(|| self.rng.unit());
                 let rng = Rng::stream(self.rng.bits(), "pacing");
                 let bytes = self.spec.packet_bytes;
-                self.pacer = Some(Pacer::new(io.now, rate_bps, burst_packets, bytes, phase, self.spec.pacing_jitter, rng));
+                self.streams[index].pacer = Some(Pacer::new(io.now, rate_bps, burst_packets, bytes, phase, self.spec.pacing_jitter, rng));
+                false
             }
             Some(pacer) if pacer.rate_bps != rate_bps || pacer.burst_packets != burst_packets => {
                 pacer.set_rate(io.now, rate_bps, burst_packets);
-                self.note_sent(io.now);
+                true
             }
-            Some(_) => {}
+            Some(_) => false,
+        }
+    }
+
+    /// Layers that are not named, or have no rate, pause.
+    fn set_layers(&mut self, layers: &[Layer], io: &mut Io) -> Result<(), Fault> {
+        if layers.first().is_none_or(|base| base.address != self.ends.peer) || layers.len() > MAX_LAYERS {
+            let base = std::net::Ipv4Addr::from(self.ends.peer);
+            return Err(self.fault(&format!("SetLayers: the base layer's group {base} first, and at most {MAX_LAYERS} layers")));
+        }
+        let rates = |sender: &Self| sender.streams.iter().map(|stream| stream.pacer.as_ref().map(|pacer| pacer.rate_bps)).collect::<Vec<_>>();
+        let before = rates(self);
+        for (index, &Layer { address, rate_bps }) in layers.iter().enumerate() {
+            if !(rate_bps >= 0.0 && rate_bps.is_finite()) || !ip::is_multicast(address) {
+                let group = std::net::Ipv4Addr::from(address);
+                return Err(self.fault(&format!("SetLayers: {rate_bps} bit/s to {group}: not negative, and to a multicast group")));
+            }
+            if index == self.streams.len() {
+                let ssrc = self.spec.ssrc.wrapping_add(index as u32);
+                self.streams.push(DataStream::new(&self.ends, address, ssrc, self.spec.packet_bytes, &mut self.rng));
+            }
+            if self.streams[index].to != address {
+                self.streams[index].address(&self.ends, address);
+            }
+            if rate_bps > 0.0 {
+                self.pace(index, rate_bps, 1, io);
+            } else {
+                self.streams[index].pacer = None;
+            }
+        }
+        for stream in self.streams.iter_mut().skip(layers.len()) {
+            stream.pacer = None;
+        }
+        if self.next_log > 0 && rates(self) != before {
+            self.note_sent(io.now);
         }
         Ok(())
+    }
+}
+
+/// Losses over several streams together: exact where the reports before tell, and of the 8-bit fractions, each with the weight of
+/// its packets; those that are reported for the first time count when there are no others.
+fn loss_of_layers<'a>(blocks: impl Iterator<Item = (Option<&'a ReportBlock>, &'a ReportBlock)>) -> (Option<f64>, f64) {
+    let (mut expected_sum, mut lost_sum, mut weighted) = (0.0, 0.0, 0.0);
+    let (mut first_sum, mut first_count) = (0.0, 0.0);
+    for (before, block) in blocks {
+        let fraction = f64::from(block.fraction_lost) / 256.0;
+        match packets_between(before, block) {
+            Some((expected, lost)) => {
+                expected_sum += f64::from(expected);
+                lost_sum += f64::from(lost);
+                weighted += fraction * f64::from(expected);
+            }
+            None => {
+                first_sum += fraction;
+                first_count += 1.0;
+            }
+        }
+    }
+    if expected_sum > 0.0 {
+        (Some(lost_sum / expected_sum), weighted / expected_sum)
+    } else {
+        (None, if first_count > 0.0 { first_sum / first_count } else { 0.0 })
     }
 }
 

@@ -20,6 +20,11 @@ pub struct HostAddress {
     pub gateway_mac: [u8; 6],
 }
 
+/// Whether an address is a multicast group's (RFC 1112 section 4).
+pub fn is_multicast(ip: u32) -> bool {
+    ip >> 28 == 0b1110
+}
+
 /// The ones' complement sum of 16-bit words, not yet folded (RFC 1071). An odd last byte counts as the high half of a word.
 pub fn sum(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(2);
@@ -35,6 +40,14 @@ pub fn fold(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
+/// The checksum of UDP of a sum: 0 would say that there is none (RFC 768).
+pub fn udp_checksum(sum: u64) -> u16 {
+    match fold(sum) {
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
 /// The sum over a pseudo-header (RFC 768, RFC 9293 section 3.1).
 pub fn pseudo_header(source: u32, destination: u32, protocol: u8, length: usize) -> u64 {
     let halves = |x: u32| u64::from(x >> 16) + u64::from(x & 0xffff);
@@ -44,7 +57,18 @@ pub fn pseudo_header(source: u32, destination: u32, protocol: u8, length: usize)
 /// Appends Ethernet and IPv4 headers for `payload` bytes to follow. `options`: whole words, at most 10. The identification is 0
 /// and the datagram must not be fragmented, as Linux sends it.
 pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: u8, tos: u8, options: &[u8], payload: usize) {
-    frame.extend_from_slice(&from.gateway_mac);
+    push_headers_with_ttl(frame, from, to, protocol, TTL, tos, options, payload);
+}
+
+/// [`push_headers`], with a time to live. A group's Ethernet address follows from it (RFC 1112 section 6.4).
+#[allow(clippy::too_many_arguments)]
+pub fn push_headers_with_ttl(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: u8, ttl: u8, tos: u8, options: &[u8], payload: usize) {
+    if is_multicast(to) {
+        let [_, second, third, fourth] = to.to_be_bytes();
+        frame.extend_from_slice(&[0x01, 0x00, 0x5e, second & 0x7f, third, fourth]);
+    } else {
+        frame.extend_from_slice(&from.gateway_mac);
+    }
     frame.extend_from_slice(&from.mac);
     frame.extend_from_slice(&[0x08, 0x00]);
     let start = frame.len();
@@ -52,7 +76,7 @@ pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: 
     let total = (header + payload) as u16;
     frame.extend_from_slice(&[0x40 | (header / 4) as u8, tos]);
     frame.extend_from_slice(&total.to_be_bytes());
-    frame.extend_from_slice(&[0, 0, 0x40, 0, TTL, protocol, 0, 0]);
+    frame.extend_from_slice(&[0, 0, 0x40, 0, ttl, protocol, 0, 0]);
     frame.extend_from_slice(&from.ip.to_be_bytes());
     frame.extend_from_slice(&to.to_be_bytes());
     frame.extend_from_slice(options);

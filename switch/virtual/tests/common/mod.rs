@@ -85,6 +85,8 @@ pub fn fixed(name: &str, n: u8, rate_bps: f64, start: Nanos, stop: Nanos) -> Flo
         pacing_jitter: 0.0,
         phase: Some(0.0),
         exact_loss: false,
+        application: None,
+        delay_threshold: 75 * MS,
         sender_ssrc: u32::from(n),
         receiver_ssrc: u32::from(n) + 1000,
         sender_cname: format!("sender-{n}"),
