@@ -1,6 +1,7 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root)
 # make test     all tests
-# make bench    forwarding rate of one switch
+# make bench    forwarding rate of one switch; virtual time beside ns-2, and its cost over flows and switches
+# make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -11,7 +12,7 @@ SHELL := /bin/bash
 EXPERIMENT ?= als-3
 ARGS ?=
 
-.PHONY: run setup build test bench shell stop clean
+.PHONY: run setup build test bench paper shell stop clean
 
 run: build
 	@scripts/run $(EXPERIMENT) $(ARGS)
@@ -32,6 +33,10 @@ test: build
 bench: build
 	.venv/bin/python bench/forward.py $(ARGS)
 	.venv/bin/python bench/virtual.py --compare
+	.venv/bin/python bench/virtual.py --growth
+
+paper: build
+	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(ARGS)
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

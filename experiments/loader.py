@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments import kinds, sweep
@@ -46,9 +47,10 @@ def find(name: str) -> Path:
     return path
 
 
-def load(path: Path, duration_s: float | None = None, seed: int | None = None) -> Experiment:
-    """Read an experiment; `duration_s` and `seed` replace the file's. ConfigError names file, line and key."""
-    return from_document(sweep.plain(read(path)), path.stem, duration_s, seed)
+def load(path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = ()) -> Experiment:
+    """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
+    taken otherwise. ConfigError names file, line and key."""
+    return from_document(sweep.plain(read(path), at), path.stem, duration_s, seed)
 
 
 def from_document(document: Document, name: str, duration_s: float | None = None, seed: int | None = None) -> Experiment:

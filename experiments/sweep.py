@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from experiments import expressions
 from experiments.expressions import Value
 from fairlane import schema
-from fairlane.located_toml import Document, KeyPath
+from fairlane.located_toml import ConfigError, Document, KeyPath
 
 KEYS = ("seeds", "sweep", "let", "quick")
 """Of an experiment file, read here and nowhere else."""
@@ -69,10 +69,37 @@ def has_sweep(document: Document) -> bool:
     return "sweep" in document.values
 
 
-def plain(document: Document) -> Document:
-    """A single experiment: the first point of a file that has several, without what concerns sweeps and their report."""
-    document = without(document, REPORT_KEYS)
+def plain(document: Document, at: Sequence[str] = ()) -> Document:
+    """A single experiment: the first point of a file that has several, without what concerns sweeps and their report. at: as in
+    `narrowed`."""
+    document = narrowed(without(document, REPORT_KEYS), at)
     return expand(document).points[0].document if any(key in document.values for key in KEYS) else document
+
+
+def narrowed(document: Document, at: Sequence[str]) -> Document:
+    """A document whose sweep keeps one value of some axes, each given as "AXIS=VALUE". ConfigError for what it does not have."""
+    axes = _axes(document)
+    kept: dict[str, Any] = {name: list(choices) for name, choices in axes.items()}
+    for text in at:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--at {text}: write AXIS=VALUE, such as n=8")
+        if name not in axes:
+            raise ConfigError(f"--at {text}: {document.name} has no axis {name!r}{schema.nearest(name, axes) if axes else ''}")
+        found = [choice for choice in axes[name] if _means(value, choice)]
+        if not found:
+            raise ConfigError(f"--at {text}: {name} has the values {', '.join(map(str, axes[name]))}")
+        kept[name] = found
+    return Document(document.name, {**document.values, "sweep": kept}, document.places) if at else document
+
+
+def _means(text: str, choice: Value) -> bool:
+    if isinstance(choice, str) or isinstance(choice, bool):
+        return text == str(choice)
+    try:
+        return float(text) == float(choice)
+    except ValueError:
+        return False
 
 
 def without(document: Document, keys: tuple[str, ...]) -> Document:

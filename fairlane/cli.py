@@ -70,6 +70,7 @@ def run(
     pcap: Annotated[Optional[Path], typer.Option("--pcap", help="Folder for captures of every link (mininet: always raw/pcap of the results).", show_default=False)] = None,  # noqa: E501, UP045
     trace: Annotated[Optional[Path], typer.Option("--trace", help="File for a log of every packet at every queue (virtual).", show_default=False)] = None,  # noqa: E501, UP045
     control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001,
+    at: Annotated[Optional[list[str]], typer.Option("--at", help="AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
     flow: Annotated[Optional[list[str]], _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _QUICK)] = None,  # noqa: UP045
     bottleneck: Annotated[Optional[str], _option("Rate of the bottleneck, such as 10mbit, which is the default.", _QUICK)] = None,  # noqa: UP045
     rtt: Annotated[Optional[str], _option("Round trip without queues, such as 64ms, which is the default.", _QUICK)] = None,  # noqa: UP045
@@ -83,10 +84,22 @@ def run(
     set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _QUICK, "--set")] = None,  # noqa: E501, UP045
     save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
 ) -> None:
-    """Run an experiment: progress, tables, results and plots."""
+    """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
+    if experiment not in quick.TOPOLOGIES:
+        from fairlane.paper import single
+
+        if single.wants_sweep(loader.find(experiment), at or []):
+            if fabric != "virtual":
+                raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
+            if duration is not None or pcap is not None or trace is not None:
+                raise Refusal("--duration, --pcap and --trace are for single runs: pick one with --at AXIS=VALUE for each axis.")
+            holds = single.run_sweep(loader.find(experiment), at or [], seed, out, console)
+            if strict and not holds:
+                raise typer.Exit(CHECK_FAILED)
+            return
     options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(set_ or ()))
-    chosen = _chosen(experiment, options, duration, seed, save)
+    chosen = _chosen(experiment, options, duration, seed, save, at or [])
     if fabric == "virtual":
         _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
         return
@@ -104,7 +117,8 @@ def run(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None) -> Experiment:
+def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None,
+            at: list[str]) -> Experiment:
     """The experiment that the words mean: a file's, or one of the options alone."""
     if experiment not in quick.TOPOLOGIES:
         stray = [*options.given(), *(["--save"] if save else [])]
@@ -113,7 +127,9 @@ def _chosen(experiment: str, options: quick.Options, duration: float | None, see
         if stray:
             raise Refusal(f"{', '.join(stray)}: {experiment} is an experiment with its own network and flows. With"
                           f" {', '.join(quick.TOPOLOGIES)} in its place, the options say both.")
-        return loader.load(loader.find(experiment), duration, seed)
+        return loader.load(loader.find(experiment), duration, seed, at)
+    if at:
+        raise Refusal(f"--at: {experiment} has no sweep")
     chosen = quick.experiment(experiment, options, duration, seed, save.stem if save else None)
     if save is not None:
         if save.suffix != ".toml":
@@ -141,6 +157,29 @@ def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool
     options = virtual_fabric.Options(targets.compiler(), control_delay_s, pcap, trace)
     holds = execute.execute(chosen, options, "virtual", out, console)
     if strict and not holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+def paper(
+    ids: Annotated[Optional[list[str]], typer.Argument(help="Rows; default: every experiment that states what is expected.", show_default=False)] = None,  # noqa: E501, UP045
+    quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
+    scheduler: Annotated[Optional[str], typer.Option(help="ADDRESS of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,  # noqa: E501, UP045
+    workers: Annotated[Optional[int], typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,  # noqa: UP045
+    out: Annotated[Optional[Path], typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,  # noqa: E501, UP045
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row does not hold.")] = False,
+) -> None:
+    """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
+    from fairlane import virtual_fabric
+    from fairlane.paper import make
+
+    virtual_fabric.check_built()
+    names = ids or make.ids()
+    folder = out or probes.ROOT / "results" / ("paper-quick" if quick_ else "paper")
+    outcomes = make.run(make.load(names, quick_), folder, console, quick=quick_, scheduler=scheduler, workers=workers)
+    make.show(outcomes, console)
+    console.print(f"{sum(o.holds for o in outcomes)} of {len(outcomes)} rows hold: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
+    if strict and not all(o.holds for o in outcomes):
         raise typer.Exit(CHECK_FAILED)
 
 

@@ -139,3 +139,16 @@ def test_any_wants_one_value_of_an_axis_for_which_all_points_hold():
 def test_an_expectation_that_can_never_hold_or_never_fail_is_refused(wrong):
     with pytest.raises(ValueError):
         judge.Expectation("x", "m", **wrong)
+
+
+def test_one_value_of_an_axis_may_be_asked_for():
+    kept = sweep.expand(sweep.narrowed(document(), ["n=4", "kind=tcp-sack"])).points
+    assert {p.axes for p in kept} == {(("n", 4), ("kind", "tcp-sack"))}
+
+
+@pytest.mark.parametrize("at, message", [
+    ("n", "write AXIS=VALUE"), ("m=1", "no axis 'm'"), ("n=3", "n has the values 1, 4"), ("n=x", "n has the values 1, 4"),
+])
+def test_a_value_that_an_axis_does_not_have_is_refused(at, message):
+    with pytest.raises(ConfigError, match=message):
+        sweep.narrowed(document(), [at])

@@ -24,6 +24,7 @@ The expectations are described in `fairlane.paper.judge`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -116,10 +117,12 @@ def is_row(document: Document) -> bool:
     return "expect" in document.values
 
 
-def load(path: Path, quick: bool = False) -> Row:
-    """Read a row, and load the experiment of each of its points, so that nothing is refused half way. ConfigError names file,
-    line and key."""
-    document = loader.read(path)
+def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | None = None) -> Row:
+    """Read a row, and load the experiment of each of its points, so that nothing is refused half way. at: "AXIS=VALUE", kept of an
+    axis. seed: instead of the file's. ConfigError names file, line and key."""
+    document = sweep.narrowed(loader.read(path), at)
+    if seed is not None:
+        document = Document(document.name, {**document.values, "seeds": [seed]}, document.places)
     tables = schema.build(_Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places))
     expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
     names = set()

@@ -1,0 +1,37 @@
+"""`fairlane run ID` where ID is a sweep: that row alone, in a results folder of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments import loader, sweep
+from fairlane import probes, results, virtual_fabric
+from fairlane.paper import make, row
+from fairlane.run import interruptible
+
+
+def wants_sweep(path: Path, at: Sequence[str]) -> bool:
+    """Whether more than one run is meant, apart from seeds. ConfigError for axes that the file does not have."""
+    document = sweep.narrowed(loader.read(path), at)
+    return any(len(choices) > 1 for choices in document.values.get("sweep", {}).values())
+
+
+def run_sweep(path: Path, at: Sequence[str], seed: int | None, out: Path | None, console: Console) -> bool:
+    """All points of a row, and its page; whether all that is expected of them holds."""
+    virtual_fabric.check_built()
+    chosen = row.load(path, at=at, seed=seed)
+    folder = results.ResultFolder(out or results.default_folder(chosen.id, chosen.sweep.seeds[0], probes.ROOT))
+    try:
+        with interruptible():
+            outcomes = make.run([chosen], folder.work, console)
+            final = folder.publish()
+    except BaseException:
+        folder.discard()
+        raise
+    make.show(outcomes, console)
+    console.print(f"results: {os.path.relpath(final)}/index.html", highlight=False, soft_wrap=True)
+    return all(o.holds for o in outcomes)
