@@ -15,8 +15,9 @@ from typing import get_type_hints
 
 from hosts import arguments
 from hosts.algorithms import ALGORITHMS
-from hosts.runner_udp import ROLES, Runner
+from hosts.runner_udp import Runner
 from hosts.session.common import Options
+from hosts.session.make import ROLES
 from hosts.sockets import SocketError
 
 

@@ -12,17 +12,13 @@ import socket
 from dataclasses import asdict
 from typing import Any
 
-from hosts.algorithms import ALGORITHMS
-from hosts.algorithms.base import AckDetail
 from hosts.loop import Loop
 from hosts.records import Clock, RecordWriter
 from hosts.session.common import Options, Session
-from hosts.session.receiver import ReceiverSession
-from hosts.session.sender import SenderSession
+from hosts.session.make import is_layered, make_session
 from hosts.session.stream import HEADERS_BYTES
-from hosts.transport import LayeredReceiverTransport, LayeredSenderTransport, PeerTransport, Transport
+from hosts.transport import open_transport
 
-ROLES = ("sender", "receiver")
 MOST_AT_ONCE = {"data": 64, "direct": 256, "control": 64}
 """Datagrams before the loop looks at its other work: a flood of one kind must not stop the others."""
 FLUSH_PERIOD_S = 1.0
@@ -32,13 +28,15 @@ class Runner:
     """Runs one end of a flow."""
 
     def __init__(self, role: str, options: Options, parameters: object) -> None:
-        """Raises `SocketError`, `OSError` for the log, and `TypeError` for an algorithm that cannot be run like this."""
+        """Raises `SocketError`, and `OSError` for the log."""
         self.role = role
         self.options = options
         self.parameters = parameters
         self.clock = Clock()
         self.log = RecordWriter(options.log, self.clock)
-        self.session, self.transport = _make(role, options, parameters, self.clock, self.log)
+        rng = random.Random(f"{options.seed}/{role}/{options.ssrc}")
+        self.session: Session = make_session(role, options, parameters, rng, self.clock.offset_s, self.log.write)
+        self.transport = open_transport(role, options, is_layered(options))
         self.loop = Loop(self.clock)
         self.send_errors = 0
         self.rtcp_sent_packets = 0
@@ -130,7 +128,7 @@ class Runner:
         outbox.direct.clear()
         for payload in outbox.control:
             try:
-                self.transport.send_control(payload)
+                self.transport.send_control(payload, outbox.control_group)
                 self.rtcp_sent_packets += 1
             except OSError:
                 # A report that cannot leave is a lost report (no route, no listener yet, full queue): the next one follows.
@@ -180,18 +178,3 @@ class Runner:
             if self.transport.accepts(address):
                 self.session.on_control(self.clock.now_s(), payload)
                 self._send_outbox()
-
-
-def _make(role: str, options: Options, parameters: object, clock: Clock, log: RecordWriter) -> tuple[Session, Transport]:
-    """The session of that role, and the sockets it needs."""
-    kind = ALGORITHMS[options.algorithm]
-    rng = random.Random(f"{options.seed}/{role}/{options.ssrc}")
-    sender = kind.sender(parameters)
-    if role == "sender":
-        session = SenderSession(options, sender, rng, clock.offset_s, log.write, kind.layered)
-        if kind.layered:
-            return session, LayeredSenderTransport(options, lambda: session.streams[0])
-        return session, PeerTransport(options, is_sender=True)
-    acks = sender.interests.acks is not AckDetail.NONE
-    receiver = ReceiverSession(options, kind.receiver(parameters), rng, clock.offset_s, log.write, acks, kind.layered)
-    return receiver, LayeredReceiverTransport(options) if kind.layered else PeerTransport(options, is_sender=False)

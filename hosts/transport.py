@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from typing import Protocol
 
 from hosts.session.common import Options
@@ -19,7 +18,8 @@ class Transport(Protocol):
     def send_direct(self, payload: bytes) -> None:
         """To the peer's data port."""
 
-    def send_control(self, payload: bytes) -> None: ...
+    def send_control(self, payload: bytes, group: int) -> None:
+        """To the peer's RTCP port, or to that of a group."""
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
         """Be a member of exactly these."""
@@ -51,7 +51,7 @@ class PeerTransport:
     def send_direct(self, payload: bytes) -> None:
         self._data.send(payload)
 
-    def send_control(self, payload: bytes) -> None:
+    def send_control(self, payload: bytes, group: int) -> None:
         self._control.send(payload)
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
@@ -74,10 +74,9 @@ class PeerTransport:
 class LayeredSenderTransport:
     """Each layer's data to its group; control packets to the group of the base layer; reports from any receiver."""
 
-    def __init__(self, options: Options, base: Callable[[], DataStream]) -> None:
-        """`base`: the base layer's stream. Raises `SocketError`."""
+    def __init__(self, options: Options) -> None:
+        """Raises `SocketError`."""
         self._port = options.port
-        self._base = base
         self._data = open_udp(options.local, options.port, None, 0)
         self._control = open_udp(options.local, options.port + 1, None, 0)
         mark_as_sender_control(self._control)
@@ -90,8 +89,8 @@ class LayeredSenderTransport:
     def send_direct(self, payload: bytes) -> None:
         """A sender answers nobody; its session asks for nothing of the kind."""
 
-    def send_control(self, payload: bytes) -> None:
-        self._control.sendto(payload, (_dotted(self._base().group), self._port + 1))
+    def send_control(self, payload: bytes, group: int) -> None:
+        self._control.sendto(payload, (_dotted(group), self._port + 1))
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
         """A sender to groups need not be a member (RFC 1112 section 3)."""
@@ -127,7 +126,7 @@ class LayeredReceiverTransport:
     def send_direct(self, payload: bytes) -> None:
         self._control.sendto(payload, (self._options.peer, self._options.port))
 
-    def send_control(self, payload: bytes) -> None:
+    def send_control(self, payload: bytes, group: int) -> None:
         self._control.send(payload)
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
@@ -156,6 +155,13 @@ class LayeredReceiverTransport:
     def close(self) -> None:
         for sock in (*self.groups(), *self.controls()):
             sock.close()
+
+
+def open_transport(role: str, options: Options, layered: bool) -> Transport:
+    """The sockets of a flow end. Raises `SocketError`."""
+    if not layered:
+        return PeerTransport(options, is_sender=role == "sender")
+    return LayeredSenderTransport(options) if role == "sender" else LayeredReceiverTransport(options)
 
 
 def _dotted(group: int) -> str:

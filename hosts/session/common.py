@@ -52,7 +52,9 @@ class Outbox:
     direct: list[bytes] = field(default_factory=list)
     """To the peer's data port: acknowledgements, reports."""
     control: list[bytes] = field(default_factory=list)
-    """To the peer's RTCP port, or to the group that hears it."""
+    """To the peer's RTCP port, or to that of `control_group`."""
+    control_group: int = 0
+    """IPv4 group address; 0 = the peer."""
     membership: tuple[int, ...] | None = None
     """Be a member of exactly these groups. `None`: no change."""
 

@@ -243,8 +243,9 @@ class SenderSession:
     def _apply_own(self, now: float, action: object) -> bool:
         match action:
             case SetRate(rate_bps, burst_packets):
-                if not self.layered:  # of a layered flow it is the base layer's, which SetLayers tells with the others
-                    self._set_rate(now, self.streams[0], rate_bps, burst_packets)
+                # Of a layered flow it is the base layer's, which SetLayers tells with the others.
+                if not self.layered and self._set_rate(now, self.streams[0], rate_bps, burst_packets) and self._started:
+                    self._write_sent(now)
             case SetWindow(window_packets) if self._acks is not None:
                 self._window_packets = min(max(1.0, window_packets), MAX_WINDOW_PACKETS)
                 self._windowed = True
@@ -258,24 +259,25 @@ class SenderSession:
                 for stream in self.streams:
                     stream.stamp_rtt(rtt_s)
             case SetLayers(layers) if self.layered:
-                self._set_layers(now, layers)
+                if self._set_layers(now, layers) and self._started:
+                    self._write_sent(now)
             case _:
                 return False
         return True
 
-    def _set_rate(self, now: float, stream: DataStream, rate_bps: float, burst_packets: int = 1) -> None:
+    def _set_rate(self, now: float, stream: DataStream, rate_bps: float, burst_packets: int = 1) -> bool:
         phase = self._rng.random() if stream.pacer is None else 0.0
-        if stream.set_rate(now, rate_bps, burst_packets, phase, self.options.pacing_jitter, self._rng.random) and self._started:
-            self._write_sent(now)
+        return stream.set_rate(now, rate_bps, burst_packets, phase, self.options.pacing_jitter, self._rng.random)
 
-    def _set_layers(self, now: float, layers: tuple[Layer, ...]) -> None:
-        for number, layer in enumerate(layers):
-            if number == len(self.streams):
-                self.streams.append(self._stream(number))
-            self.streams[number].group = layer.address
-            self._set_rate(now, self.streams[number], layer.rate_bps)
-        for stream in self.streams[len(layers) :]:
-            self._set_rate(now, stream, 0.0)
+    def _set_layers(self, now: float, layers: tuple[Layer, ...]) -> bool:
+        """Whether a rate is another than before."""
+        while len(self.streams) < len(layers):
+            self.streams.append(self._stream(len(self.streams)))
+        rates = [layer.rate_bps for layer in layers] + [0.0] * (len(self.streams) - len(layers))
+        for stream, layer in zip(self.streams, layers):
+            stream.group = layer.address
+        self.outbox.control_group = self.streams[0].group
+        return any([self._set_rate(now, stream, rate) for stream, rate in zip(self.streams, rates)])
 
     def _stream(self, layer: int) -> DataStream:
         ssrc = self.options.ssrc + layer & 0xFFFFFFFF
