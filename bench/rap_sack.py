@@ -1,0 +1,288 @@
+"""RAP against SACK as in table 1 of the RAP paper: what it costs in virtual time, with als.p4 executed at both switches, and in ns-2.
+
+    python bench/rap_sack.py [--flows 32] [--seconds 120]     one run, its counts and times
+    python bench/rap_sack.py --compare [--rounds 3]           beside ns-2 (Debian's ns2), in turns
+    python bench/rap_sack.py --profile                        where the time goes
+
+`dumbbell` is also what `tests/oracle/run_rates.py` compares with ns-2's agents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.model import Control, Experiment, FlowGroup, Settings
+from fairlane import control_plane, targets, virtual_fabric
+from fairlane.virtual_control import VirtualController
+from hosts.algorithms import ALGORITHMS
+from hosts.algorithms.base import Receiver, Sender
+from topologies import builders
+from topologies.builders import LinkSpec
+
+NS = 10**9
+BEGIN_S = 2.0
+"""Flows start from here on: the switches have their entries."""
+TCL = Path(__file__).resolve().parents[1] / "tests" / "oracle" / "rates.tcl"
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """`adaptive` flows of `kind` and `sacks` SACK flows over one drop-tail bottleneck; table 1 of the RAP paper by default.
+
+    access_delay_s: one way, on each side: "Tot. Delay of Side-Links 6 ms". buffer_rtts: buffer in round trips of propagation at the
+    bottleneck's rate. pacing_jitter: part of a gap by which each packet of a paced flow is moved; link_jitter_s: up to so much later
+    does each packet arrive over an access link."""
+
+    kind: str = "rap"
+    adaptive: int = 32
+    sacks: int = 32
+    rate_per_flow_bps: float = 40_000.0
+    delay_s: float = 0.02
+    access_rate_bps: float = 10e6
+    access_delay_s: float = 0.003
+    buffer_rtts: float = 4.0
+    packet_bytes: int = 100
+    seconds: float = 120.0
+    seed: int = 1
+    pacing_jitter: float = 0.0
+    link_jitter_s: float = 0.0
+    tcp_tick_s: float = 0.1
+
+    @property
+    def rate_bps(self) -> float:
+        return self.rate_per_flow_bps * (self.adaptive + self.sacks)
+
+    @property
+    def rtt_s(self) -> float:
+        return 2 * (self.delay_s + 2 * self.access_delay_s)
+
+    @property
+    def buffer_packets(self) -> int:
+        return round(self.buffer_rtts * self.rtt_s * self.rate_bps / (8 * self.packet_bytes))
+
+    def experiment(self) -> Experiment:
+        flows = self.adaptive + self.sacks
+        access = LinkSpec(self.access_rate_bps, self.access_delay_s, 10_000, jitter_s=self.link_jitter_s)
+        topology = builders.dumbbell(flows, LinkSpec(self.rate_bps, self.delay_s, self.buffer_packets), access)
+        settings = Settings("rates", "s1->s2", {}, (FlowGroup("flows", "tcp-sack", flows),), duration_s=self.seconds, control=Control())
+        return Experiment("rates", settings, topology, (), ("s1", 1), self.seconds, self.seed)
+
+
+@dataclass
+class Outcome:
+    """goodput_bps: of each flow, bits of whole datagrams that arrived after the first quarter. work: the network's own counts."""
+
+    goodput_bps: list[float]
+    work: dict[str, int]
+    wall_s: float
+    cpu_s: float
+    dropped: int
+    halves: list[Sender]
+    rates: list[list[tuple[float, float]]]
+    """Of each adaptive flow: (second, bit/s that its algorithm set)."""
+
+
+def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda half: half, profile: cProfile.Profile | None = None) -> Outcome:
+    """One run; the building of the network is not in the times. `wrap`: put around each algorithm half."""
+    options = virtual_fabric.Options(targets.compiler())
+    experiment = case.experiment()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = options.toolchain.compile(virtual_fabric.probes.ROOT / experiment.settings.control.program, folder)
+        network, addresses = virtual_fabric.build(experiment, options)
+        ports = {s: 9559 + i for i, s in enumerate(experiment.topology.switches)}
+        controller = VirtualController(control_plane.configuration(experiment, addresses, ports, *files), folder)
+        network.set_control_plane(controller)
+        halves = _add_flows(network, case, parameters or {}, wrap)
+        network.run_until(int(BEGIN_S * NS))
+        wall, cpu = time.perf_counter(), time.process_time()
+        if profile is not None:
+            profile.enable()
+        end_s = BEGIN_S + case.seconds
+        samples, rates = [], [[] for _ in range(case.adaptive)]
+        for at_s in (BEGIN_S + case.seconds / 4, end_s):
+            network.run_until(int(at_s * NS))
+            samples.append(_received_bits(network, case, rates))
+        if profile is not None:
+            profile.disable()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        controller.close()
+    goodput = [(after - before) / (0.75 * case.seconds) for before, after in zip(*samples)]
+    work = network.work()
+    delivered = next(row for row in network.channel_stats() if row[:2] == ("s1", "s2"))[3]
+    return Outcome(goodput, work, wall, cpu, work["data_packets"] - delivered, halves, rates)
+
+
+def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[Sender]:
+    algorithm = ALGORITHMS[case.kind]
+    fields = {"max_rate_bps": case.access_rate_bps, "packet_bytes": case.packet_bytes} | changes
+    parameters = algorithm.parameters(**{k: v for k, v in fields.items() if k in algorithm.parameters.__dataclass_fields__})
+    flows = case.adaptive + case.sacks
+    starts = random.Random(f"{case.seed}/starts")
+    halves = []
+    payload = case.packet_bytes - 40
+    for i in range(flows):
+        ends = (f"h{i + 1}", f"h{flows + i + 1}")
+        times = (int((BEGIN_S + starts.random()) * NS), int((BEGIN_S + case.seconds + 1) * NS))
+        if i < case.adaptive:
+            sender: Sender = wrap(algorithm.sender(parameters))
+            receiver: Receiver = wrap(algorithm.receiver(parameters))
+            halves.append(sender)
+            network.add_rtp_flow(
+                f"f{i}", *ends, 5004, *times, sender, random.Random(f"{case.seed}/{i}/s"), receiver, random.Random(f"{case.seed}/{i}/r"),
+                packet_bytes=case.packet_bytes, session_bandwidth_bps=case.rate_per_flow_bps, sender_ssrc=2 * i + 1, receiver_ssrc=2 * i + 2,
+                sender_cname=f"s{i}", receiver_cname=f"r{i}", pacing_jitter=case.pacing_jitter)
+        else:
+            tcp = {
+                "timestamps": False, "handshake": False, "delayed_ack": False, "initial_window_segments": 2, "max_window": 1000 * payload,
+                "min_rto_ns": 200_000_000, "timer_granularity_ns": int(case.tcp_tick_s * NS), "reduction_base": "window",
+            }
+            network.add_tcp_flow(f"f{i}", *ends, 5201, *times, flavour="sack", packet_bytes=case.packet_bytes, options=tcp)
+    return halves
+
+
+def _received_bits(network, case: Dumbbell, rates: list[list[tuple[float, float]]]) -> list[float]:
+    bits = []
+    for i in range(case.adaptive + case.sacks):
+        sent, received = network.take_flow_logs(f"f{i}")
+        if i < case.adaptive:
+            rates[i] += [(t / NS, f["rate_bps"]) for t, kind, f in sent if kind == "sent"]
+        last = next((f for _, kind, f in reversed(received) if kind in ("data", "tcp_data")), None)
+        if last is None:
+            bits.append(0.0)
+        elif "received_bytes" in last:
+            bits.append(8.0 * last["received_bytes"])
+        else:
+            bits.append(8.0 * last["delivered_bytes"] * case.packet_bytes / (case.packet_bytes - 40))
+    return bits
+
+
+def ns2(case: Dumbbell, jitter_s: float = 0.0, **options: Any) -> dict[str, float]:
+    """The same in ns-2: goodput of each flow, link traversals, CPU and wall seconds, frozen SRTTs."""
+    given = {
+        "agent": {"rap": "rap", "rap-fine": "rap", "tfrc": "tfrc"}[case.kind], "fine": int(case.kind == "rap-fine"),
+        "adaptive": case.adaptive, "sacks": case.sacks, "rate_bps": int(case.rate_bps), "delay_ms": case.delay_s * 1e3,
+        "access_bps": int(case.access_rate_bps), "access_ms": case.access_delay_s * 1e3, "buffer_packets": case.buffer_packets,
+        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.seconds / 4, "seed": case.seed, "jitter_s": jitter_s,
+        "tcp_tick": case.tcp_tick_s} | options
+    argv = ["ns", str(TCL), *(str(x) for pair in given.items() for x in pair)]
+    before, wall = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=900)
+    wall, cpu = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    goodput, totals = [], {}
+    for words in map(str.split, done.stdout.splitlines()):
+        if words[0] == "flow":
+            goodput.append(float(words[2]))
+        elif words[0] == "drops":
+            totals = {k: int(v) for k, v in zip(words[::2], words[1::2])}
+    traversals = 3 * (totals["departures"] + totals["back"]) + totals["drops"]
+    return {"goodput_bps": goodput, "cpu_s": cpu, "wall_s": wall, "link_traversals": traversals, "data_packets": totals["departures"] + totals["drops"],
+            "frozen": totals["frozen"], "dropped": totals["drops"]}
+
+
+def compare(case: Dumbbell, rounds: int) -> None:
+    """In turns, so that whatever else the machine does meets both."""
+    if shutil.which("ns") is None:
+        print("no ns-2 here (apt-get install ns2): nothing to compare with")
+        return
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(ns2(case))
+        ours.append(run(case))
+    rows = {
+        "fairlane": [(r.wall_s, r.cpu_s, r.work["link_traversals"], r.work["data_packets"]) for r in ours],
+        "ns-2": [(r["wall_s"], r["cpu_s"], r["link_traversals"], r["data_packets"]) for r in theirs],
+    }
+    print(f"{case.adaptive} {case.kind} and {case.sacks} SACK flows, {case.seconds:g} s; median of {rounds} rounds in turns")
+    print(f"{'':9} {'wall s':>7} {'CPU s':>7} {'data packets':>13} {'traversals':>11} {'million trav./CPU s':>20}")
+    medians = {}
+    for name, runs in rows.items():
+        wall, cpu, traversals, packets = (statistics.median(column) for column in zip(*runs))
+        medians[name] = (wall, cpu, traversals / cpu)
+        print(f"{name:9} {wall:7.2f} {cpu:7.2f} {packets:13.0f} {traversals:11.0f} {traversals / cpu / 1e6:20.3f}")
+    (our_wall, our_cpu, our_speed), (wall, cpu, speed) = medians["fairlane"], medians["ns-2"]
+    print(f"fairlane / ns-2: wall time {our_wall / wall:.2f}, CPU time {our_cpu / cpu:.2f}, speed by traversals {our_speed / speed:.2f} (floor 0.33)")
+    print(f"P4 executions: {ours[0].work['switch_packets']}, which ns-2 has none of")
+
+
+class Counting:
+    """Around an algorithm half: counts its handlers' calls and the time in them. Nothing else changes."""
+
+    calls: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+
+    def __init__(self, half: Sender | Receiver) -> None:
+        self.half = half
+        self.interests = half.interests
+        for name in ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer", "on_control", "on_gap"):
+            if hasattr(half, name):
+                setattr(self, name, self._counted(type(half).__name__ + "." + name, getattr(half, name)))
+
+    def _counted(self, name: str, handler):
+        def call(*arguments):
+            began = time.perf_counter()
+            try:
+                return handler(*arguments)
+            finally:
+                Counting.calls[name] += 1
+                Counting.seconds[name] += time.perf_counter() - began
+
+        return call
+
+
+def profile(case: Dumbbell) -> None:
+    """Splits a packet's time: in Python's handlers, between Rust and Python, and in the network by taking parts away."""
+    plain = min((run(case) for _ in range(2)), key=lambda r: r.cpu_s)
+    packets = plain.work["data_packets"]
+    counted = run(case, wrap=Counting)
+    calls, seconds = sum(Counting.calls.values()), sum(Counting.seconds.values())
+    print(f"{packets} data packets, {plain.work['switch_packets']} P4 executions, {plain.work['events']} events, {plain.cpu_s:.2f} s of CPU:"
+          f" {1e6 * plain.cpu_s / packets:.2f} us for each data packet, {1e6 * plain.cpu_s / plain.work['link_traversals']:.2f} for each link traversal")
+    print(f"Python's handlers: {calls} calls ({calls / packets:.3f} for each data packet), {seconds:.2f} s in them"
+          f" = {1e6 * seconds / packets:.2f} us for each data packet; with counting {counted.cpu_s:.2f} s of CPU in all")
+    for name, count in Counting.calls.most_common():
+        print(f"  {name:28} {count:8} calls {1e6 * Counting.seconds[name] / count:7.2f} us each")
+    profiler = cProfile.Profile()
+    run(case, profile=profiler)
+    print("cProfile, by time in the function itself (run_until is all of Rust):")
+    pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(12)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kind", choices=sorted(ALGORITHMS), default="rap")
+    parser.add_argument("--flows", type=int, default=32, help="of each kind")
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--compare", action="store_true", help="beside ns-2")
+    parser.add_argument("--profile", action="store_true", help="where the time goes")
+    args = parser.parse_args()
+    case = replace(Dumbbell(), kind=args.kind, adaptive=args.flows, sacks=args.flows, seconds=args.seconds)
+    if args.compare:
+        compare(case, args.rounds)
+    elif args.profile:
+        profile(case)
+    else:
+        result = run(case)
+        adaptive, tcp = result.goodput_bps[: args.flows], result.goodput_bps[args.flows:]
+        print(f"{result.work}\nwall {result.wall_s:.2f} s, CPU {result.cpu_s:.2f} s, dropped {result.dropped}")
+        print(f"mean goodput: {args.kind} {statistics.mean(adaptive):.0f} bit/s, SACK {statistics.mean(tcp):.0f} bit/s,"
+              f" ratio {statistics.mean(adaptive) / statistics.mean(tcp):.3f}")
+
+
+if __name__ == "__main__":
+    main()
