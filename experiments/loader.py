@@ -16,7 +16,7 @@ from topologies import load as topology_load
 from topologies.model import Topology
 
 FOLDER = Path(__file__).parent
-# Metric names that a check may use: fairlane.metrics computes them.
+# Metric names that a check may use: fairlane.metrics and fairlane.metrics_layers compute them.
 METRICS = (
     "als_mean_loss_fraction",
     "bottleneck_utilisation",
@@ -26,6 +26,10 @@ METRICS = (
     "max_min_reached_s",
     "max_min_share_error",
     "tcp_als_rate_ratio",
+    "probing_joins",
+    *(f"{layer}_layer_{when}_kbps" for layer in ("base", "upper") for when in ("before", "after")),
+    *(f"layers_of_receiver_{receiver}_{when}" for receiver in range(3) for when in ("before", "after")),
+    *(f"{name}_als_tcp_ratio_{when}" for name in ("lowest", "highest") for when in ("before", "after")),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.model import Experiment
-from fairlane import metrics, plots, probes, progress, report, results, series, virtual_fabric
+from fairlane import metrics, plots, plots_layers, probes, progress, report, results, series, virtual_fabric
 from fairlane.run import Options, Outcome, interruptible, network
 from fairlane.run import run as run_on_mininet
 
@@ -65,8 +65,9 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     results.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
-    plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name,
-               f"fabric {fabric}, target {target}, seed {experiment.seed}")
+    note = f"fabric {fabric}, target {target}, seed {experiment.seed}"
+    plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)
+    plots_layers.draw(recorded, folder, note)
     return figures
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from experiments.model import Check
+from fairlane import metrics_layers
 from fairlane.series import FlowRecord, Series, ShareTable, active_flows, group_of
 from topologies import addressing
 
@@ -253,4 +254,4 @@ CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     f.__name__: f
     for f in (als_mean_loss_fraction, bottleneck_utilisation, connections_exact_fraction,
               desired_rate_within_fair_rate_fraction, fair_rate_delay_s, max_min_reached_s, max_min_share_error, tcp_als_rate_ratio)
-}
+} | metrics_layers.CHECK_METRICS

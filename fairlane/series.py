@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
-from fairlane import raw
+from fairlane import layers, raw
 from fairlane.flows import Timing, record_roles
 from topologies import addressing
 from topologies.model import Port
@@ -104,12 +104,14 @@ class FairRate:
 
 @dataclass(frozen=True)
 class Series:
-    """flows that were to start, in the experiment's order; links and fair_rates by switch and port number."""
+    """flows that were to start, in the experiment's order; links and fair_rates by switch and port number. layered: what the layers of
+    layered flows did."""
 
     experiment: Experiment
     flows: list[FlowRecord]
     links: dict[tuple[str, int], LinkRecord]
     fair_rates: dict[tuple[str, int], list[FairRate]]
+    layered: Sequence[layers.LayeredRecord] = ()
 
     @property
     def bottleneck(self) -> LinkRecord:
@@ -134,7 +136,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
     flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing)]
-    return Series(experiment, flows, links, fair_rates)
+    return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 
 def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
