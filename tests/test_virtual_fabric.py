@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -261,3 +262,98 @@ def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
                 lambda: network.add_mpeg4_flow("x", "h1", "h9", 7000, 0, 1, packet_bytes=1000)):
         with pytest.raises(ValueError):
             bad()
+
+
+CHANGING = """\
+title = "a link that changes"
+bottleneck = "s1->s2"
+duration_s = 16.0
+[topology]
+kind = "dumbbell"
+pairs = 2
+bottleneck = { rate_bps = 4_000_000, delay_s = 0.005, queue_packets = 50, queue = "%s"%s }
+access = { rate_bps = 100_000_000 }
+[[flows]]
+name = "f"
+kind = "cbr"
+count = 2
+parameters = { rate_bps = 1_500_000 }
+[[changes]]
+at_s = 6.0
+link = "s1->s2"
+rate_bps = 2_000_000
+[[changes]]
+at_s = 11.0
+link = "s1->s2"
+rate_bps = 6_000_000
+delay_s = 0.105
+"""
+
+
+def measured(folder: Path, queue: str = "droptail", more: str = ""):
+    """(series, figures, folder) of the experiment above."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "changing.toml"
+    path.write_text(CHANGING % (queue, more))
+    raw_folder = folder / "raw"
+    raw_folder.mkdir()
+    experiment = loader.load(path)
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), raw_folder, Silent())
+    recorded = series.load(raw_folder, experiment, outcome.timing)
+    return recorded, metrics.compute(recorded), raw_folder
+
+
+def test_a_link_changes_for_packets_controller_and_shares_alike(tmp_path: Path) -> None:
+    recorded, figures, folder = measured(tmp_path)
+    sent = recorded.bottleneck.transmitted_bytes
+    # 3 Mb/s offered: all of it, then what 2 Mb/s take, then all and the queue. Ethernet's 14 bytes count on the link.
+    assert 8 * sent.over(2, 5) / 3 == pytest.approx(3e6 * 1014 / 1000, rel=0.01)
+    assert 8 * sent.over(7, 10) / 3 == pytest.approx(2e6, rel=0.01)
+    assert 8 * sent.over(12, 15) / 3 == pytest.approx(3e6 * 1014 / 1000, rel=0.01)
+    # R_f = b U_l / n with b of its time, from the end of the interval that the change is in.
+    fair = recorded.fair_rates[recorded.experiment.bottleneck]
+    for time_s, rate_bps in ((5.5, 0.9 * 4e6 / 2), (9.5, 0.9 * 2e6 / 2), (14.5, 0.9 * 6e6 / 2)):
+        assert next(r.rate_bps for r in reversed(fair) if r.time_s <= time_s) == pytest.approx(rate_bps)
+    first = next(r for r in fair if r.time_s > 6.0)
+    assert first.rate_bps == pytest.approx(0.9e6) and first.time_s < 7.1
+    assert [series.max_min_shares(recorded, t)["f-0"] for t in (5.0, 8.0, 13.0)] == [2e6, 1e6, 3e6]
+    link = next(x for x in figures.links if x.name == "s1->s2")
+    # Over 8 to 16 s: 3 s of 2 Mb/s and 5 s of 6 Mb/s.
+    assert link.rate_bps == pytest.approx((3 * 2e6 + 5 * 6e6) / 8)
+    # One way: 5 ms, then 105 ms.
+    delays = [(r["t"] - recorded_begin(folder), r["delay_mean_s"]) for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines())
+              if r["kind"] == "data" and r["delay_mean_s"]]
+    assert all(0.105 < d < 0.115 for t, d in delays if t > 13)
+    assert all(0.005 < d < 0.015 for t, d in delays if 1 < t < 5)
+
+
+def recorded_begin(folder: Path) -> float:
+    """When the first sender began, in the records' time."""
+    return next(r["t"] for r in map(json.loads, (folder / "f-0.sender.jsonl").read_text().splitlines()) if r["kind"] == "start")
+
+
+def test_red_drops_before_the_queue_is_full_and_droptail_does_not(tmp_path: Path) -> None:
+    drops = {}
+    for queue in ("droptail", "red"):
+        recorded, _, _ = measured(tmp_path / queue, queue)
+        drops[queue] = {cause: round(steps.over(0, 11)) for cause, steps in recorded.bottleneck.drops.items()}
+    assert drops["droptail"]["tail"] > 100 and "red_early" not in drops["droptail"]
+    assert drops["red"]["red_early"] > 100
+
+
+def test_links_lose_and_jitter_as_they_are_told(tmp_path: Path) -> None:
+    recorded, figures, folder = measured(tmp_path, more=", loss = 0.02, jitter_s = 0.001")
+    lost, sent = (sum(getattr(f, name).over(0.5, 5.5) for f in recorded.flows) for name in ("lost", "sent"))
+    assert 0.01 < lost / sent < 0.03
+    spread = [r["delay_max_s"] for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines()) if r["kind"] == "data"][10:40]
+    assert max(spread) - min(spread) > 0.0001
+
+
+def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(CHANGING % ("droptail", "") + '[[flows]]\nname = "x"\nkind = "on-off"\nstart_s = 2.0\nstop_s = 5.0\n'
+                                     'hosts = [["h1", "h4"]]\n')
+    experiment = loader.load(tmp_path / "e.toml")
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
+    record = series.load(tmp_path, experiment, outcome.timing).flows[-1]
+    assert record.active is not None and 2.0 <= record.active[0] < 4.0 and record.active[1] <= 5.1
+    assert record.goodput.over(5.2, 16) == 0 < record.goodput.over(2, 5.2)
