@@ -52,7 +52,9 @@ def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed:
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
     ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), seed + n * _SEEDS_APART)
-            for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))]
+            for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
+            # A shortened run may end before a receiver would join.
+            if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)]
     ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
     made = []
     for role, name, host, peer, start_s, own_seed in ends:
