@@ -119,15 +119,15 @@ def _finish(axes: Any, figure: Figure) -> None:
         axes.axhline(value, color="0.4", linewidth=0.8, linestyle="--")
     if "x" in figure.log:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+        axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
     if "y" in figure.log:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.set_xlabel(figure.x_label or ("time, s" if figure.curves else figure.x))
     axes.set_ylabel(figure.y_label or figure.y)
-    if not figure.curves or any("bit/s" in figure.y_label for _ in (0,)):
-        axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=" ") if "bit/s" in figure.y_label else matplotlib.ticker.ScalarFormatter(useOffset=False))
+    if "bit/s" in figure.y_label:
+        axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=" "))
     handles, labels = axes.get_legend_handles_labels()
     if any(labels):
         axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8)
@@ -136,7 +136,7 @@ def _finish(axes: Any, figure: Figure) -> None:
 def _label(series: str, name: Any) -> str:
     if name == "":
         return ""
-    return str(name) if isinstance(name, str) else f"{series} = {name:g}"
+    return palette.label(name) if isinstance(name, str) else f"{series} = {name:g}"
 
 
 def _number(value: Any) -> float:

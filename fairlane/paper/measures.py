@@ -18,6 +18,7 @@ from experiments import expressions
 from experiments.expressions import Value
 from experiments.model import Experiment
 from fairlane import metrics
+from fairlane.paper import settling
 from fairlane.paper.row import Curve
 from fairlane.series import FlowRecord, Series, ShareTable
 
@@ -140,7 +141,9 @@ def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Val
     wanted = {name for text in measures.values() for name in expressions.names_in(text)}
     names: dict[str, Value] = dict(known)
     names |= {f"bottleneck.{k}": v for k, v in _link(series).items()}
-    names |= {name: metrics.CHECK_METRICS[name.removeprefix("run.")](series, figures) for name in wanted if name.startswith("run.")}
+    for name in sorted(n for n in wanted if n.startswith("run.")):
+        own = settling.OF_RUN.get(name.removeprefix("run."))
+        names[name] = own(series) if own else metrics.CHECK_METRICS[name.removeprefix("run.")](series, figures)
     for group, flows in by_group.items():
         for figure, compute in OF_FLOWS.items():
             if f"{group}.{figure}" in wanted:

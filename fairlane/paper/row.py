@@ -163,7 +163,7 @@ def _check_measure(document: Document, name: str, text: Any, owners: set[str], v
         used = expressions.names_in(text)
     except SyntaxError as error:
         raise document.error(path, f"{text!r} is no expression") from error
-    from fairlane.paper import measures
+    from fairlane.paper import measures, settling
 
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
@@ -171,7 +171,7 @@ def _check_measure(document: Document, name: str, text: Any, owners: set[str], v
             _one_of(document, path, owner, values, "axis or value of [let]")
             continue
         _one_of(document, path, owner, owners, "group of flows")
-        known = {"bottleneck": measures.OF_BOTTLENECK, "run": loader.METRICS}.get(owner, measures.OF_FLOWS)
+        known = {"bottleneck": measures.OF_BOTTLENECK, "run": (*loader.METRICS, *settling.OF_RUN)}.get(owner, measures.OF_FLOWS)
         _one_of(document, path, attribute, set(known), "figure")
 
 
