@@ -135,10 +135,16 @@ def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.Mo
             targets.resolve(choice, topology)
 
 
-def test_list_shows_every_experiment() -> None:
+def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:
+    from experiments import kinds
+    from fairlane import quick
+
     done = fairlane("list")
-    assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == loader.names()
+    assert done.returncode == 0, done.stderr
+    described = {line.split()[0]: line.strip() for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert list(described) == [*loader.names(), *quick.TOPOLOGIES, *kinds.names()]
+    assert all(len(line.split()) > 3 for line in described.values())
+    assert described["tfrc"].endswith(kinds.summary("tfrc"))
 
 
 def test_doctor_speaks_of_everything() -> None:
