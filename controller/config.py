@@ -20,7 +20,8 @@ class ConfigError(ValueError):
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. red: None leaves drops to the full queue.
     als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
-    its port; "" where hosts are."""
+    its port; "" where hosts are. multicast_router: packets to every group go there, members or not (RFC 4541 section 2.1.2), as they
+    do on a sender's own link."""
 
     number: int
     rate_bps: int
@@ -28,6 +29,7 @@ class Port:
     als: bool = True
     peer: str = ""
     peer_port: int = 0
+    multicast_router: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ def parse(raw: Any) -> Config:
                 raise ConfigError(f"{where}.ports[{j}].number: must be in 0..509, got {port.number}")
             if port.peer:
                 _check_peer(config, switch, port, f"{where}.ports[{j}].peer")
+            elif port.multicast_router:
+                raise ConfigError(f"{where}.ports[{j}].multicast_router: port {port.number} leads to no switch")
         for j, route in enumerate(switch.routes):
             if route.port not in known:
                 raise ConfigError(f"{where}.routes[{j}].port: switch {switch.name} has no port {route.port}")

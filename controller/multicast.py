@@ -12,6 +12,8 @@ A switch holds of group G, with ports A:
     table multicast        G        -> multicast group with replicas A
     table multicast_from   (P, G)   -> multicast group with replicas A - {P}, or drop     for each P in A
 
+A port that leads to a multicast router (`Port.multicast_router`) is in every A, and gets packets to groups without members too.
+
 What is written is the difference to what the switch has, in an order that makes before it breaks. The keys of `multicast_from` name
 A: a controller that finds a running switch reads them back and knows the members without asking hosts.
 
@@ -40,7 +42,9 @@ TABLE_FROM = "AlsIngress.forward.multicast_from"
 REPLICATE = "AlsIngress.forward.replicate"
 DROP = "AlsIngress.forward.drop"
 PACKET_IN, PACKET_OUT = "packet_in", "packet_out"
-MAX_GROUP_ID = 65535  # mcast_grp of v1model has 16 bits
+MAX_GROUP_ID = 65534  # mcast_grp of v1model has 16 bits
+FLOOD_ID = 65535
+"""Of the multicast group that has the ports towards multicast routers."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ class Tree:
 class _Installed:
     """What one switch holds. ports: replicas of each multicast group, by id; None: not known."""
 
-    def __init__(self, live: dict[int, frozenset[int]]) -> None:
+    def __init__(self, name: str, live: dict[int, frozenset[int]]) -> None:
+        self.name = name
         self.ids: dict[tuple[int, int | None], int] = {}
         """Id of the multicast group for (group's address, port that it excludes), 0 for drop."""
         self.ports: dict[int, frozenset[int] | None] = {}
@@ -151,6 +156,10 @@ class MulticastControl:
         self._heard: set[str] = set()
         self._live: dict[str, dict[int, frozenset[int]]] = {name: {} for name in self._switches}
         self._table_sizes = {name: p4info.table_size(name) for name in (TABLE, TABLE_FROM)}
+        self._router_ports = {s.name: frozenset(p.number for p in s.ports if p.multicast_router) for s in config.switches}
+        for name, ports in self._router_ports.items():
+            if not ports <= set(self._tree.toward[name].values()):
+                raise ValueError(f"switch {name}: a port to a multicast router is not on the tree that packets to groups take")
         self._next_query_s = 0.0
         self._queries_sent = 0
 
@@ -205,10 +214,12 @@ class MulticastControl:
     def on_connected(self, now_s: float, switch: str, found: Iterable[Entity] | None) -> Changes:
         """A switch can be written to. found: what it answered to `read_entities`; None: its pipeline is fresh and holds nothing."""
         changes = Changes()
-        installed = self._installed[switch] = _Installed(self._live[switch])
+        installed = self._installed[switch] = _Installed(switch, self._live[switch])
         members = self._read_back(installed, found or ())
         first = switch not in self._heard
         self._heard.add(switch)
+        if flood := self._flood(installed, found is None):
+            changes.updates[switch] = flood
         touched = self._groups().union(*(i.groups() for i in self._installed.values() if i is not None))
         # What hosts said since then is newer than what the switch holds.
         if first and found is not None:
@@ -285,7 +296,9 @@ class MulticastControl:
     def ports_of(self, switch: str, group: int) -> frozenset[int]:
         """The ports of a switch that lead to a member."""
         toward = self._tree.toward[switch]
-        ports = {p for p, g in self._expiry[switch] if g == group}
+        if not any(g == group for held in self._expiry.values() for _, g in held):
+            return frozenset()
+        ports = {p for p, g in self._expiry[switch] if g == group} | self._router_ports[switch]
         ports |= {toward[name] for name, held in self._expiry.items()
                   if name in toward and any(g == group for _, g in held)}
         return frozenset(ports)
@@ -314,6 +327,16 @@ class MulticastControl:
                 updates = list(self._difference(installed, group, ports))
                 if updates:
                     changes.updates.setdefault(name, []).extend(updates)
+
+    def _flood(self, installed: _Installed, fresh: bool) -> list[Update]:
+        """What a switch does with groups without members."""
+        ports = self._router_ports[installed.name]
+        if not ports:
+            return []
+        installed.set_ports(FLOOD_ID, ports)
+        entry = self._p4info.table_entry(TABLE, {}, REPLICATE, {"group": FLOOD_ID}, default=True)
+        return [Update(type=Update.INSERT if fresh else Update.MODIFY, entity=_replicas(FLOOD_ID, ports)),
+                Update(type=Update.MODIFY, entity=Entity(table_entry=entry))]
 
     def _difference(self, installed: _Installed, group: int, ports: frozenset[int]) -> Iterator[Update]:
         """What brings a switch from what it holds of a group to `ports`."""

@@ -31,11 +31,13 @@ class Open:
 
 @dataclass(frozen=True)
 class Control:
-    """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0."""
+    """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. multicast_router_links:
+    "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's own link."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
     interval_s: float = 1.0
+    multicast_router_links: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation_target <= 1:

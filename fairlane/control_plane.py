@@ -18,13 +18,19 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     switches = []
     ports = experiment.topology.ports()
     names = set(experiment.topology.switches)
+    routers = experiment.settings.control.multicast_router_links
+    known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
+    for link in routers:
+        if link not in known:
+            raise Refusal(f"control.multicast_router_links: no link {link!r} from one switch to the next; there are {', '.join(sorted(known))}.")
     for index, name in enumerate(experiment.topology.switches):
         switches.append(Switch(
             name=name,
             device_id=index + 1,
             address=f"127.0.0.1:{grpc_ports[name]}",
-            ports=tuple(Port(p.number, round(p.link.rate_bps), _red(p.link), True, *((p.peer, p.peer_port) if p.peer in names else ()))
-                        for p in ports[name]),
+            ports=tuple(
+                Port(p.number, round(p.link.rate_bps), _red(p.link), peer=p.peer if p.peer in names else "", peer_port=p.peer_port
+                     if p.peer in names else 0, multicast_router=f"{name}->{p.peer}" in routers) for p in ports[name]),
             routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
         ))
     control = experiment.settings.control

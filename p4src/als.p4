@@ -49,7 +49,12 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         } else {
             // Before the departure is noted, since that ends the idle time which the copy found.
             if (standard_metadata.instance_type == REPLICATION) {
-                replica.apply(standard_metadata);
+                if (standard_metadata.egress_port == standard_metadata.ingress_port) {
+                    // Only of a group without members, on a link to a multicast router: for others the tables see to it.
+                    mark_to_drop(standard_metadata);
+                } else {
+                    replica.apply(standard_metadata);
+                }
             }
             departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {

@@ -41,7 +41,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         default_action = NoAction();
     }
 
-    // From any other port: to all that lead to members.
+    // From any other port: to all that lead to members. Groups without members go to multicast routers, if there are any.
     table multicast {
         key = { hdr.ipv4.dst_address : exact; }
         actions = { replicate; drop; }

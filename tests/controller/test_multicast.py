@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from controller import igmp
 from controller.config import Config, Igmp, Port, Route, Switch
 from controller.igmp import Kind, Reason
-from controller.multicast import TABLE, TABLE_FROM, Changes, MulticastControl
+from controller.multicast import FLOOD_ID, TABLE, TABLE_FROM, Changes, MulticastControl
 from controller.p4info import canonical
 
 GROUPS = (0xEF010001, 0xEF010002)
@@ -31,15 +31,15 @@ class Network:
         return 0x0A000000 | int(host[0][1:]) << 8 | host[1] - HOST_PORT + 1
 
 
-def network(parents: list[int], hosts_on: list[int], extra: list[tuple[int, int]] = (), igmp_config: Igmp = Igmp()) -> Network:
-    """Switch i + 1 hangs on parents[i]; extra links close circles."""
+def network(parents: list[int], hosts_on: list[int], extra: list[tuple[int, int]] = (), igmp_config: Igmp = Igmp(), routers: int = 0) -> Network:
+    """Switch i + 1 hangs on parents[i]; extra links close circles. routers: bit i, bit 8 + i: link i leads to a multicast router, there, back."""
     names = [f"s{i}" for i in range(len(parents) + 1)]
     ports: dict[str, list[Port]] = {name: [] for name in names}
     far_end = {}
-    for a, b in [*((p, i + 1) for i, p in enumerate(parents)), *extra]:
+    for i, (a, b) in enumerate([*((p, i + 1) for i, p in enumerate(parents)), *extra]):
         a_port, b_port = len(ports[names[a]]) + 1, len(ports[names[b]]) + 1
-        ports[names[a]].append(Port(a_port, 1_000_000, peer=names[b], peer_port=b_port))
-        ports[names[b]].append(Port(b_port, 1_000_000, peer=names[a], peer_port=a_port))
+        ports[names[a]].append(Port(a_port, 1_000_000, peer=names[b], peer_port=b_port, multicast_router=bool(routers >> i & 1)))
+        ports[names[b]].append(Port(b_port, 1_000_000, peer=names[a], peer_port=a_port, multicast_router=bool(routers >> 8 + i & 1)))
         far_end[names[a], a_port] = names[b], b_port
         far_end[names[b], b_port] = names[a], a_port
     hosts, switches = [], []
@@ -58,8 +58,13 @@ class FakeSwitch:
     p4info: object
     groups: dict[int, frozenset[int]] = field(default_factory=dict)
     entries: dict[bytes, p4r.TableEntry] = field(default_factory=dict)
+    default: int = 0
 
     def write(self, update: p4r.Update) -> None:
+        if update.entity.HasField("table_entry") and update.entity.table_entry.is_default_action:
+            assert update.type == p4r.Update.MODIFY and update.entity.table_entry.table_id == self.p4info.table_id(TABLE)
+            self.default = int.from_bytes(update.entity.table_entry.action.action.params[0].value, "big")
+            return
         if update.entity.HasField("table_entry"):
             entry = update.entity.table_entry
             key = p4r.TableEntry(table_id=entry.table_id, match=entry.match).SerializeToString(deterministic=True)
@@ -89,8 +94,10 @@ class FakeSwitch:
             if keys[self.p4info.match_field_id(name, "hdr.ipv4.dst_address")] == group and (
                     name == TABLE or keys[self.p4info.match_field_id(name, "standard_metadata.ingress_port")] == port):
                 found[name] = int.from_bytes(entry.action.action.params[0].value, "big") if entry.action.action.params else 0
-        number = found.get(TABLE_FROM, found.get(TABLE, 0))
-        return self.groups[number] if number else frozenset()
+        number = found.get(TABLE_FROM, found.get(TABLE, self.default))
+        copies = self.groups[number] if number else frozenset()
+        # Of these alone the program's egress drops what would go back.
+        return copies - {port} if number == FLOOD_ID else copies
 
 
 class Run:
@@ -148,7 +155,7 @@ class Run:
             live = self.control.group_ports(name)
             assert {k: v for k, v in live.items()} == switch.groups
             if not members:
-                assert not switch.groups and not switch.entries
+                assert set(switch.groups) <= {FLOOD_ID} and not switch.entries
 
 
 @st.composite
@@ -159,7 +166,7 @@ def networks(draw, circles: bool) -> Network:
     hosts_on[0] = max(1, hosts_on[0])
     numbers = st.integers(0, count - 1)
     pairs = st.lists(st.tuples(numbers, numbers).filter(lambda p: p[0] != p[1]), max_size=3) if circles and count > 1 else st.just([])
-    return network(parents, hosts_on, draw(pairs))
+    return network(parents, hosts_on, extra := draw(pairs), routers=0 if extra else draw(st.sampled_from((0, 0, 1, 2, 0x0101, 0xFFFF))))
 
 
 steps = st.lists(st.tuples(st.integers(0, 99), st.booleans(), st.sampled_from(GROUPS)), max_size=25)
@@ -225,6 +232,36 @@ def test_a_leave_while_a_restarted_controller_has_not_heard_all_takes_effect_whe
     assert run.reached(source, GROUPS[0]) == [stays, leaves]
     run.apply(run.control.on_connected(1.0, "s0", run.switches["s0"].read()))
     run.check({(stays, GROUPS[0])})
+
+
+def test_a_multicast_router_gets_packets_to_every_group(p4info):
+    net = network([0, 1], [1, 0, 1], routers=1)
+    run = Run(net, p4info)
+    source, receiver = net.hosts
+    for group in GROUPS:
+        assert run.switches["s0"].copies(source[1], group) == {1}
+        assert run.switches["s1"].copies(1, group) == frozenset()
+    run.say(receiver, Kind.REPORT, GROUPS[0])
+    run.check({(receiver, GROUPS[0])})
+    # From elsewhere too, when it is a member's group or not, but never back.
+    run.say(source, Kind.REPORT, GROUPS[0])
+    run.check({(receiver, GROUPS[0]), (source, GROUPS[0])})
+    for group in GROUPS:
+        assert 1 not in run.switches["s0"].copies(1, group)
+    for host in net.hosts:
+        run.say(host, Kind.LEAVE, GROUPS[0])
+    assert run.switches["s0"].copies(source[1], GROUPS[0]) == {1}
+    # A restarted controller finds it so.
+    run.control = MulticastControl(net.config, p4info)
+    for name, switch in run.switches.items():
+        run.apply(run.control.on_connected(1.0, name, switch.read()))
+    run.check(set())
+
+
+def test_a_multicast_router_off_the_tree_is_refused(p4info):
+    net = network([0], [1, 1], extra=[(0, 1)], routers=2)
+    with pytest.raises(ValueError, match="switch s0: a port to a multicast router is not on the tree"):
+        MulticastControl(net.config, p4info)
 
 
 def test_without_queries_a_membership_lasts(p4info):
