@@ -134,3 +134,8 @@ def carry_out(now: float, actions: Iterable[object], timers: Timers, record: Rec
             record(action.kind, now, **dict(action.values))
         elif not timers.take(action) and not own(now, action):
             raise TypeError(f"{who} asks for {type(action).__name__}, which is not for its half of a flow of this kind")
+
+
+def dotted(address: int) -> str:
+    """An IPv4 address as people write it."""
+    return ".".join(map(str, address.to_bytes(4)))

@@ -18,7 +18,7 @@ from hosts.algorithms.base import (
     SetReport,
     Timer,
 )
-from hosts.session.common import Options, Outbox, Recorder, Rng, Timers, carry_out
+from hosts.session.common import Options, Outbox, Recorder, Rng, Timers, carry_out, dotted
 from hosts.session.reception import Reception
 from hosts.session.rtcp_member import RtcpMember
 from hosts.session.stream import IPV4_UDP_BYTES, DataStream
@@ -119,17 +119,18 @@ class ReceiverSession:
             self._adopt(now, reception, view.ssrc, group)
         before_s = self._last_arrival_s
         is_first = self._received_packets == 0
-        missing = reception.update(now, view.sequence, view.timestamp)
+        size += IPV4_UDP_BYTES
+        missing = reception.update(now, view.sequence, view.timestamp, size)
         self._last_arrival_s = now
         self._received_packets += 1
-        self._received_bytes += size + IPV4_UDP_BYTES
+        self._received_bytes += size
         if is_first:
             self._book.begin(now, self._received_bytes)
         self._read_stamp(now, buffer, view.payload_start, view.payload_end)
         if self._member is not None:
             if self._member.schedule is None:
                 self._member.join(now, self._report(now, measured=True))
-            self._member.schedule.received_data(now, view.ssrc - self._groups.index(group) & 0xFFFFFFFF)
+            self._member.schedule.received_data(now, view.ssrc)
         if missing is not None and self._gaps:
             gap = Gap(*missing, before_s, now, self._reception())
             self._apply(now, self.algorithm.on_gap(now, gap, self._rng))
@@ -260,11 +261,13 @@ class ReceiverSession:
         for group in self._groups:
             if group not in groups:
                 self._receptions[group].drop()
+                self._record("leave", now, group=dotted(group))
         for group in groups:
-            self._receptions.setdefault(group, Reception())
+            if group not in self._groups:
+                self._receptions.setdefault(group, Reception())
+                self._record("join", now, group=dotted(group))
         self._groups = groups
         self.outbox.membership = groups
-        self._record("membership", now, groups=[".".join(map(str, group.to_bytes(4))) for group in groups])
 
     # ---------------------------------------------------------------------------------------------------------------- sayings
 
@@ -284,8 +287,7 @@ class ReceiverSession:
         return packets
 
     def _lost_packets(self) -> int:
-        """Expected minus received, over all sources; a network that duplicates packets makes it smaller."""
-        return sum(r.expected_packets - r.received_packets for r in self._receptions.values())
+        return sum(r.lost_packets for r in self._receptions.values())
 
     def _highest_sequence(self) -> int:
         """Of the flow, or of its basic layer."""
@@ -316,5 +318,17 @@ class ReceiverSession:
             delay_mean_s=round(self._delay_sum_s / packets, 6) if packets else None,
             delay_max_s=round(self._delay_max_s, 6) if packets else None,
         )
+        if self.layered:
+            for layer, (group, reception) in enumerate(self._receptions.items()):
+                self._record(
+                    "layer_data",
+                    now,
+                    layer=layer,
+                    group=dotted(group),
+                    member=group in self._groups,
+                    received_packets=reception.received_packets,
+                    received_bytes=reception.received_bytes,
+                    lost_packets=reception.lost_packets,
+                )
         self._logged = self._received_packets, self._received_bytes
         self._delay_sum_s = self._delay_max_s = 0.0

@@ -16,7 +16,7 @@ SILENT_SOURCE_S = 10.0
 class Reception:
     """Of a flow's data, or of one of its layers."""
 
-    __slots__ = ("source", "source_gone", "last_arrival_s", "received_packets", "_expected_before")
+    __slots__ = ("source", "source_gone", "last_arrival_s", "received_packets", "received_bytes", "_expected_before")
 
     def __init__(self) -> None:
         self.source: SourceStatistics | None = None
@@ -24,6 +24,7 @@ class Reception:
         """It said BYE."""
         self.last_arrival_s = 0.0
         self.received_packets = 0
+        self.received_bytes = 0
         self._expected_before = 0  # of sources and restarts that are over
 
     def accepts(self, now: float, ssrc: int) -> bool:
@@ -44,13 +45,14 @@ class Reception:
             self._expected_before += self.source.expected_packets
         self.source, self.source_gone = None, False
 
-    def update(self, now: float, sequence: int, timestamp: int) -> tuple[int, int] | None:
-        """A packet of the source came. The first and last number of those that it shows missing, if any are."""
+    def update(self, now: float, sequence: int, timestamp: int, size: int) -> tuple[int, int] | None:
+        """A packet of the source came, `size` bytes as IPv4 datagram. The first and last number of those that it shows missing, if any are."""
         source = self.source
         before, restarts, expected = source.extended_highest_sequence, source.restarts, source.expected_packets
         source.update(sequence, timestamp, now)
         self.last_arrival_s = now
         self.received_packets += 1
+        self.received_bytes += size
         if source.restarts != restarts:
             self._expected_before += expected
             return None
@@ -66,6 +68,11 @@ class Reception:
     def expected_packets(self) -> int:
         """Over all sources."""
         return self._expected_before + (0 if self.source is None else self.source.expected_packets)
+
+    @property
+    def lost_packets(self) -> int:
+        """Expected minus received, over all sources; a network that duplicates packets makes it smaller."""
+        return self.expected_packets - self.received_packets
 
     def block(self, lsr: int, dlsr: int, measured: bool = False) -> ReportBlock | None:
         """For a report sent now; begins the next loss interval, unless it is only measured."""

@@ -22,7 +22,7 @@ from hosts.algorithms.base import (
     StampData,
     Timer,
 )
-from hosts.session.common import Options, Outbox, Recorder, Rng, Timers, carry_out
+from hosts.session.common import Options, Outbox, Recorder, Rng, Timers, carry_out, dotted
 from hosts.session.reporters import Reporters
 from hosts.session.rtcp_member import RtcpMember
 from hosts.session.stream import HEADERS_BYTES, DataStream
@@ -220,7 +220,7 @@ class SenderSession:
         self._apply(now, self.algorithm.on_feedback(now, feedback, self._rng))
 
     def _on_compound(self, now: float, packets: tuple[rtcp.RtcpPacket, ...]) -> None:
-        own = {s.ssrc for s in self.streams}
+        own = [s.ssrc for s in self.streams]
         for feedback, fields in self._reporters.read(packets, own, self._ntp(now)):
             self._record("feedback", now, **fields)
             self._apply(now, self.algorithm.on_feedback(now, feedback, self._rng))
@@ -323,6 +323,8 @@ class SenderSession:
         }
         if self._windowed:
             fields["window_packets"] = self._window_packets
-        if self.layered:
-            fields["layers_bps"] = [s.rate_bps for s in self.streams]
         self._record("sent", now, **fields)
+        if self.layered:
+            for layer, stream in enumerate(self.streams):
+                group = dotted(stream.group)
+                self._record("layer_sent", now, layer=layer, group=group, rate_bps=stream.rate_bps, sent_packets=stream.sent_packets)

@@ -402,7 +402,11 @@ def test_layers_are_streams_of_their_own_to_groups() -> None:
     # One report is one feedback, however many layers it is about.
     assert len(sender.heard) == sum(b > 0 for b in blocks) or len(sender.heard) == sum(b > 0 for b in blocks) - 1
     assert {f.reporter for f in sender.heard} == {90, 91} and all(f.loss_fraction == 0 for f in sender.heard)
-    assert made.log.of("sent")[-1]["layers_bps"] == [80_000.0, 40_000.0, 0.0]
+    assert [x["rate_bps"] for x in made.log.of("layer_sent")[-3:]] == [80_000.0, 40_000.0, 0.0]
+    assert [x["group"] for x in made.receivers[0]._record.of("join")] == ["239.1.0.1", "239.1.0.2"]
+    assert [x["group"] for x in made.receivers[0]._record.of("leave")] == ["239.1.0.2"]
+    last = made.receivers[0]._record.of("layer_data")[-2:]
+    assert [x["member"] for x in last] == [True, False] and abs(last[1]["received_packets"] - 100) <= 1
 
 
 def test_loss_on_layers_is_of_all_packets() -> None:

@@ -52,10 +52,12 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
     sent_log, received_log = tmp_path / "s.jsonl", tmp_path / "r.jsonl"
     common = ("--port", port, "--max-rate", "2mbit", "--seed", "3", "--param", "adaptation_interval_s=1.5")
     receiver = agent("receiver", received_log, *common)
-    start_at = time.time() + 1.0
+    while receiver.poll() is None and not (received_log.exists() and received_log.stat().st_size):
+        time.sleep(0.02)  # it must listen before anything is sent, however busy the machine is
+    start_at = time.time() + 3.0
     sender = agent("sender", sent_log, *common, "--start-at", f"{start_at}", "--param", "initial_rate_bps=400000")
     try:
-        time.sleep(8.5)
+        time.sleep(10.5)
         sender.send_signal(signal.SIGTERM)
         assert sender.communicate(timeout=10)[1] == "" and sender.returncode == 0
         time.sleep(0.2)
