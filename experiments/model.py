@@ -115,12 +115,13 @@ class Flow:
 @dataclass(frozen=True)
 class Change:
     """Something that changes during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". What is None
-    stays: rate_bps; delay_s: one way."""
+    stays: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1)."""
 
     at_s: float
     link: str
     rate_bps: float | None = None
     delay_s: float | None = None
+    loss: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < float("inf"):
@@ -129,8 +130,10 @@ class Change:
             raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
         if self.delay_s is not None and not 0 <= self.delay_s < float("inf"):
             raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
-        if self.rate_bps is None and self.delay_s is None:
-            raise ValueError("nothing changes: give rate_bps or delay_s")
+        if self.loss is not None and not 0 <= self.loss < 1:
+            raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
+        if self.rate_bps is None and self.delay_s is None and self.loss is None:
+            raise ValueError("nothing changes: give rate_bps, delay_s or loss")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed:
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
-    ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), seed + n * _SEEDS_APART)
+    ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), receiver_seed(seed, n))
             for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
             # A shortened run may end before a receiver would join.
             if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)]
@@ -66,8 +66,14 @@ def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed:
 
 
 def _receiver_start_s(flow: Flow, number: int, timing: Timing) -> float:
-    """A receiver is there before its sender, unless it is to join in its own time."""
-    return timing.begin_s + flow.receiver_start_s[number] if flow.receiver_start_s else timing.begin_s - 0.5
+    """A receiver is there before its sender, unless it is to join later."""
+    joins_later = bool(flow.receiver_start_s) and flow.receiver_start_s[number] > flow.start_s
+    return timing.begin_s + flow.receiver_start_s[number] if joins_later else timing.begin_s - 0.5
+
+
+def receiver_seed(seed: int, number: int) -> int:
+    """Of a flow's receiver, counted from 0, from the flow's seed."""
+    return seed + number * _SEEDS_APART
 
 
 def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:

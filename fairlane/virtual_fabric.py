@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -100,8 +101,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
     outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond")
     outcome.round_trips = [
-        {"sender": f.sender, "receiver": f.receiver, "declared_s": trip, "measured_s": trip, "holds": True}
-        for f in experiment.flows for trip in [addressing.round_trip_s(experiment.topology, f.sender, f.receiver)]]
+        {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
+        for f in experiment.flows for r in f.all_receivers for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]]
     return outcome
 
 
@@ -146,6 +147,8 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
         at_ns = _change_ns(timing, change)
         if change.rate_bps is not None:
             network.schedule_rate(at_ns, node, port, round(change.rate_bps))
+        if change.loss is not None:
+            network.schedule_loss(at_ns, node, port, change.loss or None)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
 
@@ -159,7 +162,7 @@ def _rate_changes(experiment: Experiment, timing: Timing) -> list[RateChange]:
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int) -> None:
     """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers."""
     settings = flow.settings
-    times = (round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS))
+    times = _times_ns(flow, timing)
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
@@ -174,21 +177,52 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int) -> None:
         network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, packet_bytes=settings.packet_bytes,
                                rate_scale=settings.rate_scale)
     else:
-        _add_algorithm_flow(network, flow, settings, hosts, times, seed)
+        _add_algorithm_flow(network, flow, settings, hosts, timing, seed)
 
 
-def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, times: tuple[int, int], seed: int) -> None:
+def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
+    return round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS)
+
+
+@dataclass(frozen=True)
+class _End:
+    """Of an algorithm's flow: what both fabrics draw from a flow's seed in the same way."""
+
+    ssrc: int
+    rng: random.Random
+    cname: str
+
+    @staticmethod
+    def of(flow: Flow, role: str, seed: int, ip: str) -> _End:
+        ssrc = random.Random(f"{seed}/{role}").getrandbits(32)
+        return _End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
+
+
+def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int) -> None:
     algorithm = ALGORITHMS[flow.kind]
-    ssrc = {role: random.Random(f"{seed}/{role}").getrandbits(32) for role in ("sender", "receiver")}
-    rng = {role: random.Random(f"{seed}/{role}/{ssrc[role]}") for role in ssrc}
-    ip = {"sender": hosts[flow.sender].ip, "receiver": hosts[flow.receiver].ip}
-    cname = {role: f"{flow.kind}-{ssrc[role]:08x}@{ip[role]}" for role in ssrc}
-    network.add_rtp_flow(
-        flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times,
-        algorithm.sender(settings.parameters), rng["sender"], algorithm.receiver(settings.parameters), rng["receiver"],
-        packet_bytes=settings.packet_bytes, session_bandwidth_bps=settings.maximum_rate_bps, pacing_jitter=settings.pacing_jitter,
-        exact_loss=settings.loss_resolution == "exact", sender_ssrc=ssrc["sender"], receiver_ssrc=ssrc["receiver"],
-        sender_cname=cname["sender"], receiver_cname=cname["receiver"], **_application(settings.source))
+    times = _times_ns(flow, timing)
+    sender = _End.of(flow, "sender", seed, hosts[flow.sender].ip)
+    receivers = [_End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
+    common = {
+        "packet_bytes": settings.packet_bytes, "session_bandwidth_bps": settings.maximum_rate_bps, "pacing_jitter": settings.pacing_jitter,
+        "exact_loss": settings.loss_resolution == "exact", "sender_ssrc": sender.ssrc, "sender_cname": sender.cname,
+    }
+    sending_half = algorithm.sender(settings.parameters)
+    if algorithm.layered:
+        layered = [_layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing) for n, end in enumerate(receivers)]
+        network.add_layered_flow(flow.name, flow.sender, flows.RTP_PORT, *times, sending_half, sender.rng, layered,
+                                 base_group=str(IPv4Address(settings.parameters.group_addresses[0])), **common)
+        return
+    network.add_rtp_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, sending_half, sender.rng,
+                         algorithm.receiver(settings.parameters), receivers[0].rng, receiver_ssrc=receivers[0].ssrc,
+                         receiver_cname=receivers[0].cname, **common, **_application(settings.source))
+
+
+def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
+    """One that is there from the sender's start is so a little before it."""
+    joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
+    start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
+    return fairlane_virtual.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
 
 
 def _application(source: Source) -> dict[str, Any]:
@@ -245,8 +279,8 @@ class _Records:
         self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
         self.queue_packets: dict[tuple[str, int], float] = {}
         self._flows = [f for f in experiment.flows if f.start_s < experiment.duration_s]
-        self._logs = {(f.name, role): _opened(folder / f"{f.name}.{role}.jsonl") for f in self._flows for role in ("sender", "receiver")}
-        self._writers = {key: _FlowWriter(file, experiment.flow(key[0]), key[1]) for key, file in self._logs.items()}
+        self._logs = {(f.name, role): _opened(folder / f"{f.name}.{role}.jsonl") for f in self._flows for role in flows.record_roles(f)}
+        self._writers = {key: _FlowWriter(file, experiment.flow(key[0]), key[1] == "sender") for key, file in self._logs.items()}
         ports = experiment.topology.ports()
         self._last_hops = {f.name: (self._switches.index(ports[f.receiver][0].peer), ports[f.receiver][0].peer_port) for f in self._flows}
 
@@ -254,9 +288,16 @@ class _Records:
         for row in self._network.take_port_samples():
             self._port(row)
         for flow in self._flows:
-            for role, log in zip(("sender", "receiver"), self._network.take_flow_logs(flow.name)):
+            for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 for time_ns, kind, fields in log:
                     self._writers[flow.name, role].write(time_ns, kind, fields)
+
+    def _take_logs(self, flow: Flow) -> list[list[tuple]]:
+        """As `record_roles` orders them."""
+        if not flow.receivers:
+            return list(self._network.take_flow_logs(flow.name))
+        sender, receivers = self._network.take_layered_logs(flow.name)
+        return [sender, *(receivers[host] for host in flow.receivers)]
 
     def rates_bps(self) -> dict[str, float]:
         """What reaches each flow's receiver, over the last interval."""
@@ -284,9 +325,9 @@ class _Records:
 class _FlowWriter:
     """One end of a flow, as `hosts/README.md` describes the records of host processes."""
 
-    def __init__(self, file: TextIO, flow: Flow, role: str) -> None:
+    def __init__(self, file: TextIO, flow: Flow, is_sender: bool) -> None:
         self._file = file
-        self._role = role
+        self._is_sender = is_sender
         self._packet_bytes = flow.settings.packet_bytes
         self._last_ns = 0
         self._retransmitted = 0
@@ -330,7 +371,7 @@ class _FlowWriter:
             self._received = (packets, payload)
             self._last_ns = time_ns
         elif kind == "end":
-            yield "end", {f"{'sent' if self._role == 'sender' else 'received'}_packets": fields.pop("packets"), **fields}
+            yield "end", {f"{'sent' if self._is_sender else 'received'}_packets": fields.pop("packets"), **fields}
         else:
             yield kind, fields
 

@@ -128,7 +128,8 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
     ('link = "s1->s2"', 'link = "s1->s3"', "e.toml:43: changes[0].link: no link 's1->s3', from one node to its neighbour; did you mean "),
     ("rate_bps = 500_000", "rate_bps = 0", "e.toml:44: changes[0].rate_bps: a link of 0 bit/s never sends: give a positive rate"),
     ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
-    ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps or delay_s"),
+    ("delay_s = 0.1", "loss = 1", "e.toml:48: changes[1].loss: a probability in [0, 1), got 1"),
+    ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s or loss"),
 ])
 def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
