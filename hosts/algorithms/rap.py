@@ -159,8 +159,10 @@ class RapSender(Sender):
         return (SetRate(self._rate_bps()), SetLossTimeout(p.initial_timeout_s), SetTimer(STEP_TIMER, self._next_step_s))
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
-        if timer.name != STEP_TIMER or now_s < self._next_step_s:
+        if timer.name != STEP_TIMER:
             return ()
+        if now_s < self._next_step_s:
+            return (SetTimer(STEP_TIMER, self._next_step_s),)
         p, path = self.parameters, timer.path
         if path is None or not path.srtt_s > 0.0:
             self._next_step_s = now_s + p.first_rtt_poll_s

@@ -67,7 +67,7 @@ class RapFineSender(RapSender):
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
         if timer.path is not None:
             self._tune(timer.path)
-        if timer.name == TUNING_TIMER and self._next_tuning_s is not None and now_s >= self._next_tuning_s:
+        if timer.name == TUNING_TIMER:
             return (SetRate(self._rate_bps()), *self._plan_tuning(now_s, timer.path))
         actions = super().on_timer(now_s, timer, rng)
         if self._started and self._next_tuning_s is None:

@@ -12,8 +12,9 @@ TCP would have at that p and its round-trip time R (`tfrc_equation.py`, section 
 
 and halves its rate when no report comes for max(4 R, 2 s / X) [sec 4.4].
 
-A sender here always has data and is limited by nothing but X and its link, so the RFC's rules for senders that are idle or limited
-by their data do not come up. X is limited to the link's rate, for what it cannot send it must not be credited with.
+No event tells an algorithm whether its sender is idle or limited by its data, so the RFC's exceptions for such senders are not here:
+X is then held by recv_limit, and halved when nothing is sent for so long that reports stop. X is limited to the link's rate, for a
+sender must not be credited with what it cannot send.
 """
 
 from __future__ import annotations
@@ -218,8 +219,10 @@ class TfrcSender(Sender):
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
         """The nofeedback timer [RFC 5348 sec 4.4]."""
-        if timer.name != NO_FEEDBACK_TIMER or now_s < self._no_feedback_at_s:
+        if timer.name != NO_FEEDBACK_TIMER:
             return ()
+        if now_s < self._no_feedback_at_s:
+            return (SetTimer(NO_FEEDBACK_TIMER, self._no_feedback_at_s),)
         if self.rtt_s is None or self.loss_event_rate == 0.0:
             self.allowed_bps = self._limited(self.allowed_bps / 2)  # X = max(X/2, s/t_mbi) [RFC 5348 sec 4.4]
         else:

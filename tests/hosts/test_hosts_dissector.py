@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import hosts
-from hosts.wire.acks import AckPacket
-from hosts.wire.alsf import ROUTER_ALERT_OPTION, Alsf
-from hosts.wire.reports import ReportPacket
-from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SdesChunk, SenderReport, SourceDescription, emit_compound
-from hosts.wire.rtp import RtpPacket
-from hosts.wire.stamp import Stamp
+from hosts.wire.acks import AckPacket, parse_ack
+from hosts.wire.alsf import ROUTER_ALERT_OPTION, Alsf, find_alsf
+from hosts.wire.reports import ReportPacket, parse_report
+from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SdesChunk, SenderReport, SourceDescription, emit_compound, parse_compound
+from hosts.wire.rtp import RtpPacket, parse_rtp
+from hosts.wire.stamp import Stamp, parse_stamp
 
 DISSECTOR = Path(hosts.__file__).parent.parent / "tools/wireshark/fairlane.lua"
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt-get install tshark)")
@@ -90,12 +90,13 @@ def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
 
 
 def test_wireshark_shows_stamps_in_data_on_any_even_port(tmp_path: Path) -> None:
-    stamps = [Stamp(2**63 + 5, 77, 123_456), Stamp(1, 0), Stamp(2**64 - 1, 2**64 - 1, 2**32 - 1)]
-    packets = [RtpPacket(96, 65_535, 9, 0xABCD, s.emit() + (b"" if s.rtt_us is None else bytes(200))).emit() for s in stamps]
+    stamps = [Stamp(2**63 + 5, 77, 123_456), Stamp(1, 0), Stamp(2**64 - 1, 2**64 - 1, 2**32 - 1, 2**64 - 2)]
+    packets = [RtpPacket(96, 65_535, 9, 0xABCD, s.emit() + (b"" if s.produced_ns is None else bytes(200))).emit() for s in stamps]
     path = capture(tmp_path / "data.pcap", [datagram(p, 31_000) for p in packets])
-    rows = fields(path, "fairlane.stamp.sent_ns", "fairlane.stamp.sequence", "fairlane.stamp.rtt_us", "rtp.seq", "rtp.ssrc", "_ws.malformed")
+    names = ("sent_ns", "sequence", "rtt_us", "produced_ns")
+    rows = fields(path, *(f"fairlane.stamp.{n}" for n in names), "rtp.seq", "rtp.ssrc", "_ws.malformed")
     for row, stamp in zip(rows, stamps, strict=True):
-        expected = {"sent_ns": [stamp.sent_ns], "sequence": [stamp.sequence], "rtt_us": [stamp.rtt_us]}
+        expected = {name: [getattr(stamp, name)] for name in names}
         assert shown(row, "stamp") == {k: v for k, v in expected.items() if v != [None]}
         assert (row["rtp.seq"], number(row["rtp.ssrc"][0]), "_ws.malformed" in row) == (["65535"], 0xABCD, False)
 
@@ -134,3 +135,102 @@ def test_wireshark_marks_a_layer_list_that_does_not_come_out(tmp_path: Path) -> 
     broken[11] -= 1  # the APP packet is one word shorter
     rows = fields(capture(tmp_path / "broken.pcap", [datagram(bytes(broken), 5005)]), "fairlane.alsf.utilisation", "fairlane.bad_length")
     assert list(rows[0]) == ["fairlane.alsf.utilisation", "fairlane.bad_length"]
+
+
+# ------------------------------------------------------------------------------------------------------ captures of virtual time
+
+
+@pytest.fixture(scope="module")
+def virtual_captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three flows, one acknowledged, one with reports of its own, one with RTCP, over the dumbbell in virtual time."""
+    virtual_fabric = pytest.importorskip("fairlane.virtual_fabric")
+    if virtual_fabric.fairlane_virtual is None:
+        pytest.skip("the module fairlane_virtual is not built: make build")
+    from typer.testing import CliRunner
+
+    from fairlane.cli import app
+
+    folder = tmp_path_factory.mktemp("virtual")
+    flows = [argument for kind in ("rap:1", "tfrc:1", "als:1") for argument in ("--flow", kind)]
+    command = ["run", "dumbbell", *flows, "--bottleneck", "2mbit", "--duration", "12", "--pcap", str(folder / "pcap"), "--out", str(folder / "out")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    return folder / "pcap"
+
+
+def datagrams(path: Path) -> list[tuple[int, int, bytes]]:
+    """UDP source and destination port and payload of each frame of a capture that holds UDP."""
+    raw = path.read_bytes()
+    order = "<" if raw[:4] in (bytes.fromhex("4d3cb2a1"), bytes.fromhex("d4c3b2a1")) else ">"
+    at, found = 24, []
+    while at < len(raw):
+        size = struct.unpack_from(f"{order}I", raw, at + 8)[0]
+        frame = raw[at + 16 : at + 16 + size]
+        at += 16 + size
+        header = 4 * (frame[14] & 15)
+        if frame[12:14] == b"\x08\x00" and frame[23] == 17:
+            source, port, length = struct.unpack_from("!HHH", frame, 14 + header)
+            found.append((source, port, frame[22 + header : 14 + header + length]))
+    return found
+
+
+def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures: Path) -> None:
+    seen = {"ack": 0, "report": 0, "stamp": 0, "alsf": 0}
+    names = [f"fairlane.ack.{n}" for n in ("sequence", "history")] + [f"fairlane.report.{n}" for n in ("flags", *REPORT_FIELDS)]
+    names += [f"fairlane.stamp.{n}" for n in ("sent_ns", "sequence", "rtt_us")] + ["fairlane.alsf.desired_rate_bps", "fairlane.alsf.utilisation"]
+    for path in (virtual_captures / "s1-s2.pcap", virtual_captures / "s2-s1.pcap"):
+        expected = datagrams(path)
+        rows = [r for r in fields(path, "udp.port", *names, "_ws.malformed", "rtcp.length_check.bad") if "udp.port" in r]
+        assert len(rows) == len(expected) > 100
+        for row, (source, port, payload) in zip(rows, expected):
+            assert not any(key.startswith(("_ws", "rtcp.length")) for key in row) and source == port
+            if port % 2:
+                alsf = next((find_alsf(parse_compound(payload), x) for x in (True, False) if find_alsf(parse_compound(payload), x)), None)
+                shown_alsf = shown(row, "alsf")
+                assert shown_alsf == ({} if alsf is None else {"desired_rate_bps": [alsf.desired_rate_bps], "utilisation": [alsf.utilisation_ppm]})
+                seen["alsf"] += alsf is not None
+            elif payload[0] == 0x11:
+                ack = parse_ack(payload)
+                assert shown(row, "ack") == {"sequence": [ack.sequence], "history": [ack.history]}
+                seen["ack"] += 1
+            elif payload[0] == 0x12:
+                report = parse_report(payload)
+                told = {name: [getattr(report, name, None)] for name in REPORT_FIELDS}
+                told |= {"flags": [int(report.loss_event_rate_ppb is not None)], "loss_event_rate": [report.loss_event_rate_ppb or 0]}
+                assert shown(row, "report") == told
+                seen["report"] += 1
+            else:
+                stamp = parse_stamp(parse_rtp(payload).payload)
+                assert shown(row, "stamp") == {name: [getattr(stamp, name)] for name in ("sent_ns", "sequence", "rtt_us")}
+                seen["stamp"] += 1
+    assert all(seen.values()), seen
+
+
+def test_scapy_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures: Path) -> None:
+    layers = pytest.importorskip("fairlane.scapy_layers", reason="scapy is not installed", exc_type=ImportError)
+    from scapy.layers.inet import UDP
+    from scapy.utils import rdpcap
+
+    seen = dict.fromkeys(("Ack", "Report", "Stamp", "Alsf"), 0)
+    for path in (virtual_captures / "s1-s2.pcap", virtual_captures / "s2-s1.pcap"):
+        frames = [frame for frame in rdpcap(str(path), count=1500) if frame.haslayer(UDP)]
+        for frame, (_, port, payload) in zip(frames, datagrams(path)):
+            if frame.haslayer(layers.Ack):
+                assert (frame[layers.Ack].sequence, frame[layers.Ack].history) == (parse_ack(payload).sequence, parse_ack(payload).history)
+            elif frame.haslayer(layers.Report):
+                assert frame[layers.Report].echo_ns == parse_report(payload).echo_ns
+            elif frame.haslayer(layers.Stamp):
+                assert frame[layers.Stamp].sequence == parse_stamp(parse_rtp(payload).payload).sequence
+            else:
+                assert port % 2 and frame.haslayer(layers.Rtcp)
+                said = frame[layers.Rtcp]
+                while said and not (said.packet_type == 204):
+                    said = said.payload
+                if said:
+                    packets = parse_compound(payload)
+                    alsf = find_alsf(packets, True) or find_alsf(packets, False)
+                    assert said.alsf[0].desired_rate_bps == alsf.desired_rate_bps
+                    seen["Alsf"] += 1
+            for name in ("Ack", "Report", "Stamp"):
+                seen[name] += frame.haslayer(getattr(layers, name)) > 0
+    assert all(seen.values()), seen

@@ -1,0 +1,187 @@
+"""RAP and its fine grain: each equation worked by hand, then what the paper leaves open."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.algorithms.base import AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
+from hosts.algorithms.rap import STEP_TIMER, RapParameters, RapSender, increased_ipg_s
+from hosts.algorithms.rap_fine import TUNING_TIMER, RapFineParameters, RapFineSender
+
+RNG = random.Random(0)
+SIZE_100 = RapParameters(packet_bytes=100)
+
+
+def path(srtt_s: float = 0.1, sent: int = 20, acked: int = 10, rttvar_s: float = 0.0, fast_s: float = 0.0, slow_s: float = 0.0) -> PathState:
+    return PathState(srtt_s, srtt_s, rttvar_s, sent - acked, sent, acked, fast_s, slow_s)
+
+
+def lost(first: int, last: int | None = None, cause: LossCause = LossCause.GAP, **state) -> Loss:
+    return Loss(first, last if last is not None else first, 1, cause, path(**state))
+
+
+def started(parameters: RapParameters = SIZE_100, srtt_s: float = 0.1, sender_class=RapSender) -> RapSender:
+    """A sender at its first step, 1 s: one packet per SRTT."""
+    sender = sender_class(parameters)
+    sender.on_start(0.0, RNG)
+    sender.on_timer(1.0, Timer(STEP_TIMER, path(srtt_s, 1, 0)), RNG)
+    return sender
+
+
+def rate(actions: tuple) -> float:
+    return next(a.rate_bps for a in actions if isinstance(a, SetRate))
+
+
+def test_increase_of_the_rate_by_the_gap() -> None:
+    """IPG_i+1 = IPG_i C / (IPG_i + C) [RAP eq 1]: 0.1 x 0.1 / 0.2 = 0.05; S = PacketSize / IPG: 800 bit / 0.05 s."""
+    assert increased_ipg_s(0.1, 0.1) == pytest.approx(0.05)
+    assert increased_ipg_s(0.05, 0.1) == pytest.approx(0.1 / 3)
+    sender = started()
+    assert sender.ipg_s == pytest.approx(0.1)
+    actions = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
+    assert sender.ipg_s == pytest.approx(0.05)
+    assert rate(actions) == pytest.approx(16_000)
+
+
+@given(ipg_s=st.floats(1e-5, 100), c_s=st.floats(1e-5, 100))
+def test_step_height(ipg_s: float, c_s: float) -> None:
+    """alpha = S_i+1 - S_i = PacketSize / C [RAP eq 2], whatever the rate."""
+    size = 800.0
+    assert size / increased_ipg_s(ipg_s, c_s) - size / ipg_s == pytest.approx(size / c_s, rel=1e-6)
+
+
+def test_decrease_doubles_the_gap() -> None:
+    """S_i+1 = beta S_i, IPG_i+1 = IPG_i / beta, beta = 0.5 [RAP eq 3]."""
+    sender = started()
+    sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
+    actions = sender.on_loss(1.15, lost(15), RNG)
+    assert sender.ipg_s == pytest.approx(0.1)
+    assert rate(actions) == pytest.approx(8_000)
+
+
+def test_slope_is_a_packet_per_square_of_srtt() -> None:
+    """Slope = PacketSize / (C SRTT) [RAP eq 4], C = SRTT: PacketSize / SRTT^2 [RAP eq 5]: 800 / 0.2^2 = 20 kb/s each second."""
+    sender = started(srtt_s=0.2)
+    before, now_s = sender._rate_bps(), 1.0
+    for step in range(1, 11):
+        now_s = sender._next_step_s
+        sender.on_timer(now_s, Timer(STEP_TIMER, path(0.2, acked=10 + step)), RNG)
+    assert now_s == pytest.approx(3.0)
+    assert sender._rate_bps() - before == pytest.approx(2.0 * 800 / 0.2**2)
+
+
+def test_losses_of_the_cluster_are_ignored() -> None:
+    """Seq_LastSent >= Seq > Seq_FirstLoss [RAP eq 6]: a back-off at the loss of 15 when 20 was the last sent; then 16 ... 20 count not."""
+    sender = started()
+    sender.on_loss(1.2, lost(15, sent=20), RNG)
+    ipg_s = sender.ipg_s
+    for sequence in (16, 19, 20):
+        assert sender.on_loss(1.25, lost(sequence, sent=24, acked=21), RNG) == ()
+    assert sender.ipg_s == ipg_s
+    sender.on_loss(1.3, lost(21, sent=25), RNG)
+    assert sender.ipg_s == 2 * ipg_s
+    sender.on_loss(1.35, lost(24, last=27, sent=30), RNG)  # 26 and 27 are of no cluster
+    assert sender.ipg_s == 4 * ipg_s
+    assert sender.backoffs == 3
+
+
+def test_gap_is_modulated_by_the_ratio_of_round_trips() -> None:
+    """IPG' = IPG FRTT / XRTT [RAP eq 7]: 0.1 x 0.12 / 0.1 = 0.12, without cumulative effect: IPG stays 0.1."""
+    sender = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
+    for now_s, (fast_s, slow_s), gap_s in ((1.03, (0.12, 0.1), 0.12), (1.06, (0.12, 0.1), 0.12), (1.085, (0.09, 0.1), 0.09)):
+        actions = sender.on_timer(now_s, Timer(TUNING_TIMER, path(fast_s=fast_s, slow_s=slow_s)), RNG)
+        assert rate(actions) == pytest.approx(800 / gap_s)
+        assert sender.ipg_s == pytest.approx(0.1)
+    actions = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11, fast_s=0.08, slow_s=0.1)), RNG)
+    assert sender.ipg_s == pytest.approx(0.05) and rate(actions) == pytest.approx(800 / 0.04)
+
+
+def test_fine_grain_asks_for_both_averages_and_limits_their_ratio() -> None:
+    sender = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
+    interests = sender.interests
+    assert (interests.acks, interests.fast_rtt_gain, interests.slow_rtt_gain) == (AckDetail.LOSSES, 0.9, 0.01)
+    for fast_s, feedback in ((10.0, 2.0), (1e-3, 0.5), (0.0, 0.5)):
+        sender.on_timer(sender._next_tuning_s, Timer(TUNING_TIMER, path(fast_s=fast_s, slow_s=0.1)), RNG)
+        assert sender.feedback == feedback
+    plain = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
+    assert rate(plain.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)) == pytest.approx(16_000)  # no averages: RAP
+
+
+def test_tuning_points_are_quarters_of_srtt() -> None:
+    sender = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
+    assert sender._next_tuning_s == pytest.approx(1.025)
+    assert SetTimer(TUNING_TIMER, pytest.approx(1.05)) in sender.on_timer(1.025, Timer(TUNING_TIMER, path()), RNG)
+
+
+def test_a_step_lasts_srtt_and_begins_anew_at_a_backoff() -> None:
+    """"RAP adjusts the IPG once every SRTT"; "the time between two subsequent adjustment points is called a step" [RAP sec III]."""
+    sender = started()
+    assert SetTimer(STEP_TIMER, 1.35) in sender.on_timer(1.1, Timer(STEP_TIMER, path(0.25, acked=11)), RNG)
+    assert sender.on_timer(1.3, Timer(STEP_TIMER, path(acked=12)), RNG) == (SetTimer(STEP_TIMER, 1.35),)  # too early: nothing but patience
+    assert SetTimer(STEP_TIMER, pytest.approx(1.4)) in sender.on_loss(1.3, lost(15), RNG)
+    assert sender.on_timer(1.35, Timer(STEP_TIMER, path(acked=12)), RNG) == (SetTimer(STEP_TIMER, pytest.approx(1.4)),)
+    assert sender.on_timer(1.4, Timer("other", path(acked=12)), RNG) == ()
+
+
+def test_start() -> None:
+    """One packet a second, then one per SRTT from the first round trip on."""
+    sender = RapSender(SIZE_100)
+    actions = sender.on_start(5.0, RNG)
+    assert SetRate(800.0) in actions and SetLossTimeout(3.0) in actions
+    assert SetTimer(STEP_TIMER, 5.05) in actions
+    assert sender.on_timer(5.05, Timer(STEP_TIMER, path(0.0, 0, -1)), RNG) == (SetTimer(STEP_TIMER, pytest.approx(5.1)),)
+    actions = sender.on_timer(5.1, Timer(STEP_TIMER, path(0.08, 1, 0)), RNG)
+    assert rate(actions) == pytest.approx(10_000) and SetTimer(STEP_TIMER, pytest.approx(5.18)) in actions
+
+
+def test_timeout_is_jacobsons_with_karns_doubling() -> None:
+    """SRTT + max(G, 4 deviations) (RFC 6298 section 2.3): 0.1 + 4 x 0.05; each timeout doubles it until there is a new sample."""
+    sender = started()
+    calm = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
+    assert SetLossTimeout(pytest.approx(0.2)) in calm
+    rough = sender.on_timer(1.3, Timer(STEP_TIMER, path(acked=12, rttvar_s=0.05)), RNG)
+    assert SetLossTimeout(pytest.approx(0.3)) in rough
+    state = dict(rttvar_s=0.05, acked=12)
+    for doubled, sequence in ((0.6, 30), (1.2, 40), (2.4, 50)):
+        actions = sender.on_loss(2.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, **state), RNG)
+        assert SetLossTimeout(pytest.approx(doubled)) in actions
+    fresh = sender.on_loss(3.0, lost(60, sent=70, acked=66, rttvar_s=0.04), RNG)
+    assert SetLossTimeout(pytest.approx(0.26)) in fresh
+
+
+def test_a_step_without_acknowledgement_adds_nothing() -> None:
+    sender = started()
+    sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
+    ipg_s = sender.ipg_s
+    sender.on_timer(1.2, Timer(STEP_TIMER, path(acked=11)), RNG)
+    assert sender.ipg_s == ipg_s
+    hasty = started(replace(SIZE_100, steps_need_acks=False))
+    hasty.on_timer(1.1, Timer(STEP_TIMER, path(acked=0)), RNG)
+    assert hasty.ipg_s == pytest.approx(0.05)
+
+
+def test_limits() -> None:
+    sender = started(replace(SIZE_100, max_rate_bps=12_000))
+    for step in range(1, 5):
+        sender.on_timer(sender._next_step_s, Timer(STEP_TIMER, path(acked=20 + step)), RNG)
+    assert sender._rate_bps() == 12_000
+    for sequence in range(30, 300, 10):
+        sender.on_loss(9.0, lost(sequence, sent=sequence + 5), RNG)
+    assert sender.ipg_s == 64.0
+
+
+@pytest.mark.parametrize("bad", [{"beta": 1.0}, {"max_rate_bps": 0}, {"min_rtt_s": float("nan")}, {"max_ipg_s": 1e-5}, {"packet_bytes": -1}])
+def test_impossible_parameters_are_refused(bad: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        RapParameters(**bad)
+
+
+@pytest.mark.parametrize("bad", [{"frtt_gain": 1.5}, {"xrtt_gain": 0}, {"tunings_per_step": 0}, {"feedback_limit": 0.5}, {"beta": 2.0}])
+def test_impossible_parameters_of_the_fine_grain_are_refused(bad: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        RapFineParameters(**bad)
