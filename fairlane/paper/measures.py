@@ -59,6 +59,41 @@ def coefficient_of_variation(record: FlowRecord, window: tuple[float, float], pe
     return float(rates.std() / rates.mean()) if len(rates) and rates.mean() > 0 else math.nan
 
 
+def sending_coefficient_of_variation(record: FlowRecord, window: tuple[float, float], period_s: float = COV_PERIOD_S) -> float:
+    """Of the rate that the algorithm allows, averaged over each `period_s`: without the noise of counting whole packets."""
+    if not record.sending_rate:
+        return math.nan
+    times = np.array([t for t, _ in record.sending_rate])
+    rates = np.array([r for _, r in record.sending_rate], dtype=float)
+    sums = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
+
+    def integral(at: np.ndarray) -> np.ndarray:
+        index = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 1)
+        return sums[index] + rates[index] * np.maximum(at - times[index], 0.0)
+
+    edges = np.arange(max(window[0], times[0]), window[1] + 1e-9, period_s)
+    means = np.diff(integral(edges))
+    return float(means.std() / means.mean()) if len(means) and means.mean() > 0 else math.nan
+
+
+def _sum_coefficient_of_variation(flows: list[FlowRecord], window: tuple[float, float]) -> float:
+    edges = np.arange(window[0], window[1] + 1e-9, COV_PERIOD_S)
+    rates = sum((np.diff(f.received.at(edges)) for f in flows), np.zeros(max(0, len(edges) - 1)))
+    return float(rates.std() / rates.mean()) if len(rates) and rates.mean() > 0 else math.nan
+
+
+def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> float:
+    """The coefficient of variation that a perfectly even flow would show, because a period holds a whole number of packets: of the
+    mean number m of packets, the fraction f = m - floor(m) of periods hold one more, so sqrt(f (1 - f)) / m."""
+    floors = []
+    for f in flows:
+        mean = f.packets.over(*window) / (window[1] - window[0]) * COV_PERIOD_S
+        if mean > 0:
+            part = mean - math.floor(mean)
+            floors.append(math.sqrt(part * (1 - part)) / mean)
+    return _mean(floors)
+
+
 def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
     return sum(getattr(f, what).over(*window) for f in flows)
 
@@ -100,6 +135,9 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "jain": lambda flows, window: jain_index(_rates(flows, window)),
     "worst_case_fairness": lambda flows, window: worst_case_fairness(_rates(flows, window)),
     "cov": lambda flows, window: _mean([coefficient_of_variation(f, window) for f in flows]),
+    "cov_sending": lambda flows, window: _mean([sending_coefficient_of_variation(f, window) for f in flows]),
+    "cov_of_sum": _sum_coefficient_of_variation,
+    "cov_floor": counting_floor,
     "outstanding_packets": lambda flows, window: _mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: _mean(_late(flows, window)),
     "delivery_index": lambda flows, window: _mean(_delivery(flows, window)),
