@@ -43,7 +43,8 @@ def load() -> dict[str, Format]:
 def markdown(formats: dict[str, Format]) -> str:
     parts = [INTRODUCTION.format(classes=", ".join(f"`{class_name(name)}`" for name in formats))]
     for form in formats.values():
-        size = f"{form.bytes} bytes" if form.bytes == form.least_bytes else f"{form.least_bytes} or {form.bytes} bytes"
+        sizes = [form.least_bytes, *((f.offset_bits + f.bits) // 8 for f in form.fields if f.optional)]
+        size = f"{', '.join(map(str, sizes[:-1]))} or {sizes[-1]} bytes" if len(sizes) > 1 else f"{sizes[0]} bytes"
         parts += [f"\n## {form.title}\n\n{form.summary}\n\nWhere: {form.place}. {size}.\n\n```\n{picture(form)}```\n"]
         parts += ["\n| field | bits | unit | meaning |\n|---|---|---|---|\n"]
         parts += [_row(field) for field in form.fields]

@@ -11,6 +11,8 @@ SHORT = Struct("!QQ")
 """Instant of sending in ns, packets sent before."""
 LONG = Struct("!QQI")
 """And the sender's round-trip time in microseconds."""
+MEDIA = Struct("!QQIQ")
+"""And when the frame that the packet carries was produced, in ns."""
 MAX_RTT_US = (1 << 32) - 1
 
 
@@ -23,22 +25,26 @@ class Stamp:
     """Extended: packets sent before this one."""
     rtt_us: int | None = None
     """0 = the sender does not know it; `None` = the payload has no room for the field."""
+    produced_ns: int | None = None
+    """0 = the flow carries no application's frames; `None` = no room. Not without `rtt_us`."""
 
     def emit(self) -> bytes:
         """Raises `ValueError` when a field does not fit."""
-        if not 0 <= self.sent_ns < 1 << 64 or not 0 <= self.sequence < 1 << 64 or not 0 <= (self.rtt_us or 0) <= MAX_RTT_US:
-            raise ValueError(f"{self}: the fields must fit 64, 64 and 32 bits")
-        if self.rtt_us is None:
-            return SHORT.pack(self.sent_ns, self.sequence)
-        return LONG.pack(self.sent_ns, self.sequence, self.rtt_us)
+        fields = [self.sent_ns, self.sequence, self.rtt_us or 0, self.produced_ns or 0]
+        if any(not 0 <= value < 1 << bits for value, bits in zip(fields, (64, 64, 32, 64))):
+            raise ValueError(f"{self}: the fields must fit 64, 64, 32 and 64 bits")
+        if self.produced_ns is not None:
+            if self.rtt_us is None:
+                raise ValueError(f"{self}: produced_ns follows rtt_us, which is missing")
+            return MEDIA.pack(*fields)
+        return SHORT.pack(*fields[:2]) if self.rtt_us is None else LONG.pack(*fields[:3])
 
 
 def parse_stamp(payload: bytes | bytearray | memoryview) -> Stamp:
     """The stamp at the payload's begin; what follows is ignored. Raises `MalformedPacket`."""
-    if len(payload) >= LONG.size:
-        return Stamp(*LONG.unpack_from(payload))
-    if len(payload) >= SHORT.size:
-        return Stamp(*SHORT.unpack_from(payload))
+    for layout in (MEDIA, LONG, SHORT):
+        if len(payload) >= layout.size:
+            return Stamp(*layout.unpack_from(payload))
     raise MalformedPacket(len(payload), f"stamp truncated: {len(payload)} of {SHORT.size} bytes")
 
 

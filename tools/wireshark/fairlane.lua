@@ -9,10 +9,11 @@
 -- and P + 1 for RTCP.
 
 local formats = {}
-formats.stamp = { title = "Data stamp", bytes = 20, least = 16,
+formats.stamp = { title = "Data stamp", bytes = 28, least = 16,
   { name = "sent_ns", at = 0, bits = 64, meaning = "the sender's clock when the packet was sent; a monotonic clock whose zero means nothing", unit = "ns" },
   { name = "sequence", at = 64, bits = 64, meaning = "data packets that this flow (or this layer) had sent before: an extended sequence number from 0" },
   { name = "rtt_us", at = 128, bits = 32, meaning = "the sender's round-trip time (RFC 5348 section 3.2.1); 0 = not known", unit = "us" },
+  { name = "produced_ns", at = 160, bits = 64, meaning = "in flows that carry an application's frames: when the frame was produced, on the sender's clock; 0 = no application", unit = "ns" },
 }
 formats.ack = { title = "Acknowledgement", bytes = 12, least = 12,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
@@ -82,7 +83,11 @@ proto.fields = all
 -- Shows a format that starts at the range's first byte; how many bytes it took.
 local function show(name, range, tree)
   local form = formats[name]
-  local size = range:len() < form.bytes and form.least or form.bytes
+  local size = form.least
+  for _, field in ipairs(form) do -- optional fields, as far as there are bytes
+    local past = (field.at + field.bits) / 8
+    if past > size and past <= range:len() then size = past end
+  end
   local node = tree:add(fields[name][1], range(0, size))
   node:set_text(form.title)
   for _, field in ipairs(form) do
