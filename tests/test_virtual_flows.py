@@ -181,3 +181,114 @@ def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
         add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(1), buffer_packets=0)
     with pytest.raises(ValueError, match="rate_bps"):
         add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(0))
+
+
+GROUPS = (0xEF010001, 0xEF010002)
+
+
+class Layered(base.Sender):
+    interests = base.Interests(rtcp=True)
+
+    def __init__(self) -> None:
+        self.heard: list[base.Feedback] = []
+
+    def on_start(self, now_s, rng):
+        layers = (base.Layer(GROUPS[0], 2e5), base.Layer(GROUPS[1], 1e5))
+        return (base.SetLayers(layers), base.SetControl(1e6, 0.25, layers))
+
+    def on_feedback(self, now_s, feedback, rng):
+        self.heard.append(feedback)
+        return ()
+
+
+class Joining(base.Receiver):
+    """Joins both layers with the first control packet, and leaves the upper one at 30 s."""
+
+    interests = base.Interests(rtcp=True)
+
+    def on_start(self, now_s, rng):
+        return (base.SetTimer("leave", 30.0),)
+
+    def on_control(self, now_s, control, rng):
+        join = (base.JoinLayers(tuple(layer.address for layer in control.layers)),) if now_s < 30 else ()
+        return (base.SetReport(control.desired_rate_bps, control.utilisation), *join)
+
+    def on_timer(self, now_s, timer, reception, rng):
+        return (base.JoinLayers(GROUPS[:1]),)
+
+
+def layered(network, sender: base.Sender, receivers, stop_ns: int = 40 * SECOND, **options) -> None:
+    network.add_layered_flow("l", "h1", 5004, 0, stop_ns, sender, random.Random(1), receivers,
+                             **{"base_group": "239.1.0.1", "packet_bytes": 1000, "session_bandwidth_bps": 1e6, "sender_ssrc": 1,
+                                "sender_cname": "s", **options})
+
+
+def receiver(algorithm: base.Receiver, host: str = "h2", **options):
+    return virtual_fabric.fairlane_virtual.LayeredReceiver(host, algorithm, random.Random(2), ssrc=2, cname="r", **options)
+
+
+def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_path: Path) -> None:
+    network = wire(program, rate_bps=10_000_000, delay_ns=5_000_000)
+    sender = Layered()
+    layered(network, sender, [receiver(Joining(), start_ns=2 * SECOND)])
+    network.capture(tmp_path)
+    network.run_until(41 * SECOND)
+    sent, received = network.take_layered_logs("l")
+    assert list(received) == ["h2"]
+    changes = [(kind, fields["group"]) for _, kind, fields in received["h2"] if kind in ("join", "leave")]
+    assert changes == [("join", "239.1.0.1"), ("join", "239.1.0.2"), ("leave", "239.1.0.2")]
+    last = {f["layer"]: f for _, kind, f in received["h2"] if kind == "layer_data"}
+    joined_s = next(t for t, kind, f in received["h2"] if kind == "join" and f["group"] == "239.1.0.2") / SECOND
+    assert last[0]["received_packets"] == pytest.approx(38.5 * 25, rel=0.02) and last[0]["member"]
+    assert last[1]["received_packets"] == pytest.approx((30 - joined_s) * 12.5, abs=2) and not last[1]["member"]
+    assert [last[k]["lost_packets"] for k in (0, 1)] == [0, 0]
+    rates = {f["layer"]: (f["group"], f["rate_bps"]) for _, kind, f in sent if kind == "layer_sent"}
+    assert rates == {0: ("239.1.0.1", 2e5), 1: ("239.1.0.2", 1e5)}
+    assert len(sender.heard) > 3 and {f.desired_rate_bps for f in sender.heard[1:]} == {1e6} and all(f.loss_fraction == 0 for f in sender.heard)
+
+    scapy = pytest.importorskip("scapy.all")
+    from scapy.layers.igmp import IGMP
+
+    said = []
+    for frame in scapy.rdpcap(str(tmp_path / "h2-s1.pcap")):
+        if frame[scapy.IP].proto == 2:
+            ip = frame[scapy.IP]
+            message = IGMP(bytes(ip.payload))
+            assert (ip.ttl, bytes(ip)[20:24], frame.src) == (1, bytes([0x94, 4, 0, 0]), "02:00:00:01:00:02")
+            octets = [int(x) for x in ip.dst.split(".")]
+            assert frame.dst == "01:00:5e:{:02x}:{:02x}:{:02x}".format(octets[1] & 127, octets[2], octets[3])
+            checked = IGMP(bytes(message))
+            del checked.chksum
+            assert IGMP(bytes(checked)).chksum == message.chksum
+            said.append((message.type, ip.dst, message.gaddr))
+    base_group, upper = "239.1.0.1", "239.1.0.2"
+    report, leave = 0x16, 0x17
+    # Each join is said twice; both groups are left, the base one at the end.
+    assert sorted(said) == sorted([(report, base_group, base_group)] * 2 + [(report, upper, upper)] * 2
+                                  + [(leave, "224.0.0.2", upper), (leave, "224.0.0.2", base_group)])
+    data = [f for f in scapy.rdpcap(str(tmp_path / "h1-s1.pcap")) if f[scapy.UDP].dport == 5004]
+    ssrcs = {(f[scapy.IP].dst, int.from_bytes(bytes(f[scapy.UDP].payload)[8:12], "big")) for f in data}
+    assert ssrcs == {(base_group, 1), (upper, 2)}
+    controls = [f for f in scapy.rdpcap(str(tmp_path / "h1-s1.pcap")) if f[scapy.UDP].dport == 5005]
+    assert {(f[scapy.IP].dst, f.dst, f[scapy.UDP].chksum) for f in controls} == {(base_group, "01:00:5e:01:00:01", 0)}
+
+
+def test_what_cannot_be_is_refused_in_clear_text(program: str) -> None:
+    for said, options in (("base group 10.0.0.1", {"base_group": "10.0.0.1"}), ("is named twice", {"twice": True}), ("unknown host", {"host": "h3"})):
+        receivers = [receiver(Joining(), options.pop("host", "h2"))] * (2 if options.pop("twice", False) else 1)
+        with pytest.raises(ValueError, match=said):
+            layered(wire(program), Layered(), receivers, **options)
+    network = virtual_fabric.fairlane_virtual.Network(1, end_ns=SECOND)
+    network.add_switch("s1", 1)
+    network.add_host("h1", "10.0.1.1", "02:00:00:01:00:01", "02:01:00:01:00:01")
+    network.connect("h1", 0, "s1", 1, virtual_fabric.fairlane_virtual.Link())
+    network.schedule_loss(SECOND, "h1", 0, 0.5)
+    for said, change in (
+        ("after the run's end at 1000000000 ns", lambda: network.schedule_rate(SECOND + 1, "h1", 0, 1)),
+        ('unknown node "h7"; did you mean "h1"', lambda: network.schedule_delay(0, "h7", 0, 1)),
+        ("port 9 of s1 has none", lambda: network.schedule_delay(0, "s1", 9, 1)),
+        ("p = 2: must be in", lambda: network.schedule_loss(0, "h1", 0, 2.0)),
+        ("the run ends at", lambda: network.run_until(2 * SECOND)),
+    ):
+        with pytest.raises(ValueError, match=said):
+            change()

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_tcp::{Config, Ftp};
+use fairlane_virtual::record::FlowLog;
 use fairlane_virtual::sources::{Mpeg4Parameters, Period};
-use fairlane_virtual::flow as above;
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, LossModel, Options, RawSpec, RawTraffic, RtpSpec,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RawSpec, RawTraffic, RtpSpec,
     RunError, TcpSpec,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
@@ -68,17 +68,48 @@ impl Link {
         jitter_ns: u64,
         overhead_bytes: u32,
     ) -> PyResult<Link> {
-        let loss = match loss {
-            None => None,
-            Some(loss) => Some(match loss.extract::<f64>() {
-                Ok(p) => LossModel::Bernoulli { p },
-                Err(_) => {
-                    let (good_to_bad, bad_to_good, loss_good, loss_bad) = loss.extract()?;
-                    LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }
-                }
-            }),
-        };
+        let loss = loss_model(loss)?;
         Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes }))
+    }
+}
+
+/// A probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
+fn loss_model(given: Option<Bound<'_, PyAny>>) -> PyResult<Option<LossModel>> {
+    let Some(given) = given else { return Ok(None) };
+    if let Ok(p) = given.extract::<f64>() {
+        return Ok(Some(LossModel::Bernoulli { p }));
+    }
+    let (good_to_bad, bad_to_good, loss_good, loss_bad) = given.extract()?;
+    Ok(Some(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }))
+}
+
+/// One receiver of a layered flow: the receiving half of an algorithm on a host, and what its handlers draw from. It takes part
+/// from start_ns to stop_ns; None: from a little before the sender starts to a little after it stops.
+#[pyclass(frozen)]
+struct LayeredReceiver {
+    host: String,
+    algorithm: Py<PyAny>,
+    rng: Py<PyAny>,
+    ssrc: u32,
+    cname: String,
+    start_ns: Option<u64>,
+    stop_ns: Option<u64>,
+}
+
+#[pymethods]
+impl LayeredReceiver {
+    #[new]
+    #[pyo3(signature = (host, algorithm, rng, *, ssrc, cname, start_ns=None, stop_ns=None))]
+    fn new(
+        host: String,
+        algorithm: Py<PyAny>,
+        rng: Py<PyAny>,
+        ssrc: u32,
+        cname: String,
+        start_ns: Option<u64>,
+        stop_ns: Option<u64>,
+    ) -> LayeredReceiver {
+        LayeredReceiver { host, algorithm, rng, ssrc, cname, start_ns, stop_ns }
     }
 }
 
@@ -140,11 +171,13 @@ struct Network {
 #[pymethods]
 impl Network {
     /// epoch_ns: Unix time of instant 0. control_delay_ns: one way between control plane and switches. record_interval_ns:
-    /// between periodic records, 0 for none.
+    /// between periodic records, 0 for none. end_ns: when the run ends, if that is known: changes and starts of flows after it are
+    /// refused, and so is running on.
     #[new]
-    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000))]
-    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64) -> Network {
-        let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns };
+    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
+    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
+        let options =
+            Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
         Network { inner: fairlane_virtual::Network::new(options) }
     }
 
@@ -212,7 +245,7 @@ impl Network {
         buffer_packets: u32,
         delay_threshold_ns: u64,
     ) -> PyResult<()> {
-        let application = application.map(|application| above::Application { traffic: application.traffic(), buffer_packets });
+        let application = application.map(|application| fairlane_virtual::Application { traffic: application.traffic(), buffer_packets });
         let spec = RtpSpec {
             application,
             delay_threshold: delay_threshold_ns,
@@ -231,6 +264,63 @@ impl Network {
         let kind = FlowKind::Rtp(spec);
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
+    }
+
+    /// Adds a rate-adaptive flow in layers, from one host to several (`hosts.algorithms.base`: SetLayers, JoinLayers). Layer k is an
+    /// RTP stream of SSRC sender_ssrc + k to its group; control packets go to base_group ("239.1.0.1"), of which every receiver is
+    /// a member from its start and which is the first of every SetLayers. Receivers report to the sender's address; their hosts
+    /// say joins and leaves in IGMPv2 (RFC 2236). Raises ValueError.
+    #[pyo3(signature = (name, sender_host, port, start_ns, stop_ns, sender, sender_rng, receivers, *, base_group, packet_bytes,
+                        session_bandwidth_bps, sender_ssrc, sender_cname, pacing_jitter=0.0, phase=None, exact_loss=false,
+                        delay_threshold_ns=75_000_000))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_layered_flow(
+        &mut self,
+        py: Python<'_>,
+        name: String,
+        sender_host: String,
+        port: u16,
+        start_ns: u64,
+        stop_ns: u64,
+        sender: Py<PyAny>,
+        sender_rng: Py<PyAny>,
+        receivers: Vec<Bound<'_, LayeredReceiver>>,
+        base_group: &str,
+        packet_bytes: u32,
+        session_bandwidth_bps: f64,
+        sender_ssrc: u32,
+        sender_cname: String,
+        pacing_jitter: f64,
+        phase: Option<f64>,
+        exact_loss: bool,
+        delay_threshold_ns: u64,
+    ) -> PyResult<()> {
+        let receiver = |given: &Bound<'_, LayeredReceiver>| {
+            let given = given.get();
+            let half = PythonHalf::new(py, given.algorithm.clone_ref(py), given.rng.clone_ref(py))?;
+            let (host, ssrc, cname) = (given.host.clone(), given.ssrc, given.cname.clone());
+            let (start, stop) = (given.start_ns, given.stop_ns);
+            Ok(fairlane_virtual::LayeredReceiver { host, algorithm: Box::new(half), ssrc, cname, start, stop })
+        };
+        let spec = LayeredSpec {
+            name,
+            sender: sender_host,
+            algorithm: Box::new(PythonHalf::new(py, sender, sender_rng)?),
+            receivers: receivers.iter().map(receiver).collect::<PyResult<_>>()?,
+            base_group: ipv4(base_group)?,
+            port,
+            start: start_ns,
+            stop: stop_ns,
+            packet_bytes,
+            session_bandwidth_bps,
+            pacing_jitter,
+            phase,
+            exact_loss,
+            delay_threshold: delay_threshold_ns,
+            sender_ssrc,
+            sender_cname,
+        };
+        self.inner.add_layered_flow(spec).map_err(refused)
     }
 
     /// Adds a bulk TCP flow. `options` are the fields of `fairlane_tcp::Config` that differ from the flavour's defaults: an
@@ -330,6 +420,12 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkDelay { from: LinkEnd::new(node, port), delay_ns }).map_err(refused)
     }
 
+    /// Plans another loss of one direction of a link (as of Link; None: no loss), for frames sent from then on. Raises ValueError.
+    fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let loss = loss_model(loss)?;
+        self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
+    }
+
     /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.virtual_control`).
     fn set_control_plane(&mut self, plane: Py<PyAny>) {
         self.inner.set_control_plane(Box::new(control::PythonControl { object: plane }));
@@ -357,13 +453,22 @@ impl Network {
     }
 
     /// Takes the records of a flow since they were last taken: two lists `[(time_ns, kind, fields)]`, of the sender and of the
-    /// receiver. Raises KeyError.
+    /// (first) receiver. Raises KeyError.
     fn take_flow_logs<'py>(&mut self, py: Python<'py>, flow: &str) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
-        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
-        let logs = number.and_then(|number| self.inner.take_logs(number));
-        let (sender, receiver) = logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))?;
+        let (sender, receiver) = self.take_logs(flow)?;
         let receiver = receiver.into_iter().next().map(|(_, log)| log).unwrap_or_default();
         Ok((records::flow_log(py, &sender)?, records::flow_log(py, &receiver)?))
+    }
+
+    /// Takes the records of a layered flow since they were last taken: the list of the sender, and the list of each receiver's host.
+    /// Raises KeyError.
+    fn take_layered_logs<'py>(&mut self, py: Python<'py>, flow: &str) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
+        let (sender, receivers) = self.take_logs(flow)?;
+        let hosts = PyDict::new(py);
+        for (host, log) in &receivers {
+            hosts.set_item(host, records::flow_log(py, log)?)?;
+        }
+        Ok((records::flow_log(py, &sender)?, hosts))
     }
 
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken; see `records.rs`.
@@ -388,6 +493,14 @@ impl Network {
         dict.set_item("switch_packets", work.switch_packets)?;
         dict.set_item("data_packets", work.data_packets)?;
         Ok(dict)
+    }
+}
+
+impl Network {
+    fn take_logs(&mut self, flow: &str) -> PyResult<(FlowLog, Vec<(String, FlowLog)>)> {
+        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
+        let logs = number.and_then(|number| self.inner.take_logs(number));
+        logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))
     }
 }
 
@@ -440,6 +553,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
     module.add_class::<Application>()?;
+    module.add_class::<LayeredReceiver>()?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

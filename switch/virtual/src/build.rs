@@ -7,11 +7,12 @@ use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
-use crate::channel::{Attachment, Channel, ChannelConfig};
+use crate::channel::{Attachment, Channel, ChannelConfig, LossModel};
 use crate::flow::{
     Backlog, End, Ends, FlowKind, FlowSpec, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, RtpSpec, SenderSpec, TcpReceiver,
     TcpSender, MIN_MEDIA_BYTES,
 };
+use crate::membership::Membership;
 use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
 use crate::rng::{seed_of, Rng};
 use crate::trace::TraceWriter;
@@ -88,7 +89,9 @@ impl Network {
         if let Some(other) = self.hosts.iter().find(|host| host.address.ip == address.ip) {
             return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", other.name)));
         }
-        self.hosts.push(Host { name: name.to_string(), address, channel: None, demux: Default::default(), unclaimed: 0 });
+        let slot = self.slot(Actor::Membership(self.hosts.len()));
+        let membership = Membership::new(Rng::stream(self.options.seed, &format!("host {name} membership")));
+        self.hosts.push(Host { name: name.to_string(), address, channel: None, demux: Default::default(), membership, slot, unclaimed: 0 });
         Ok(self.hosts.len() - 1)
     }
 
@@ -193,9 +196,7 @@ impl Network {
         if self.flows.iter().any(|flow| flow.name == spec.name) {
             return Err(fail("two flows have this name".into()));
         }
-        if spec.stop <= spec.start {
-            return Err(fail(format!("stops at {} ns and starts at {} ns: it must start before it stops", spec.stop, spec.start)));
-        }
+        self.check_times(&key, spec.start, spec.stop)?;
         let (from, to) = (self.hosts[sender].address, self.hosts[receiver].address);
         let ends = |own: HostAddress, peer: HostAddress, start, stop| Ends { own, peer: peer.ip, port: spec.port, start, stop };
         let linger = (spec.start.saturating_sub(LINGER), spec.stop.saturating_add(LINGER));
@@ -282,6 +283,17 @@ impl Network {
         Ok(())
     }
 
+    /// A flow must start before it stops, and before the run's end.
+    pub(crate) fn check_times(&self, key: &str, start: Nanos, stop: Nanos) -> Result<(), BuildError> {
+        if stop <= start {
+            return Err(BuildError::new(key, format!("stops at {stop} ns and starts at {start} ns: it must start before it stops")));
+        }
+        match self.options.end.filter(|&end| start >= end) {
+            Some(end) => Err(BuildError::new(key, format!("starts at {start} ns, not before the run's end at {end} ns"))),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
         self.ends.push(EndNode { end, host, slot, lazy });
@@ -291,21 +303,35 @@ impl Network {
     /// Plans a change.
     ///
     /// # Errors
-    /// A link that is not there, a rate of 0, an instant that has passed.
+    /// A link that is not there, a rate of 0, a probability that is none, an instant that has passed or lies after the run's end.
     pub fn schedule(&mut self, at: Nanos, change: Change) -> Result<(), BuildError> {
-        let (from, zero) = match &change {
-            Change::LinkRate { from, rate_bps } => (from, *rate_bps == Some(0)),
-            Change::LinkDelay { from, .. } => (from, false),
+        let (from, what) = match &change {
+            Change::LinkRate { from, .. } => (from, "rate"),
+            Change::LinkDelay { from, .. } => (from, "delay"),
+            Change::LinkLoss { from, .. } => (from, "loss"),
         };
-        let key = format!("change of the link of {}:{} at {at} ns", from.node, from.port);
-        if self.channel_of(from).is_none() {
-            return Err(BuildError::new(key, "there is no such link"));
+        let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);
+        let fail = |what: String| Err(BuildError::new(key.clone(), what));
+        match self.node(&from.node) {
+            None => {
+                let known = self.hosts.iter().map(|h| h.name.as_str()).chain(self.switches.iter().map(|s| s.name.as_str()));
+                return fail(format!("there is no such link: unknown node {:?}{}", from.node, nearest(&from.node, known)));
+            }
+            Some(_) if self.channel_of(from).is_none() => {
+                return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
+            }
+            Some(_) => {}
         }
-        if zero {
-            return Err(BuildError::new(key, "a rate of 0 bit/s never sends: give a positive rate"));
+        match &change {
+            Change::LinkRate { rate_bps: Some(0), .. } => return fail("a rate of 0 bit/s never sends: give a positive rate".into()),
+            Change::LinkLoss { loss, .. } => check_loss(&key, loss)?,
+            _ => {}
         }
         if at < self.now {
-            return Err(BuildError::new(key, format!("lies in the past: the run is at {} ns", self.now)));
+            return fail(format!("lies in the past: the run is at {} ns", self.now));
+        }
+        if let Some(end) = self.options.end.filter(|&end| at > end) {
+            return fail(format!("lies after the run's end at {end} ns"));
         }
         let place = self.changes.iter().position(|(other, _)| *other > at).unwrap_or(self.changes.len());
         self.changes.insert(place, (at, change));
@@ -411,9 +437,13 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     if config.queue_packets == 0 {
         return fail("a queue of 0 packets holds none: give at least 1".into());
     }
-    for (name, p) in config.loss.iter().flat_map(|loss| loss.probabilities()) {
+    check_loss(key, &config.loss)
+}
+
+fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
+    for (name, p) in loss.iter().flat_map(|loss| loss.probabilities()) {
         if !(0.0..=1.0).contains(&p) {
-            return fail(format!("loss probability {name} = {p}: must be in [0, 1]"));
+            return Err(BuildError::new(key, format!("loss probability {name} = {p}: must be in [0, 1]")));
         }
     }
     Ok(())

@@ -207,6 +207,12 @@ impl Channel {
         self.config.delay_ns = delay_ns;
     }
 
+    /// Another way to lose frames, for those sent from now on; it begins in its good state.
+    pub(crate) fn set_loss(&mut self, loss: Option<LossModel>) {
+        self.config.loss = loss;
+        self.bad = false;
+    }
+
     /// Frames that wait or are on their way.
     pub(crate) fn in_flight(&self) -> usize {
         self.frames.len()

@@ -18,6 +18,7 @@
 //! | `channel.rs` | a direction of a link: a host's queue, propagation, loss, jitter |
 //! | `build.rs`, `network.rs`, `control.rs` | description, event loop, control plane |
 //! | `flow/` | the ends of flows: RTP with RTCP, TCP, raw datagrams |
+//! | `layered.rs`, `membership.rs` | flows in layers to groups, and the host's part of IGMPv2 |
 //! | `algorithm.rs` | the seam to rate-adaptation algorithms |
 //! | `pacer.rs`, `rtcp_schedule.rs`, `statistics.rs`, `wire/` | what the ends are made of; the rules of `hosts/` |
 //! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
@@ -29,6 +30,8 @@ mod channel;
 mod control;
 mod events;
 pub mod flow;
+mod layered;
+mod membership;
 mod network;
 pub mod pacer;
 pub mod record;
@@ -44,6 +47,7 @@ pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use fairlane_tm::{Nanos, PortId};
 pub use fairlane_sources as sources;
 pub use flow::{Application, FlowKind, FlowSpec, RawSpec, RawTraffic, RtpSpec, TcpSpec};
+pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::{Change, FlowEnds, Network, Options, RunError};
 pub use trace::TraceWriter;
 pub use wire::ip::HostAddress;

@@ -10,13 +10,15 @@ use rustc_hash::FxHashMap;
 use crate::algorithm::Fault;
 use crate::build::{BuildError, LinkEnd};
 use crate::capture::Capture;
-use crate::channel::{Attachment, Channel, ChannelStats};
+use crate::channel::{Attachment, Channel, ChannelStats, LossModel};
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::events::{EventQueue, Slot};
 use crate::flow::{End, FramePool, Io};
+use crate::membership::Membership;
 use crate::record::{FlowLog, PortSample, WorkCounts};
 use crate::trace::TraceWriter;
-use crate::wire::ip::{Datagram, HostAddress};
+use crate::wire::igmp::{Igmp, PROTOCOL_IGMP};
+use crate::wire::ip::{is_multicast, Datagram, HostAddress};
 use crate::{Nanos, PortId};
 
 /// How a run is set up.
@@ -30,11 +32,13 @@ pub struct Options {
     pub control_delay: Nanos,
     /// Between the periodic records; 0 writes none.
     pub record_interval: Nanos,
+    /// When the run ends, if that is known: what is planned for later is refused, and so is running on.
+    pub end: Option<Nanos>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { seed: 1, epoch: 0, control_delay: 1_000_000, record_interval: 100_000_000 }
+        Options { seed: 1, epoch: 0, control_delay: 1_000_000, record_interval: 100_000_000, end: None }
     }
 }
 
@@ -45,6 +49,8 @@ pub enum Change {
     LinkRate { from: LinkEnd, rate_bps: Option<u64> },
     /// The propagation delay of one direction of a link, for frames sent from then on.
     LinkDelay { from: LinkEnd, delay_ns: Nanos },
+    /// How one direction of a link loses frames, from then on; `None`: not at all.
+    LinkLoss { from: LinkEnd, loss: Option<LossModel> },
 }
 
 /// Why a run cannot go on.
@@ -74,6 +80,9 @@ pub(crate) struct Host {
     pub(crate) channel: Option<usize>,
     /// (peer, own port, protocol) -> end.
     pub(crate) demux: FxHashMap<(u32, u16, u8), usize>,
+    pub(crate) membership: Membership,
+    /// Of its membership reports.
+    pub(crate) slot: Slot,
     pub(crate) unclaimed: u64,
 }
 
@@ -103,6 +112,7 @@ pub(crate) enum Actor {
     Digests(usize),
     Channel(usize),
     End(usize),
+    Membership(usize),
     Control,
     Recorder,
     Changes,
@@ -212,6 +222,10 @@ impl Network {
     /// A network that cannot be run (before the first event), an algorithm or control plane that fails, a capture or trace that
     /// cannot be written. The network is not to be run on then.
     pub fn run_until(&mut self, end: Nanos) -> Result<(), RunError> {
+        if let Some(last) = self.options.end.filter(|&last| end > last) {
+            let what = format!("to {end} ns: the run ends at {last} ns");
+            return Err(BuildError::new("run", what).into());
+        }
         if !self.started {
             self.check()?;
             self.begin()?;
@@ -227,6 +241,7 @@ impl Network {
                 Actor::Switch(switch) => self.poll_switch(switch)?,
                 Actor::Channel(channel) => self.arrive(channel)?,
                 Actor::End(end) => self.act(end)?,
+                Actor::Membership(host) => self.report_membership(host),
                 Actor::Digests(switch) => {
                     let node = &mut self.switches[switch];
                     let messages = node.core.tick(time);
@@ -384,7 +399,13 @@ impl Network {
 
     fn receive(&mut self, host: usize, frame: &[u8]) -> Result<(), RunError> {
         let node = &mut self.hosts[host];
-        let datagram = Datagram::parse(frame).filter(|datagram| datagram.destination == node.address.ip);
+        let is_ours = |datagram: &Datagram| datagram.destination == node.address.ip || is_multicast(datagram.destination);
+        let datagram = Datagram::parse(frame).filter(is_ours);
+        if let Some(message) = datagram.filter(|datagram| datagram.protocol == PROTOCOL_IGMP).and_then(|datagram| Igmp::parse(datagram.payload)) {
+            node.membership.hear(self.now, message);
+            self.queue.set(node.slot, node.membership.next());
+            return Ok(());
+        }
         let claimed = datagram.and_then(|datagram| {
             let (_, to) = datagram.ports()?;
             Some((datagram, *node.demux.get(&(datagram.source, to, datagram.protocol))?))
@@ -433,7 +454,57 @@ impl Network {
             memberships: &mut self.memberships,
             host: &self.hosts[node.host].name,
         };
-        work(&mut node.end, &mut io).map_err(|fault| RunError::Fault { time: self.now, fault })
+        let host = node.host;
+        work(&mut node.end, &mut io).map_err(|fault| RunError::Fault { time: self.now, fault })?;
+        if !self.memberships.is_empty() {
+            self.change_memberships(host);
+        }
+        Ok(())
+    }
+
+    /// Ends of a host have joined and left groups: it tells its routers.
+    fn change_memberships(&mut self, host: usize) {
+        let mut changes = std::mem::take(&mut self.memberships);
+        for (group, joins) in changes.drain(..) {
+            let membership = &mut self.hosts[host].membership;
+            let message = if joins { membership.join(self.now, group) } else { membership.leave(group) };
+            if let Some(message) = message {
+                self.say(host, message);
+            }
+        }
+        self.memberships = changes;
+        let node = &self.hosts[host];
+        self.queue.set(node.slot, node.membership.next());
+    }
+
+    /// Reports of membership that are due.
+    fn report_membership(&mut self, host: usize) {
+        while let Some(message) = self.hosts[host].membership.take_due(self.now) {
+            self.say(host, message);
+        }
+        let node = &self.hosts[host];
+        self.queue.reset(node.slot, node.membership.next());
+    }
+
+    fn say(&mut self, host: usize, message: Igmp) {
+        let node = &self.hosts[host];
+        let Some(channel) = node.channel else { return };
+        let mut frame = self.pool.take();
+        message.push(&mut frame, &node.address);
+        let mut io = Io {
+            now: self.now,
+            epoch: self.options.epoch,
+            channel: &mut self.channels[channel],
+            slot: self.channel_slots[channel],
+            queue: &mut self.queue,
+            pool: &mut self.pool,
+            segments: &mut self.segments,
+            work: &mut self.work,
+            trace: self.trace.as_mut(),
+            memberships: &mut self.memberships,
+            host: &node.name,
+        };
+        io.send(frame);
     }
 
     fn control_event(&mut self) -> Result<(), RunError> {
@@ -483,6 +554,12 @@ impl Network {
             let (from, rate, delay) = match change {
                 Change::LinkRate { from, rate_bps } => (from, Some(rate_bps), None),
                 Change::LinkDelay { from, delay_ns } => (from, None, Some(delay_ns)),
+                Change::LinkLoss { from, loss } => {
+                    if let Some(index) = self.channel_of(&from) {
+                        self.channels[index].set_loss(loss);
+                    }
+                    continue;
+                }
             };
             if let Some(index) = self.channel_of(&from) {
                 let channel = &mut self.channels[index];

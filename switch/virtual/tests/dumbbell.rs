@@ -276,6 +276,25 @@ fn a_link_changes_its_rate_while_it_runs() {
 }
 
 #[test]
+fn a_link_changes_its_loss_and_delay_while_it_runs() {
+    let mut network = dumbbell(1, 1, &link(10_000_000, 5 * MS, 20), &link(100_000_000, 0, 1000));
+    let from = || LinkEnd::new("s1", 1);
+    let all = Some(LossModel::Bernoulli { p: 1.0 });
+    for (at, loss) in [(2 * SECOND, all), (3 * SECOND, None)] {
+        network.schedule(at, Change::LinkLoss { from: from(), loss }).expect("a change");
+    }
+    network.schedule(4 * SECOND, Change::LinkDelay { from: from(), delay_ns: 9 * MS }).expect("a change");
+    // A packet each 8 ms, 5.99 ms on the way; 9.97 ms from 4 s on.
+    network.add_flow(fixed("f", 1, 1e6, 0, 5 * SECOND)).expect("a good flow");
+    network.run_until(6 * SECOND).expect("runs");
+    let (packets, _, lost) = received(&network, 0);
+    // Those that reach the end of the link in the second from 2 s on are gone.
+    assert_eq!((packets, lost), (500, 125));
+    let path = |delay: u64| 2 * 81_120 + 811_200 + delay;
+    assert_eq!(delays(&network, 0), (375 * path(5 * MS) + 125 * path(9 * MS), path(9 * MS)));
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_the_clock_starts() {
     let plain = link(1_000_000, 0, 10);
     let mut network = dumbbell(2, 1, &plain, &plain);
@@ -293,8 +312,28 @@ fn what_cannot_be_is_refused_before_the_clock_starts() {
     assert!(said(network.add_flow(fixed("f", 1, 1e6, 5, 5))).contains("must start before it stops"));
     network.add_flow(fixed("f", 1, 1e6, 0, 1)).expect("a good flow");
     assert!(said(network.add_flow(fixed("g", 1, 1e6, 0, 1))).contains("port 5004 is used by another flow"));
-    let change = network.schedule(0, Change::LinkRate { from: LinkEnd::new("s1", 77), rate_bps: None });
-    assert!(said(change).contains("there is no such link"));
+    let rate = |node: &str, port, rate_bps| Change::LinkRate { from: LinkEnd::new(node, port), rate_bps };
+    assert!(said(network.schedule(0, rate("s1", 77, None))).contains("there is no such link: port 77 of s1 has none"));
+    let unknown = "change of the rate of the link of s7:1 at 0 ns: there is no such link: unknown node \"s7\"; did you mean \"s1\"?";
+    assert_eq!(said(network.schedule(0, rate("s7", 1, None))), unknown);
+    assert!(said(network.schedule(0, rate("s1", 1, Some(0)))).contains("a rate of 0 bit/s never sends"));
+    let loss = Change::LinkLoss { from: LinkEnd::new("s1", 1), loss: Some(LossModel::Bernoulli { p: -0.1 }) };
+    assert!(said(network.schedule(0, loss)).contains("p = -0.1: must be in [0, 1]"));
+    // What lies after the run's end, once that is known.
+    let options = fairlane_virtual::Options { end: Some(SECOND), ..Default::default() };
+    let mut short = fairlane_virtual::Network::new(options);
+    short.add_switch("s1", 1, Default::default()).expect("a new name");
+    for n in [1, 2] {
+        short.add_host(&format!("a{n}"), address(1, n)).expect("a new host");
+        short.connect(&LinkEnd::new(format!("a{n}"), 0), &LinkEnd::new("s1", n.into()), &plain, &plain).expect("a link");
+    }
+    let late = short.schedule(SECOND + 1, rate("s1", 1, None));
+    assert_eq!(said(late), "change of the rate of the link of s1:1 at 1000000001 ns: lies after the run's end at 1000000000 ns");
+    short.schedule(SECOND, rate("s1", 1, None)).expect("at the end is in time");
+    let mut never = fixed("f", 1, 1e6, SECOND, 2 * SECOND);
+    never.receiver = "a2".into();
+    assert_eq!(said(short.add_flow(never)), "flow f: starts at 1000000000 ns, not before the run's end at 1000000000 ns");
+    assert!(short.run_until(SECOND + 1).expect_err("refused").to_string().contains("the run ends at 1000000000 ns"));
 
     let mut apart = fairlane_virtual::Network::new(fairlane_virtual::Options::default());
     for (n, switch) in [(1, "s1"), (2, "s2")] {

@@ -1,4 +1,4 @@
-// IPv4 destination -> port, and nothing else: for tests of the network around the switch.
+// IPv4 destination -> port or multicast group, and nothing else: for tests of the network around the switch. IGMP goes nowhere.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -46,13 +46,21 @@ control ForwardIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     action send(bit<9> port) {
         standard_metadata.egress_spec = port;
     }
+    action replicate(bit<16> group) {
+        standard_metadata.mcast_grp = group;
+    }
     table route {
         key = { hdr.ipv4.dst : exact; }
-        actions = { send; drop; }
+        actions = { send; replicate; drop; }
         default_action = drop();
     }
     apply {
-        route.apply();
+        // The protocol is byte 9 of the header.
+        if (hdr.ipv4.rest[55:48] == 2) {
+            drop();
+        } else {
+            route.apply();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use fairlane_device::DeviceConfig;
-use fairlane_pipeline::{ActionCall, KeyMatch, Program, TableAction, TableEntry, Value};
+use fairlane_pipeline::{ActionCall, KeyMatch, Program, Replica, TableAction, TableEntry, Value};
 use fairlane_virtual::algorithm::{FixedRate, Listener};
 use fairlane_virtual::record::FlowRecord;
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, Nanos, Network, Options, RtpSpec, TcpSpec};
@@ -50,6 +50,24 @@ pub fn load(network: &mut Network, switch: &str, routes: &[(u32, u32)]) {
         };
         device.switch_mut().expect("loaded").table_insert(0, table, entry).expect("room");
     }
+}
+
+/// Copies for an IPv4 group to ports of a switch.
+pub fn replicate(network: &mut Network, switch: &str, group: u32, ports: &[u32]) {
+    let program = program();
+    let (table, action) = (program.table_by_name("ForwardIngress.route").expect("route"), program.action_by_name("ForwardIngress.replicate").expect("replicate"));
+    let number = group as u16;
+    let entry = TableEntry {
+        key: vec![KeyMatch::Exact(Value::from(u64::from(group)))],
+        priority: 0,
+        action: TableAction::Call(ActionCall { action, args: vec![Value::from(u64::from(number))] }),
+        idle_timeout: 0,
+    };
+    let device = network.device(switch).expect("a switch");
+    let control = device.switch_mut().expect("loaded");
+    control.table_insert(0, table, entry).expect("room");
+    let copies = ports.iter().map(|&port| Replica { port: port as _, rid: 0 }).collect();
+    control.multicast_insert(number, copies).expect("a new group");
 }
 
 /// `pairs` senders a1.. on s1, as many receivers b1.. on s2; port 1 of both switches is the bottleneck.
