@@ -343,8 +343,6 @@ class _FlowWriter:
         if kind == "start":
             self._last_ns = time_ns
             yield "start", {"late_s": 0.0, "headers_bytes": HEADERS_BYTES}
-        elif kind == "sent":
-            yield "sent", {**fields, "sent_bytes": fields["sent_packets"] * self._packet_bytes}
         elif kind == "data":
             packets, received = fields["received_packets"], fields["received_bytes"]
             new = packets - self._received[0]

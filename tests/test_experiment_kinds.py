@@ -219,6 +219,19 @@ def test_what_processes_cannot_be_is_said(tmp_path: Path) -> None:
         "o": "the source on-off is in virtual time only", "m": "the source mpeg4 is in virtual time only"}
 
 
+def test_a_source_may_stand_above_an_algorithm(tmp_path: Path) -> None:
+    text = GOOD.replace("{ initial_rate_bps = 70_000.0,", '{ source = { kind = "mpeg4", rate_scale = 0.5 },')
+    flow = load(tmp_path, text).flow("b")
+    assert (flow.settings.source.kind, flow.settings.source.rate_scale, flow.settings.source.buffer_packets) == ("mpeg4", 0.5, 100)
+    assert flows.obstacle(flow) == "a source that limits the sender (mpeg4) is in virtual time only"
+    for old, new, message in (('"mpeg4", rate', '"mpeg2", rate', "flows[1].parameters.source.kind: expected one of"),
+                              ("rate_scale = 0.5", "rate_scale = 0", "flows[1].parameters.source.rate_scale: must be positive"),
+                              ("rate_scale = 0.5", "scale = 0.5", "flows[1].parameters.source.scale: unknown key; did you mean 'rate_scale'?")):
+        with pytest.raises(ConfigError) as refused:
+            load(tmp_path, text.replace(old, new, 1))
+        assert message in str(refused.value)
+
+
 def test_every_kind_has_a_summary_and_two_kinds_that_look_alike_differ_in_line() -> None:
     for kind in kinds.names():
         assert kinds.summary(kind)

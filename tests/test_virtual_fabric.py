@@ -357,3 +357,24 @@ def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
     record = series.load(tmp_path, experiment, outcome.timing).flows[-1]
     assert record.active is not None and 2.0 <= record.active[0] < 4.0 and record.active[1] <= 5.1
     assert record.goodput.over(5.2, 16) == 0 < record.goodput.over(2, 5.2)
+
+
+@pytest.mark.skipif(not hasattr(virtual_fabric.fairlane_virtual, "Application"), reason="the module fairlane_virtual is an old one: make build")
+def test_a_source_limits_a_sender_and_another_stands_alone(tmp_path: Path) -> None:
+    """Video above TFRC, constant bit rate above ALS, and on-off datagrams, over a link with room for all."""
+    text = CHANGING[:CHANGING.index("[[flows]]")] % ("droptail", "")
+    groups = (("v", "tfrc", '{ source = { kind = "mpeg4", rate_scale = 0.2 } }'), ("c", "als", '{ initial_rate_bps = 1e6, source = { kind = "cbr", rate_bps = 200_000 } }'))
+    text += "".join(f'[[flows]]\nname = "{name}"\nkind = "{kind}"\nparameters = {values}\n' for name, kind, values in groups)
+    (tmp_path / "e.toml").write_text(text)
+    experiment = loader.load(tmp_path / "e.toml")
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
+    recorded = series.load(tmp_path, experiment, outcome.timing)
+    video, constant = recorded.flows
+    # Of 1000 bytes 960 are payload; ALS allows 1 Mb/s and more, and sends no more than there is.
+    assert 8 * constant.goodput.over(6, 15) / 9 == pytest.approx(200e3 * 0.96, rel=0.03)
+    assert 20e3 < 8 * video.goodput.over(6, 15) / 9 < 1e6
+    kinds = {json.loads(line)["kind"] for line in (tmp_path / "v.sender.jsonl").read_text().splitlines()}
+    assert "application" in kinds
+    # The last packet of a frame is smaller than the others.
+    last = [r for r in map(json.loads, (tmp_path / "v.sender.jsonl").read_text().splitlines()) if r["kind"] == "sent"][-1]
+    assert 68 * last["sent_packets"] < last["sent_bytes"] < 1000 * last["sent_packets"]
