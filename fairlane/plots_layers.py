@@ -29,7 +29,7 @@ def draw(series: Series, folder: Path, note: str) -> list[Path]:
         return []
     record = series.layered[0]
     experiment = series.experiment
-    links = _links(series, record)
+    links = dict(sorted(_links(series, record).items()))
     figure, all_axes = plt.subplots(3 + len(links), 1, figsize=(9, 2.6 * (3 + len(links))), dpi=100, sharex=True, layout="constrained")
     _rates(all_axes[0], record, experiment.duration_s)
     _received(all_axes[1], series, record)
