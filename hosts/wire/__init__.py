@@ -1,1 +1,1 @@
-"""RTP, RTCP and ALSF on the wire (RFC 3550; docs/architecture.md, "ALS on the wire"). Pure: bytes in, values out."""
+"""RTP, RTCP and our own headers on the wire (RFC 3550; docs/wire-formats.md). Pure: bytes in, values out."""
