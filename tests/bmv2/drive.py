@@ -80,9 +80,10 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         client.insert(control.initial_entities())
         client.modify([control.epoch_entity(5)])
 
-        sender, receiver = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2))
-        sender.bind(("host1", 0))
-        receiver.bind(("host2", 0))
+        # Of protocol 0 until they are bound: else they would take what passes on any interface meanwhile.
+        sender, receiver = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))
+        sender.bind(("host1", 3))
+        receiver.bind(("host2", 3))
         receiver.settimeout(5.0)
         sender.send(frame(compound(100_000_000, 0)))
         received = receiver.recv(2000)
