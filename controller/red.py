@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from decimal import Context, Decimal
 
 PACKET_SCALE = 1 << 20
 UNIT_SCALE = 1 << 32
@@ -11,6 +11,8 @@ DECAY_SCALE = 1 << 40
 LINK_SCALE = 1 << 20
 QUEUE_LIMIT_PACKETS = 4095
 _FIELD_MAXIMUM = (1 << 32) - 1
+# A platform's log1p may differ in its last bit from another's; decimal logarithms are rounded correctly everywhere.
+_DECIMAL = Context(prec=60)
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Red:
             "maximum": round(self.maximum_packets * PACKET_SCALE),
             "slope": round(self.max_p / (self.maximum_packets - self.minimum_packets) * UNIT_SCALE),
             "weight": round(self.weight * UNIT_SCALE),
-            "idle_decay": round(-math.log1p(-self.weight) / (typical_s * 1e6) * DECAY_SCALE),
+            "idle_decay": round(_decay(self.weight) / (typical_s * 1e6) * DECAY_SCALE),
         }
         for name, value in values.items():
             if not 0 < value <= _FIELD_MAXIMUM and not (name == "minimum" and value == 0):
@@ -58,6 +60,11 @@ class Red:
                     f" {self} at {rate_bps} bit/s cannot be represented"
                 )
         return values
+
+
+def _decay(weight: float) -> float:
+    """-ln(1 - weight), to the nearest float: the same on every machine."""
+    return float(-_DECIMAL.ln(_DECIMAL.subtract(Decimal(1), Decimal(weight))))
 
 
 def link_parameters(rate_bps: float) -> dict[str, int]:

@@ -1,9 +1,10 @@
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, strategies as st
 
-from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, link_parameters
+from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
 
 
 @given(minimum=st.floats(1, 500), spread=st.floats(1.01, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.02),
@@ -16,6 +17,23 @@ def test_fixed_point_is_the_real_value_within_half_a_unit(minimum, spread, max_p
     assert abs(got["slope"] - max_p / (red.maximum_packets - red.minimum_packets) * UNIT_SCALE) <= half
     assert abs(got["weight"] - weight * UNIT_SCALE) <= half
     assert abs(got["idle_decay"] - -math.log1p(-weight) / (8e9 / rate) * DECAY_SCALE) <= half
+
+
+@given(weight=st.floats(1e-6, 0.5))
+def test_the_decay_is_the_nearest_float_and_not_the_platforms_logarithm(weight):
+    # -ln(1 - w) = 2 artanh(w / (2 - w)), by its series in integers of 2^-300.
+    scale = 1 << 300
+    ratio = int(Fraction(weight) / (2 - Fraction(weight)) * scale)
+    term, total = ratio, 0
+    for k in range(200):
+        total += term // (2 * k + 1)
+        term = term * ratio // scale * ratio // scale
+    assert _decay(weight) == float(Fraction(2 * total, scale))
+
+
+def test_the_decay_of_the_usual_weight():
+    assert _decay(0.002) == 0.0020020026706730775
+    assert Red(5, 15, weight=0.002).action_parameters(10e6)["idle_decay"] == round(0.0020020026706730775 / 800 * 2**40)
 
 
 @pytest.mark.parametrize("bad", [
