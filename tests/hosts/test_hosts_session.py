@@ -15,11 +15,12 @@ from hosts.algorithms import base
 from hosts.algorithms.base import AckDetail, Interests, LossCause
 from hosts.session.common import Options, Timers
 from hosts.session.receiver import ReceiverSession
+from hosts.session.reporters import Reporters
 from hosts.session.sender import SenderSession
 from hosts.wire.acks import AckPacket, parse_ack
 from hosts.wire.alsf import find_alsf
 from hosts.wire.reports import ReportPacket, parse_report
-from hosts.wire.rtcp import Bye, ReceiverReport, SenderReport, parse_compound
+from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SenderReport, parse_compound
 from hosts.wire.rtp import parse_rtp
 from hosts.wire.stamp import parse_stamp
 
@@ -492,3 +493,45 @@ def test_timers_replace_cancel_and_come_in_order() -> None:
     assert not timers.take(base.SetRate(1.0))
     assert timers.next_s() == 1.0 and timers.due(0.5) == []
     assert timers.due(2.0) == ["a", "b"] and timers.next_s() == float("inf")
+
+
+def block(ssrc: int, highest: int, lost: int, fraction: int) -> ReportBlock:
+    return ReportBlock(ssrc, fraction, lost, highest, 900, 0, 0)
+
+
+def test_losses_of_two_layers_by_hand() -> None:
+    """Since the report before, 10 of 100 packets of the base layer (25/256) and 25 of 50 of the next (128/256) were lost."""
+    for exact in (False, True):
+        reporters = Reporters(exact)
+        first = ReceiverReport(90, (block(8, 50, 0, 64), block(7, 100, 0, 0)))
+        ((feedback, fields),) = reporters.read((first,), [7, 8], 0)
+        assert (feedback.loss_fraction, fields["loss_exact"]) == (0.125, None)  # nothing to count yet: the mean of 0 and 1/4
+        second = ReceiverReport(90, (block(8, 100, 25, 128), block(7, 200, 10, 25)))
+        ((feedback, fields),) = reporters.read((second,), [7, 8], 0)
+        assert fields["loss_exact"] == 35 / 150
+        assert fields["loss_8bit"] == pytest.approx((100 * 25 / 256 + 50 * 128 / 256) / 150)
+        assert feedback.loss_fraction == (fields["loss_exact"] if exact else fields["loss_8bit"])
+        assert fields["cumulative_lost"] == 10 and feedback.jitter_s == 0.01
+        # The next layer was left, and came again: what it lost meanwhile is not counted.
+        reporters.read((ReceiverReport(90, (block(7, 300, 10, 0),)),), [7, 8], 0).__next__()
+        third = ReceiverReport(90, (block(7, 400, 20, 26), block(8, 9000, 0, 255)))
+        ((feedback, fields),) = reporters.read((third,), [7, 8], 0)
+        assert fields["loss_exact"] == 0.1 and fields["loss_8bit"] == 26 / 256
+
+
+def test_one_stream_keeps_the_fraction_of_its_block() -> None:
+    reporters = Reporters(False)
+    for _ in range(2):  # the second time no packet was expected: forged, and still what it says
+        ((feedback, _),) = reporters.read((ReceiverReport(90, (block(7, 5, 0, 255),)),), [7], 0)
+        assert feedback.loss_fraction == 255 / 256
+    assert list(reporters.read((ReceiverReport(90, (block(6, 5, 0, 255),)),), [7], 0)) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1), st.integers(-(2**23), 2**23 - 1), st.integers(0, 255)), max_size=20))
+def test_forged_blocks_give_fractions(rows: list) -> None:
+    for exact in (False, True):
+        reporters = Reporters(exact)
+        for at in range(0, len(rows), 3):
+            blocks = tuple(block(7 + layer, highest, lost, fraction) for layer, highest, lost, fraction in rows[at : at + 3])
+            for feedback, _ in reporters.read((ReceiverReport(90, blocks),), [7, 8, 9], 0):
+                assert 0.0 <= feedback.loss_fraction <= 1.0
