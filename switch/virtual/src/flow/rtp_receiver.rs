@@ -1,5 +1,5 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
-//! first hears the sender. The rules are those of `ReceiverRunner` in `hosts/runner_udp.py`.
+//! first hears the sender. The rules are those of `ReceiverSession` in `hosts/session/receiver.py`.
 
 use super::acks::Arrivals;
 use super::reception::{Arrival, Reception, Stamp};
