@@ -194,6 +194,14 @@ class SenderSession:
 
     def _on_loss(self, now: float, loss: Loss | None) -> None:
         if loss is not None:
+            self._record(
+                "loss",
+                now,
+                first_sequence=loss.first_sequence,
+                last_sequence=loss.last_sequence,
+                lost_packets=loss.lost_packets,
+                cause=loss.cause.value,
+            )
             self._apply(now, self.algorithm.on_loss(now, loss, self._rng))
 
     def _on_report(self, now: float, payload: memoryview) -> None:
@@ -316,14 +324,18 @@ class SenderSession:
 
     def _write_sent(self, now: float) -> None:
         sent = self.sent_packets
-        fields: dict[str, Any] = {
-            "rate_bps": sum(s.rate_bps for s in self.streams),
-            "sent_packets": sent,
-            "sent_bytes": sent * self.options.packet_bytes,
-        }
-        if self._windowed:
-            fields["window_packets"] = self._window_packets
-        self._record("sent", now, **fields)
+        rate_bps = sum(s.rate_bps for s in self.streams)
+        self._record("sent", now, rate_bps=rate_bps, sent_packets=sent, sent_bytes=sent * self.options.packet_bytes)
+        if self._acks is not None:
+            self._record(
+                "path",
+                now,
+                latest_rtt_s=self._acks.latest_rtt_s,
+                srtt_s=self._acks.srtt_s,
+                rttvar_s=self._acks.rttvar_s,
+                in_flight_packets=self._acks.in_flight_packets,
+                window_packets=self._window_packets if self._windowed else None,
+            )
         if self.layered:
             for layer, stream in enumerate(self.streams):
                 group = dotted(stream.group)

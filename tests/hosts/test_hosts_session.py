@@ -255,7 +255,8 @@ def test_a_window_is_all_that_is_under_way() -> None:
     assert [x.first_sequence for x in algorithm.losses] == [35]
     assert sum(a.newly_acked_packets for a in algorithm.acks) + 1 + made.sender._acks.in_flight_packets == len(made.data)
     assert made.sender._acks.in_flight_packets == 5
-    assert made.log.of("sent")[-1]["window_packets"] == 5.0
+    assert made.log.of("path")[-1]["window_packets"] == 5.0
+    assert [(x["first_sequence"], x["lost_packets"], x["cause"]) for x in made.log.of("loss")] == [(35, 1, "gap")]
 
 
 def test_a_window_opens_again_after_all_is_lost() -> None:
