@@ -250,20 +250,28 @@ impl Device {
     /// A frame comes in by a port (the CPU port: a packet-out). What was due before it is served first, then the frame goes
     /// through ingress and, where the link is free, egress. Frames that leave wait for [`Device::poll`].
     pub fn receive(&mut self, now: Nanos, port: PortId, frame: &[u8]) {
+        let mut owned = self.switch.as_mut().map_or_else(Vec::new, Switch::buffer);
+        owned.extend_from_slice(frame);
+        self.receive_owned(now, port, owned);
+    }
+
+    /// [`Device::receive`] of a frame whose buffer the device may keep: it goes through the switch without being copied.
+    pub fn receive_owned(&mut self, now: Nanos, port: PortId, frame: Vec<u8>) {
         self.serve(now);
+        let length = frame.len();
         if let Some(entry) = self.port_mut(port) {
             entry.counters.rx_packets += 1;
-            entry.counters.rx_bytes += frame.len() as u64;
+            entry.counters.rx_bytes += length as u64;
         }
         let Some(switch) = &mut self.switch else {
             self.count(port, DropCause::NoProgram);
             return;
         };
         let mut out = std::mem::take(&mut self.ingress_out);
-        switch.ingress(now, port, frame, &mut out);
+        switch.ingress_owned(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
-            self.step(now, port, frame.len() as u32, QueueStep::Dropped(pipeline_cause(cause)));
+            self.step(now, port, length as u32, QueueStep::Dropped(pipeline_cause(cause)));
         }
         for packet in out.queued.drain(..) {
             let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
@@ -307,7 +315,7 @@ impl Device {
     /// Takes what the data plane has to say, digests last. Empty (and without cost) most of the time.
     pub fn take_events(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.events);
-        if let Some(switch) = &mut self.switch {
+        if let Some(switch) = self.switch.as_mut().filter(|switch| switch.has_digests()) {
             events.extend(switch.take_digests().into_iter().map(Event::Digest));
         }
         events

@@ -6,6 +6,8 @@
 
 use num_bigint::BigInt;
 
+use crate::exec::wire::Words;
+
 /// Index of a slot.
 pub type Slot = u32;
 
@@ -35,6 +37,8 @@ pub struct HeaderType {
     pub varbit: Option<usize>,
     /// Longest header in bytes, from the JSON's `max_length`; 0 when not given.
     pub max_bytes: u32,
+    /// How to read and write all fields at once, where that can be done.
+    pub words: Option<Words>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +55,9 @@ pub struct Header {
     pub union: Option<usize>,
     /// Length of the variable-length field in bits, when the type says so (`length_exp`).
     pub length: Option<Expr>,
+    /// The program neither reads nor writes its fields: its first slot is the byte of the frame
+    /// where it begins, and its bytes stay where they are.
+    pub opaque: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -430,6 +437,19 @@ pub struct Action {
     pub code: Code,
 }
 
+/// A header in the deparser.
+#[derive(Debug, Clone, Copy)]
+pub struct Emit {
+    pub header: u32,
+    pub valid: Slot,
+    pub base: Slot,
+    pub ty: u32,
+    /// Bytes without a variable-length field.
+    pub bytes: u32,
+    pub varbit: bool,
+    pub opaque: bool,
+}
+
 /// How an extract finds its header.
 #[derive(Debug, Clone, Copy)]
 pub enum ExtractTo {
@@ -534,12 +554,17 @@ pub struct Calculation {
     /// For csum16 over fields of one header: its validity, and each field's slot and shift to its
     /// place in a 16-bit word.
     pub sum: Option<(Slot, Vec<(Slot, u32)>)>,
+    /// Each field's slot, validity and width, when they have at most 128 bits in all.
+    pub short: Option<Vec<(Slot, Slot, u32)>>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Checksum {
     pub target: Field,
     pub calc: u32,
+    /// Slots that must be other than zero (true) or zero (false).
+    pub tests: Vec<(Slot, bool)>,
+    /// Where that does not say the condition: code, and the slot then tested.
     pub condition: Option<(Code, Slot)>,
     pub verify: bool,
     pub update: bool,
@@ -694,6 +719,11 @@ pub struct Ir {
     pub parser: Parser,
     pub deparser: Vec<u32>,
     pub deparser_code: Code,
+    /// What the deparser needs of each header.
+    pub emits: Vec<Emit>,
+    /// Slots that must be zero when a packet comes in, as ranges; nobody reads the others before
+    /// they are written.
+    pub reset: Vec<(Slot, Slot)>,
     pub actions: Vec<Action>,
     /// The control flow as loaded.
     pub nodes: Vec<Node>,

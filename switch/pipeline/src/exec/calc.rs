@@ -14,6 +14,19 @@ pub fn compute(ir: &Ir, st: &mut State, pkt: &Packet, calc: u32) -> u64 {
     if let Some((valid, parts)) = &c.sum {
         return u64::from(!sum(pkt, *valid, parts));
     }
+    if let Some(parts) = &c.short {
+        // Fields of invalid headers are skipped.
+        let (mut all, mut width) = (0_u128, 0);
+        for &(slot, valid, w) in parts {
+            if pkt.slots[valid as usize] != 0 {
+                all = all << w | u128::from(pkt.slots[slot as usize]);
+                width += w;
+            }
+        }
+        let bytes = all.checked_shl(128 - width).unwrap_or(0).to_be_bytes();
+        let used = &bytes[..width.div_ceil(8) as usize];
+        return hash::run(c.algo, used, &mut st.round_robin[calc as usize]);
+    }
     let mut buf = std::mem::take(&mut st.scratch);
     buf.clear();
     let mut bits = BitWriter::new(&mut buf);
@@ -52,16 +65,24 @@ fn sum(pkt: &Packet, valid: Slot, parts: &[(Slot, u32)]) -> u16 {
     if pkt.slots[valid as usize] == 0 {
         return 0;
     }
-    let mut sum = 0_u128;
-    for (slot, shift) in parts {
-        sum += u128::from(pkt.slots[*slot as usize]) << shift;
+    // A field's lower half may leave 64 bits when shifted: both halves are added apart.
+    let mut sum = 0_u64;
+    for &(slot, shift) in parts {
+        let v = pkt.slots[slot as usize];
+        sum += (v & 0xffff_ffff) << shift;
+        let high = v >> 32;
+        if high != 0 {
+            sum += high << shift;
+        }
     }
-    let sum = (sum as u64 & 0xffff_ffff) as u128 + (sum >> 32);
-    let sum = (sum as u64 & 0xffff_ffff) as u128 + (sum >> 32);
-    hash::fold((sum as u64 & 0xffff_ffff) + (sum >> 32) as u64)
+    hash::fold(sum)
 }
 
 fn applies(ir: &Ir, st: &mut State, pkt: &mut Packet, c: &Checksum) -> bool {
+    let holds = |&(slot, set): &(Slot, bool)| (pkt.slots[slot as usize] != 0) == set;
+    if !c.tests.iter().all(holds) {
+        return false;
+    }
     match c.condition {
         Some((code, slot)) => {
             run::run(ir, st, pkt, code);

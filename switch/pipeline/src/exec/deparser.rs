@@ -1,7 +1,6 @@
 //! Headers back to bytes.
 
 use super::calc;
-use super::headers::is_valid;
 use super::packet::{BitWriter, Packet};
 use super::run;
 use super::state::State;
@@ -25,18 +24,80 @@ pub fn write_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut BitWriter) {
     }
 }
 
-/// Checksum update, then all valid headers and the payload, cut to the packet's truncation.
-pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, out: &mut Vec<u8>) {
+/// Checksum update, then all valid headers and the payload, cut to the packet's truncation. The
+/// packet's own buffer becomes the frame where the headers have kept their place; then it has none
+/// any more. Otherwise the frame is built in one of `spare`.
+pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     calc::update(ir, st, pkt);
     run::run(ir, st, pkt, ir.deparser_code);
-    out.clear();
-    for &h in &ir.deparser {
-        if is_valid(ir, pkt, h) {
-            let mut bits = BitWriter::new(out);
-            write_header(ir, pkt, h, &mut bits);
-            bits.finish();
+    if keeps_places(ir, pkt) {
+        let mut frame = std::mem::take(&mut pkt.buf);
+        let mut at = 0;
+        for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+            at += overwrite(ir, st, pkt, e, &mut frame, at);
+        }
+        frame.truncate(pkt.len.min(pkt.truncate));
+        return frame;
+    }
+    let mut frame = spare.pop().unwrap_or_default();
+    frame.clear();
+    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+        if e.opaque {
+            let at = pkt.slots[e.base as usize] as usize;
+            let bytes = pkt.buf.get(at..at + e.bytes as usize);
+            frame.extend_from_slice(bytes.unwrap_or(&[]));
+            continue;
+        }
+        let mut bits = BitWriter::new(&mut frame);
+        write_header(ir, pkt, e.header, &mut bits);
+        bits.finish();
+    }
+    frame.extend_from_slice(pkt.payload());
+    frame.truncate(pkt.truncate);
+    frame
+}
+
+/// The valid headers take the room of those that were parsed, and what is not written anew is
+/// where it was.
+fn keeps_places(ir: &Ir, pkt: &Packet) -> bool {
+    let mut at = 0;
+    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+        if e.opaque && pkt.slots[e.base as usize] != at as u64 {
+            return false;
+        }
+        at += e.bytes as usize;
+        if e.varbit {
+            at += pkt.varbit(ir, e.header).len();
         }
     }
-    out.extend_from_slice(pkt.payload());
-    out.truncate(pkt.truncate);
+    at == pkt.offset && pkt.offset <= pkt.len && pkt.len <= pkt.buf.len()
+}
+
+/// Writes a header at byte `at`; its length.
+fn overwrite(
+    ir: &Ir,
+    st: &mut State,
+    pkt: &Packet,
+    e: &Emit,
+    frame: &mut [u8],
+    at: usize,
+) -> usize {
+    if e.opaque {
+        return e.bytes as usize;
+    }
+    if let Some(words) = &ir.layout.types[e.ty as usize].words {
+        words.store(&pkt.slots, e.base, frame, at);
+        return e.bytes as usize;
+    }
+    let mut bytes = std::mem::take(&mut st.scratch);
+    bytes.clear();
+    let mut bits = BitWriter::new(&mut bytes);
+    write_header(ir, pkt, e.header, &mut bits);
+    bits.finish();
+    let n = bytes.len();
+    if let Some(room) = frame.get_mut(at..at + n) {
+        room.copy_from_slice(&bytes);
+    }
+    st.scratch = bytes;
+    n
 }

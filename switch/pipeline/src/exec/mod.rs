@@ -13,3 +13,4 @@ pub mod packet;
 pub mod parser;
 pub mod run;
 pub mod state;
+pub mod wire;

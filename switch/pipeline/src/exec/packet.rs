@@ -5,9 +5,7 @@ use crate::switch::DropCause;
 use crate::Port;
 
 use super::num::{cut, Num};
-
-/// Zero bytes kept behind a frame, so that an aligned load never reads past the end.
-pub const PAD: usize = 16;
+use super::wire;
 
 /// A variable-length field: whole bytes.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +31,7 @@ pub struct Requests {
 pub struct Packet {
     pub slots: Vec<u64>,
     pub varbits: Vec<VarBits>,
-    /// The frame as received (or as deparsed, when recirculated), then [`PAD`] zeros.
+    /// The frame as received (or as deparsed, when recirculated).
     pub buf: Vec<u8>,
     /// Bytes of the frame in `buf`.
     pub len: usize,
@@ -78,31 +76,29 @@ impl Packet {
         }
     }
 
-    /// Starts anew with a frame received on `port`.
-    pub fn reset(&mut self, layout: &Layout, port: Port, frame: &[u8]) {
-        self.load(frame);
-        self.reset_fields(layout);
+    /// Starts anew with the frame in `buf`, received on `port`.
+    pub fn reset(&mut self, ir: &Ir, port: Port) {
+        self.len = self.buf.len();
+        self.offset = 0;
+        self.reset_fields(ir);
         self.truncate = usize::MAX;
         self.ingress_port = port;
-        self.ingress_length = frame.len() as u32;
-        self.length = frame.len() as u32;
+        self.ingress_length = self.len as u32;
+        self.length = self.len as u32;
         self.requests = Requests::default();
         self.passes = 0;
         self.failed = None;
         self.exit = false;
     }
 
-    fn load(&mut self, frame: &[u8]) {
-        self.buf.clear();
-        self.buf.extend_from_slice(frame);
-        self.buf.extend_from_slice(&[0; PAD]);
-        self.len = frame.len();
-        self.offset = 0;
-    }
-
-    /// All fields zero, all headers invalid, all stacks empty.
-    pub fn reset_fields(&mut self, layout: &Layout) {
-        self.slots[..layout.packet_end as usize].fill(0);
+    /// All headers invalid, all stacks empty, and what may be read before it is written zero.
+    pub fn reset_fields(&mut self, ir: &Ir) {
+        // Nothing may depend on the rest: tests would see it.
+        #[cfg(debug_assertions)]
+        self.slots[..ir.layout.packet_end as usize].fill(0xdead_beef_dead_beef);
+        for &(from, to) in &ir.reset {
+            self.slots[from as usize..to as usize].fill(0);
+        }
         for v in &mut self.varbits {
             v.bytes.clear();
         }
@@ -237,17 +233,12 @@ pub fn field_of(ir: &Ir, h: u32, f: &FieldOfType) -> Field {
     }
 }
 
-/// `width` bits (1 to 64) at bit `offset`; the buffer has [`PAD`] bytes behind them.
+/// `width` bits (1 to 64) at bit `offset`; those behind the buffer's end are zero.
 #[inline]
 pub fn load_bits(buf: &[u8], offset: usize, width: u32) -> u64 {
     let byte = offset / 8;
     let bit = (offset % 8) as u32;
-    let Some(window) = buf.get(byte..byte + 8) else {
-        return 0;
-    };
-    let mut raw = [0; 8];
-    raw.copy_from_slice(window);
-    let word = u64::from_be_bytes(raw) << bit;
+    let word = wire::load(buf, byte) << bit;
     let mut v = word >> (64 - width);
     if bit + width > 64 {
         let rest = bit + width - 64;
@@ -317,6 +308,11 @@ impl<'a> BitWriter<'a> {
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
+        if self.pending.is_multiple_of(8) {
+            self.flush();
+            self.out.extend_from_slice(bytes);
+            return;
+        }
         for &b in bytes {
             self.push(b.into(), 8);
         }
@@ -327,9 +323,15 @@ impl<'a> BitWriter<'a> {
         let pad = self.pending.wrapping_neg() % 8;
         self.acc <<= pad;
         self.pending += pad;
+        self.flush();
+    }
+
+    /// Writes what is pending, which is whole bytes.
+    fn flush(&mut self) {
         let n = (self.pending / 8) as usize;
         let bytes = (self.acc as u64).to_be_bytes();
         self.out.extend_from_slice(&bytes[8 - n..]);
+        self.pending = 0;
     }
 }
 

@@ -146,7 +146,13 @@ fn extract_header(
         if left < fixed {
             return Err(ir.errors.packet_too_short);
         }
-        extract_fields(pkt, header.base, &ty.fields, pkt.offset * 8);
+        if header.opaque {
+            pkt.slots[header.base as usize] = pkt.offset as u64;
+        } else if let Some(words) = &ty.words {
+            words.load(&mut pkt.slots, header.base, &pkt.buf, pkt.offset);
+        } else {
+            extract_fields(pkt, header.base, &ty.fields, pkt.offset * 8);
+        }
         pkt.offset += fixed;
         return Ok(());
     };
@@ -278,8 +284,6 @@ fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<Next
 fn unpad(parts: &[SelectKey], key: &[u8]) -> Vec<u8> {
     let bits: u32 = parts.iter().map(SelectKey::width).sum();
     let bytes = bits.div_ceil(8) as usize;
-    let mut padded = key.to_vec();
-    padded.extend_from_slice(&[0; super::packet::PAD]);
     let mut out = vec![0; bytes];
     let mut at = bytes * 8 - bits as usize;
     let mut from = 0;
@@ -288,7 +292,7 @@ fn unpad(parts: &[SelectKey], key: &[u8]) -> Vec<u8> {
         let room = width.div_ceil(8) * 8;
         let mut limbs = [0; 32];
         let limbs = &mut limbs[..width.div_ceil(64) as usize];
-        load_limbs(&padded, from + (room - width) as usize, width, limbs);
+        load_limbs(key, from + (room - width) as usize, width, limbs);
         super::packet::store_limbs(&mut out, at, width, limbs);
         from += room as usize;
         at += width as usize;

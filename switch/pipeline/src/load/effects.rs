@@ -242,7 +242,7 @@ impl Context<'_> {
     }
 
     /// Adds what an expression reads; false when that depends on the packet.
-    fn expression(&self, e: &Expr, reads: &mut Vec<Slot>) -> bool {
+    pub fn expression(&self, e: &Expr, reads: &mut Vec<Slot>) -> bool {
         match e {
             Expr::Const(_) | Expr::Bool(_) | Expr::Varbit(_) => true,
             Expr::Field(f) => {

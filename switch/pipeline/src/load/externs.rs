@@ -113,6 +113,18 @@ fn plain_sum(algo: hash::Algo, input: &[CalcInput]) -> Option<(Slot, Vec<(Slot, 
     Some((valid?, parts))
 }
 
+/// See [`Calculation::short`].
+fn short(input: &[CalcInput]) -> Option<Vec<(Slot, Slot, u32)>> {
+    let mut parts = Vec::new();
+    for item in input {
+        match item {
+            CalcInput::Field(f) if f.width <= 64 => parts.push((f.slot, f.valid, f.width)),
+            _ => return None,
+        }
+    }
+    (parts.iter().map(|p| p.2).sum::<u32>() <= 128).then_some(parts)
+}
+
 /// `result_target` of the direct meters.
 pub fn meter_targets(root: &Node, names: &super::layout::Names) -> Result<HashMap<String, Field>> {
     let mut targets = HashMap::new();
@@ -195,11 +207,13 @@ impl Loader<'_> {
         } else {
             plain_sum(algo, &items)
         };
+        let short = if payload { None } else { short(&items) };
         Ok(Calculation {
             algo,
             input: items,
             payload,
             sum,
+            short,
         })
     }
 
@@ -256,19 +270,50 @@ impl Loader<'_> {
                     calc_node.v.as_str().unwrap_or("?")
                 ))
             })?;
-            let condition = match node.opt("if_cond") {
-                Some(n) => Some(self.condition(&n)?),
-                None => None,
-            };
+            let (mut tests, mut condition) = (Vec::new(), None);
+            if let Some(n) = node.opt("if_cond") {
+                let e = self.scope().boolean(&n)?;
+                if !self.conjunction(&e, true, &mut tests) {
+                    tests.clear();
+                    condition = Some(self.condition(&n)?);
+                }
+            }
             self.program.ir.checksums.push(Checksum {
                 target,
                 calc,
+                tests,
                 condition,
                 verify: node.flag("verify", true)?,
                 update: node.flag("update", true)?,
             });
         }
         Ok(())
+    }
+
+    /// Whether `e` being `truth` is that certain bits are set and others not; adds them.
+    fn conjunction(&self, e: &Expr, truth: bool, tests: &mut Vec<(Slot, bool)>) -> bool {
+        match e {
+            Expr::Bool(b) => *b == truth,
+            Expr::Valid(HeaderRef::Fixed(h)) => {
+                tests.push((self.gen.layout.headers[*h as usize].valid, truth));
+                true
+            }
+            Expr::ToBool(a) => match &**a {
+                Expr::Field(f) if f.width <= 64 => {
+                    tests.push((f.slot, truth));
+                    true
+                }
+                _ => false,
+            },
+            Expr::BoolNot(a) => self.conjunction(a, !truth, tests),
+            Expr::BoolAnd(a, b) if truth => {
+                self.conjunction(a, true, tests) && self.conjunction(b, true, tests)
+            }
+            Expr::BoolOr(a, b) if !truth => {
+                self.conjunction(a, false, tests) && self.conjunction(b, false, tests)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn load_learn_lists(&mut self, root: &Node) -> Result<()> {

@@ -91,13 +91,11 @@ impl Loader<'_> {
             Some(reads) => ends[0].extend(reads),
             None => ends[0].extend(0..self.gen.layout.packet_end),
         }
-        for (i, (unit, live)) in units.into_iter().zip(ends).enumerate() {
-            let code = self.finish(unit, &live);
-            match i {
-                0 => self.program.ir.ingress = code,
-                _ => self.program.ir.egress = code,
-            }
-        }
+        let [ingress, egress] = units;
+        let (code, first) = self.finish(ingress, &ends[0]);
+        self.program.ir.ingress = code;
+        self.program.ir.egress = self.finish(egress, &ends[1]).0;
+        self.load_needs(first);
     }
 
     /// The only action of a table without key, when nobody can change it, with its arguments.
@@ -261,6 +259,7 @@ impl Loader<'_> {
         for c in &ir.checksums {
             slots.push(c.target.slot);
             context.calculation_reads(c.calc, &mut slots);
+            slots.extend(c.tests.iter().map(|t| t.0));
             if let Some((code, slot)) = c.condition {
                 codes.push(code);
                 slots.push(slot);
@@ -294,7 +293,7 @@ impl Loader<'_> {
         Some(reads)
     }
 
-    fn context(&self) -> Context<'_> {
+    pub(super) fn context(&self) -> Context<'_> {
         let ir = &self.program.ir;
         Context {
             layout: &self.gen.layout,
@@ -308,12 +307,14 @@ impl Loader<'_> {
         }
     }
 
-    /// Optimises a pipeline and appends it to the program's code.
-    fn finish(&mut self, mut unit: Unit, live: &[Slot]) -> Code {
+    /// Optimises a pipeline and appends it to the program's code; also, where that is known, what is
+    /// read before it is written, `live` at its end.
+    fn finish(&mut self, mut unit: Unit, live: &[Slot]) -> (Code, Option<Vec<Slot>>) {
+        let mut needed = None;
         if unit.forward {
             let first = self.gen.layout.init.len();
             let mut constants = Constants::new(&self.gen.consts, first);
-            optimise(&mut unit, &self.context(), &mut constants, live);
+            needed = Some(optimise(&mut unit, &self.context(), &mut constants, live));
             let added = constants.added;
             for (i, v) in added.into_iter().enumerate() {
                 self.gen.consts.insert(v, (first + i) as Slot);
@@ -335,10 +336,8 @@ impl Loader<'_> {
                 self.program.ir.tables[t as usize].end = at(0);
             }
         }
-        Code {
-            start: base,
-            end: at(0),
-        }
+        let end = at(0);
+        (Code { start: base, end }, needed)
     }
 }
 

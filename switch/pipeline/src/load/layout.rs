@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
+use crate::exec::wire::Words;
 use crate::ir::*;
 
 /// Widest field, bits.
@@ -59,6 +60,7 @@ impl Names {
                     Some(n) => n.uint(65535)? as u32,
                     None => 0,
                 },
+                words: None,
             };
             for field in node.get("fields")?.items()? {
                 let parts = field.items()?;
@@ -103,6 +105,7 @@ impl Names {
                 ty.slots += bits.div_ceil(64);
                 ty.bits += bits;
             }
+            ty.words = Words::new(&ty.fields);
             let at = self.layout.types.len();
             if self.types.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two header types '{name}'")));
@@ -155,6 +158,7 @@ impl Names {
                 varbit,
                 union: None,
                 length: None,
+                opaque: false,
             });
         }
         Ok(())

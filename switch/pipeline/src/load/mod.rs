@@ -12,6 +12,7 @@ mod externs;
 mod fuse;
 mod json;
 mod layout;
+mod needs;
 mod optimise;
 mod parser;
 mod primitives;

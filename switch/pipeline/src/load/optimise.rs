@@ -218,13 +218,22 @@ fn bound_of(op: &Op, facts: &Facts) -> u64 {
     }
 }
 
-/// Runs all passes until they find nothing more to do.
-pub fn optimise(unit: &mut Unit, context: &Context, constants: &mut Constants, live: &[Slot]) {
+/// Runs all passes, a few times: one makes work for another. `live` is read afterwards; returns
+/// what is read, there or here, before it is written.
+pub fn optimise(
+    unit: &mut Unit,
+    context: &Context,
+    constants: &mut Constants,
+    live: &[Slot],
+) -> Vec<Slot> {
+    let mut needed = Slots::default();
     for _ in 0..3 {
         propagate(unit, context, constants);
-        remove_unread(unit, context, live);
+        needed = remove_unread(unit, context, live);
     }
     unit.thread_jumps();
+    let all = context.layout.init.len() as Slot;
+    (0..all).filter(|&slot| needed.has(slot)).collect()
 }
 
 fn join(entry: &mut HashMap<u32, Facts>, label: u32, facts: &Facts) {
@@ -428,7 +437,7 @@ impl Slots {
 }
 
 /// Removes what nobody reads, and joins comparisons with the jumps that they decide.
-fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) {
+fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) -> Slots {
     let all = context.layout.init.len() as Slot;
     let mut end = Slots::default();
     live.iter().for_each(|&slot| end.add(slot));
@@ -496,6 +505,7 @@ fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) {
         }
         here(&mut entry, place, &now);
     }
+    now
 }
 
 fn written(op: &Op) -> Slot {
@@ -509,6 +519,11 @@ fn written(op: &Op) -> Slot {
 /// A comparison and the jump after it as one instruction.
 fn join_jump(op: &Op, jump: &Op) -> Option<Op> {
     let branch = |t: &Tri, to| Branch { a: t.a, b: t.b, to };
+    if let Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t) = op {
+        if t.mask & 1 == 0 {
+            return None;
+        }
+    }
     match (op, *jump) {
         (Op::IsZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => {
             Some(Op::JumpIfNonZero(u.a, to))
@@ -608,6 +623,7 @@ mod tests {
             bits: WIDTHS.iter().sum(),
             varbit: None,
             max_bytes: 0,
+            words: None,
         };
         let header = Header {
             name: "m".into(),
@@ -618,6 +634,7 @@ mod tests {
             varbit: None,
             union: None,
             length: None,
+            opaque: false,
         };
         let mut init = vec![0; SLOTS as usize];
         init[8..13].copy_from_slice(&CONSTANTS);

@@ -11,6 +11,14 @@ impl Switch {
     /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
     /// unicast. A frame from `config.cpu_port` is a packet-out like any other frame.
     pub fn ingress(&mut self, now: Nanos, port: Port, frame: &[u8], out: &mut IngressOut) {
+        let mut owned = self.buffer();
+        owned.extend_from_slice(frame);
+        self.rt.ingress(&self.program, now, port, owned, out);
+    }
+
+    /// [`Switch::ingress`] of a frame that may be kept: its buffer goes through the switch with the
+    /// packet and, where headers keep their places, leaves it as the frame that egress emits.
+    pub fn ingress_owned(&mut self, now: Nanos, port: Port, frame: Vec<u8>, out: &mut IngressOut) {
         self.rt.ingress(&self.program, now, port, frame, out);
     }
 
@@ -27,26 +35,37 @@ impl Runtime {
         program: &Program,
         now: Nanos,
         port: Port,
-        frame: &[u8],
+        frame: Vec<u8>,
         out: &mut IngressOut,
     ) {
         for item in out.queued.drain(..) {
             self.discard(item);
         }
         self.stats.received += 1;
-        if frame.len() > MAX_FRAME {
+        let length = frame.len();
+        if length > MAX_FRAME {
+            self.recycle(frame);
             out.dropped = Some(DropCause::Limit);
             self.stats.dropped_other += 1;
             return;
         }
         let mut pkt = self.take(program);
         let ir = &program.ir;
-        pkt.reset(&ir.layout, port, frame);
+        self.hold(&mut pkt, frame);
+        pkt.reset(ir, port);
         pkt.set_opt(&ir.arch.ingress_port, port.into());
-        pkt.set_opt(&ir.arch.packet_length, frame.len() as u64);
+        pkt.set_opt(&ir.arch.packet_length, length as u64);
         pkt.set_opt(&ir.arch.ingress_global_timestamp, now / MICRO);
         out.dropped = self.ingress_passes(program, now, pkt, &mut out.queued);
         self.count_drop(out.dropped);
+    }
+
+    /// Gives a packet its frame.
+    fn hold(&mut self, pkt: &mut Packet, frame: Vec<u8>) {
+        let before = std::mem::replace(&mut pkt.buf, frame);
+        if before.capacity() > 0 {
+            self.recycle(before);
+        }
     }
 
     fn count_drop(&mut self, cause: Option<DropCause>) {
@@ -140,7 +159,7 @@ impl Runtime {
         copy.offset = 0;
         copy.len = pkt.len.min(pkt.truncate);
         copy.length = length;
-        copy.reset_fields(&program.ir.layout);
+        copy.reset_fields(&program.ir);
         copy
     }
 
@@ -350,8 +369,7 @@ impl Runtime {
             self.give(pkt);
             return Some(DropCause::Egress);
         }
-        let mut bytes = self.frames.pop().unwrap_or_default();
-        deparser::deparse(ir, &mut self.state, &mut pkt, &mut bytes);
+        let bytes = deparser::deparse(ir, &mut self.state, &mut pkt, &mut self.frames);
         if pkt.requests.recirculate == 0 {
             self.give(pkt);
             out.emitted = Some(Emitted { port, bytes });
@@ -363,13 +381,14 @@ impl Runtime {
             return Some(DropCause::Loop);
         }
         let mut again = self.take(program);
-        again.reset(&ir.layout, pkt.ingress_port, &bytes);
+        let length = bytes.len();
+        self.hold(&mut again, bytes);
+        again.reset(ir, pkt.ingress_port);
         copy_list(program, &mut again, &pkt, pkt.requests.recirculate);
         again.set_opt(&arch.instance_type, InstanceType::Recirculated as u64);
-        again.set_opt(&arch.packet_length, bytes.len() as u64);
+        again.set_opt(&arch.packet_length, length as u64);
         again.passes = pkt.passes + 1;
         self.give(pkt);
-        self.recycle(bytes);
         self.ingress_passes(program, now, again, &mut out.queued)
     }
 }

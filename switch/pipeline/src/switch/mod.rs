@@ -269,6 +269,18 @@ impl Switch {
         self.rt.recycle(bytes);
     }
 
+    /// There are digests to take.
+    pub fn has_digests(&self) -> bool {
+        !self.rt.state.digests.is_empty()
+    }
+
+    /// Gives an empty buffer for a frame, one used before where there is one.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.rt.frames.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
+    }
+
     /// Takes all digests queued.
     pub fn take_digests(&mut self) -> Vec<Digest> {
         self.rt.state.digests.drain(..).collect()
