@@ -34,6 +34,7 @@ from topologies import builders
 from topologies.builders import LinkSpec
 
 NS = 10**9
+ETHERNET_BYTES = 14
 BEGIN_S = 2.0
 """Flows start from here on: the switches have their entries."""
 TCL = Path(__file__).resolve().parents[1] / "tests" / "oracle" / "rates.tcl"
@@ -61,6 +62,8 @@ class Dumbbell:
     pacing_jitter: float = 0.0
     link_jitter_s: float = 0.0
     tcp_tick_s: float = 0.1
+    window_from: float = 0.25
+    """Goodput counts from this part of the run on."""
 
     @property
     def rate_bps(self) -> float:
@@ -76,15 +79,17 @@ class Dumbbell:
 
     def experiment(self) -> Experiment:
         flows = self.adaptive + self.sacks
-        access = LinkSpec(self.access_rate_bps, self.access_delay_s, 10_000, jitter_s=self.link_jitter_s)
-        topology = builders.dumbbell(flows, LinkSpec(self.rate_bps, self.delay_s, self.buffer_packets), access)
+        # Links here carry Ethernet frames; those of the paper and of ns-2 only datagrams.
+        framed = (self.packet_bytes + ETHERNET_BYTES) / self.packet_bytes
+        access = LinkSpec(self.access_rate_bps * framed, self.access_delay_s, 10_000, jitter_s=self.link_jitter_s)
+        topology = builders.dumbbell(flows, LinkSpec(self.rate_bps * framed, self.delay_s, self.buffer_packets), access)
         settings = Settings("rates", "s1->s2", {}, (FlowGroup("flows", "tcp-sack", flows),), duration_s=self.seconds, control=Control())
         return Experiment("rates", settings, topology, (), ("s1", 1), self.seconds, self.seed)
 
 
 @dataclass
 class Outcome:
-    """goodput_bps: of each flow, bits of whole datagrams that arrived after the first quarter. work: the network's own counts."""
+    """goodput_bps: of each flow, bits of whole datagrams that arrived from `window_from` on. work: the network's own counts."""
 
     goodput_bps: list[float]
     work: dict[str, int]
@@ -114,14 +119,14 @@ def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda ha
             profile.enable()
         end_s = BEGIN_S + case.seconds
         samples, rates = [], [[] for _ in range(case.adaptive)]
-        for at_s in (BEGIN_S + case.seconds / 4, end_s):
+        for at_s in (BEGIN_S + case.window_from * case.seconds, end_s):
             network.run_until(int(at_s * NS))
             samples.append(_received_bits(network, case, rates))
         if profile is not None:
             profile.disable()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         controller.close()
-    goodput = [(after - before) / (0.75 * case.seconds) for before, after in zip(*samples)]
+    goodput = [(after - before) / ((1 - case.window_from) * case.seconds) for before, after in zip(*samples)]
     work = network.work()
     delivered = next(row for row in network.channel_stats() if row[:2] == ("s1", "s2"))[3]
     return Outcome(goodput, work, wall, cpu, work["data_packets"] - delivered, halves, rates)
@@ -177,7 +182,7 @@ def ns2(case: Dumbbell, jitter_s: float = 0.0, **options: Any) -> dict[str, floa
         "agent": {"rap": "rap", "rap-fine": "rap", "tfrc": "tfrc"}[case.kind], "fine": int(case.kind == "rap-fine"),
         "adaptive": case.adaptive, "sacks": case.sacks, "rate_bps": int(case.rate_bps), "delay_ms": case.delay_s * 1e3,
         "access_bps": int(case.access_rate_bps), "access_ms": case.access_delay_s * 1e3, "buffer_packets": case.buffer_packets,
-        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.seconds / 4, "seed": case.seed, "jitter_s": jitter_s,
+        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.window_from * case.seconds, "seed": case.seed, "jitter_s": jitter_s,
         "tcp_tick": case.tcp_tick_s} | options
     argv = ["ns", str(TCL), *(str(x) for pair in given.items() for x in pair)]
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()

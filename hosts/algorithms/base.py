@@ -68,10 +68,6 @@ class Interests:
     """For either half: the runner sends control packets on the RTCP timetable."""
     loss_distance_packets: int = 3
     """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]."""
-    fast_rtt_gain: float = 0.0
-    """For a sender: weight of a new sample in `PathState.fast_rtt_s`, 0 to 1; 0 leaves that average out [RAP sec III.B, FRTT]."""
-    slow_rtt_gain: float = 0.0
-    """The same for `PathState.slow_rtt_s` [RAP sec III.B, XRTT]."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -89,10 +85,6 @@ class PathState:
     in_flight_packets: int
     last_sent_sequence: int
     highest_acked_sequence: int
-    fast_rtt_s: float = 0.0
-    """Exponential average of round trips by `Interests.fast_rtt_gain`, begun at the first sample; 0: not known."""
-    slow_rtt_s: float = 0.0
-    """The same by `Interests.slow_rtt_gain`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,6 @@ from hosts.algorithms.base import (
 )
 
 
-def friendly_alpha(beta: float) -> float:
-    """The increase that goes with a decrease to beta W for TCP's mean rate: alpha = 4 (1 - beta^2) / 3 [SSVP eq 2]."""
-    return 4 * (1 - beta * beta) / 3
-
-
 @dataclass(frozen=True, slots=True)
 class GaimdParameters:
     """The authors' values, and TCP's."""

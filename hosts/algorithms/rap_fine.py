@@ -5,8 +5,8 @@ The gap between packets follows the queue within a step: at each tuning point
     Feedback_i = FRTT_i / XRTT_i
     IPG'_i     = IPG_i Feedback_i                         (7)
 
-FRTT and XRTT are a short-term and a long-term exponential average of the round trip, which the runner keeps from each
-acknowledgement. IPG stays the base that steps and back-offs adjust: the feedback "does not have a cumulative effect".
+FRTT and XRTT are a short-term and a long-term exponential average of the round trips of single packets, so that each
+acknowledgement is heard of. IPG stays the base that steps and back-offs adjust: the feedback "does not have a cumulative effect".
 
 What the paper leaves open is a parameter of `RapFineParameters`: both gains, how often the gap is tuned, and a limit of Feedback.
 """
@@ -14,8 +14,9 @@ What the paper leaves open is a parameter of `RapFineParameters`: both gains, ho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
-from hosts.algorithms.base import AckDetail, Interests, Kind, Loss, PathState, Rng, SenderAction, SetRate, SetTimer, Timer, clamp, require_positive
+from hosts.algorithms.base import Ack, AckDetail, Interests, Kind, PathState, Rng, SenderAction, SetRate, SetTimer, Timer, clamp, require_positive
 from hosts.algorithms.rap import RapParameters, RapReceiver, RapSender
 
 TUNING_TIMER = "rap.tuning"
@@ -55,33 +56,42 @@ class RapFineParameters(RapParameters):
 class RapFineSender(RapSender):
     """The sending half [RAP sec III.B]."""
 
+    interests = Interests(acks=AckDetail.EVERY, loss_distance_packets=3)
+
     def __init__(self, parameters: RapFineParameters = RapFineParameters()) -> None:
         super().__init__(parameters)
-        self.interests = Interests(
-            acks=AckDetail.LOSSES, loss_distance_packets=3, fast_rtt_gain=parameters.frtt_gain, slow_rtt_gain=parameters.xrtt_gain
-        )
-        self.feedback = 1.0
-        """Feedback_i."""
+        self.frtt_s = 0.0
+        """FRTT; 0: no round trip is known."""
+        self.xrtt_s = 0.0
+        """XRTT."""
         self._next_tuning_s: float | None = None
 
+    def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:
+        p, rtt_s = self.parameters, ack.rtt_s
+        if not 0.0 < rtt_s < inf:
+            return ()
+        if self.xrtt_s == 0.0:
+            self.frtt_s = self.xrtt_s = rtt_s
+        else:
+            self.frtt_s += p.frtt_gain * (rtt_s - self.frtt_s)  # short term [RAP sec III.B]
+            self.xrtt_s += p.xrtt_gain * (rtt_s - self.xrtt_s)  # long term [RAP sec III.B]
+        return ()
+
+    @property
+    def feedback(self) -> float:
+        """Feedback_i."""
+        if self.xrtt_s == 0.0:
+            return 1.0
+        limit = self.parameters.feedback_limit
+        return clamp(self.frtt_s / self.xrtt_s, 1 / limit, limit)  # Feedback = FRTT / XRTT [RAP sec III.B]
+
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
-        if timer.path is not None:
-            self._tune(timer.path)
         if timer.name == TUNING_TIMER:
             return (SetRate(self._rate_bps()), *self._plan_tuning(now_s, timer.path))
         actions = super().on_timer(now_s, timer, rng)
         if self._started and self._next_tuning_s is None:
             actions += self._plan_tuning(now_s, timer.path)
         return actions
-
-    def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
-        self._tune(loss.path)
-        return super().on_loss(now_s, loss, rng)
-
-    def _tune(self, path: PathState) -> None:
-        if path.slow_rtt_s > 0.0 and path.fast_rtt_s > 0.0:
-            limit = self.parameters.feedback_limit
-            self.feedback = clamp(path.fast_rtt_s / path.slow_rtt_s, 1 / limit, limit)  # Feedback = FRTT / XRTT [RAP sec III.B]
 
     def _plan_tuning(self, now_s: float, path: PathState | None) -> tuple[SenderAction, ...]:
         srtt_s = self._srtt_s(path) if path is not None else self.parameters.initial_ipg_s

@@ -181,7 +181,7 @@ class Attack:
         """For a `ClosedLoop` to go on with: the round trip is measured anew, as after a path change."""
         book = self.book
         book.sent.clear(), book.outstanding.clear()
-        book.latest = book.srtt = book.rttvar = book.fast = book.slow = 0.0
+        book.latest = book.srtt = book.rttvar = 0.0
         actions = {half: [a for (whose, _), a in self.in_force.items() if whose == half] for half in ("sender", "receiver")}
         for (half, name), at_s in self.timers.items():
             actions[half].append(base.SetTimer(name, at_s))

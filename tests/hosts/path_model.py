@@ -49,11 +49,11 @@ class AckBook:
         self.timeout_s: float | None = None
         self.highest_acked = -1
         self.last_sent = -1
-        self.latest = self.srtt = self.rttvar = self.fast = self.slow = 0.0
+        self.latest = self.srtt = self.rttvar = 0.0
 
     def path(self) -> base.PathState:
         return base.PathState(
-            self.latest, self.srtt, self.rttvar, len(self.outstanding), self.last_sent, self.highest_acked, self.fast, self.slow
+            self.latest, self.srtt, self.rttvar, len(self.outstanding), self.last_sent, self.highest_acked
         )
 
     def send(self, now_s: float) -> int:
@@ -102,10 +102,6 @@ class AckBook:
         self.latest = rtt_s
         self.srtt = rtt_s if first else self.srtt + error / 8
         self.rttvar = rtt_s / 2 if first else self.rttvar + (abs(error) - self.rttvar) / 4
-        if self.interests.fast_rtt_gain:
-            self.fast = rtt_s if first else self.fast + self.interests.fast_rtt_gain * (rtt_s - self.fast)
-        if self.interests.slow_rtt_gain:
-            self.slow = rtt_s if first else self.slow + self.interests.slow_rtt_gain * (rtt_s - self.slow)
 
 
 @dataclass

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetLossTimeout, SetWindow
-from hosts.algorithms.gaimd import GaimdParameters, GaimdSender, friendly_alpha
+from hosts.algorithms.gaimd import GaimdParameters, GaimdSender
+from hosts.algorithms.ssvp_model import friendly_alpha
 
 RNG = random.Random(0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
+from hosts.algorithms.base import Ack, AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
 from hosts.algorithms.rap import STEP_TIMER, RapParameters, RapSender, increased_ipg_s
 from hosts.algorithms.rap_fine import TUNING_TIMER, RapFineParameters, RapFineSender
 
@@ -17,8 +17,8 @@ RNG = random.Random(0)
 SIZE_100 = RapParameters(packet_bytes=100)
 
 
-def path(srtt_s: float = 0.1, sent: int = 20, acked: int = 10, rttvar_s: float = 0.0, fast_s: float = 0.0, slow_s: float = 0.0) -> PathState:
-    return PathState(srtt_s, srtt_s, rttvar_s, sent - acked, sent, acked, fast_s, slow_s)
+def path(srtt_s: float = 0.1, sent: int = 20, acked: int = 10, rttvar_s: float = 0.0) -> PathState:
+    return PathState(srtt_s, srtt_s, rttvar_s, sent - acked, sent, acked)
 
 
 def lost(first: int, last: int | None = None, cause: LossCause = LossCause.GAP, **state) -> Loss:
@@ -90,26 +90,32 @@ def test_losses_of_the_cluster_are_ignored() -> None:
     assert sender.backoffs == 3
 
 
+def acked(sender: RapFineSender, *rtts_s: float) -> None:
+    for sequence, rtt_s in enumerate(rtts_s):
+        assert sender.on_ack(1.0, Ack(sequence, rtt_s, 1, path()), RNG) == ()
+
+
 def test_gap_is_modulated_by_the_ratio_of_round_trips() -> None:
-    """IPG' = IPG FRTT / XRTT [RAP eq 7]: 0.1 x 0.12 / 0.1 = 0.12, without cumulative effect: IPG stays 0.1."""
+    """FRTT = 0.1 + 0.9 x 0.05 = 0.145, XRTT = 0.1 + 0.01 x 0.05 = 0.1005; IPG' = IPG FRTT / XRTT [RAP eq 7]: 0.1 x 1.4428, without
+    cumulative effect: IPG stays 0.1, and a step halves it to 0.05."""
     sender = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
-    for now_s, (fast_s, slow_s), gap_s in ((1.03, (0.12, 0.1), 0.12), (1.06, (0.12, 0.1), 0.12), (1.085, (0.09, 0.1), 0.09)):
-        actions = sender.on_timer(now_s, Timer(TUNING_TIMER, path(fast_s=fast_s, slow_s=slow_s)), RNG)
-        assert rate(actions) == pytest.approx(800 / gap_s)
+    acked(sender, 0.1, 0.15)
+    assert (sender.frtt_s, sender.xrtt_s) == (pytest.approx(0.145), pytest.approx(0.1005))
+    for now_s in (1.03, 1.06):
+        actions = sender.on_timer(now_s, Timer(TUNING_TIMER, path()), RNG)
+        assert rate(actions) == pytest.approx(8000 / (0.145 / 0.1005))
         assert sender.ipg_s == pytest.approx(0.1)
-    actions = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11, fast_s=0.08, slow_s=0.1)), RNG)
-    assert sender.ipg_s == pytest.approx(0.05) and rate(actions) == pytest.approx(800 / 0.04)
+    actions = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
+    assert sender.ipg_s == pytest.approx(0.05) and rate(actions) == pytest.approx(16000 / (0.145 / 0.1005))
 
 
-def test_fine_grain_asks_for_both_averages_and_limits_their_ratio() -> None:
+def test_the_ratio_of_round_trips_has_limits() -> None:
     sender = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
-    interests = sender.interests
-    assert (interests.acks, interests.fast_rtt_gain, interests.slow_rtt_gain) == (AckDetail.LOSSES, 0.9, 0.01)
-    for fast_s, feedback in ((10.0, 2.0), (1e-3, 0.5), (0.0, 0.5)):
-        sender.on_timer(sender._next_tuning_s, Timer(TUNING_TIMER, path(fast_s=fast_s, slow_s=0.1)), RNG)
+    assert sender.interests.acks is AckDetail.EVERY
+    assert sender.feedback == 1.0 and rate(sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)) == pytest.approx(16_000)
+    for rtt_s, feedback in ((0.1, 1.0), (10.0, 2.0), (1e-4, 0.5), (float("nan"), 0.5), (0.0, 0.5)):
+        acked(sender, rtt_s, rtt_s, rtt_s)
         assert sender.feedback == feedback
-    plain = started(RapFineParameters(packet_bytes=100), sender_class=RapFineSender)
-    assert rate(plain.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)) == pytest.approx(16_000)  # no averages: RAP
 
 
 def test_tuning_points_are_quarters_of_srtt() -> None:
