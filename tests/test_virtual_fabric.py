@@ -349,6 +349,31 @@ def test_links_lose_and_jitter_as_they_are_told(tmp_path: Path) -> None:
     assert max(spread) - min(spread) > 0.0001
 
 
+def test_a_link_begins_to_lose(tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(CHANGING.replace("rate_bps = 2_000_000", "loss = 0.1", 1) % ("droptail", ""))
+    experiment = loader.load(path)
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
+    recorded = series.load(tmp_path, experiment, outcome.timing)
+    assert sum(f.lost.over(0, 5.9) for f in recorded.flows) == 0
+    lost, sent = (sum(getattr(f, name).over(6.1, 10.9) for f in recorded.flows) for name in ("lost", "sent"))
+    assert 0.07 < lost / sent < 0.13
+
+
+def test_a_layered_flow_has_records_for_each_receiver(tmp_path: Path) -> None:
+    text = CHANGING[:CHANGING.index("[[flows]]")] % ("red", "")
+    text += '[[flows]]\nname = "l"\nkind = "als-layered"\nhosts = [["h1", "h3", "h4"]]\nreceiver_start_s = [0.0, 8.0]\n'
+    (tmp_path / "e.toml").write_text(text)
+    experiment = loader.load(tmp_path / "e.toml")
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
+    first, second = series.load(tmp_path, experiment, outcome.timing).flows
+    assert [f.flow.name for f in (first, second)] == ["l@h3", "l@h4"]
+    assert first.goodput.over(1, 7.5) > 0 and first.goodput.over(9, 15) > 0
+    assert second.goodput.over(0, 7.9) == 0 < second.goodput.over(9, 15)
+    assert second.active is not None and second.active[0] == pytest.approx(8.0)
+    assert {p.name for p in tmp_path.glob("l.*")} >= {"l.sender.jsonl", "l.receiver-h3.jsonl", "l.receiver-h4.jsonl"}
+
+
 def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(CHANGING % ("droptail", "") + '[[flows]]\nname = "x"\nkind = "on-off"\nstart_s = 2.0\nstop_s = 5.0\n'
                                      'hosts = [["h1", "h4"]]\n')
