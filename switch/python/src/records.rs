@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use fairlane_device::DropCause;
-use fairlane_virtual::algorithm::NoteValue;
+use fairlane_virtual::algorithm::{LossCause, NoteValue};
 use fairlane_virtual::record::{FlowLog, FlowRecord, PortSample};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -30,8 +30,12 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
     let kind = |kind: &str, fields| Ok((kind.to_string(), fields));
     match record {
         FlowRecord::Start => kind("start", PyDict::new(py)),
-        FlowRecord::Sent { rate_bps, packets, bytes } => {
-            kind("sent", dict!(py, rate_bps = *rate_bps, sent_packets = *packets, sent_bytes = *bytes))
+        FlowRecord::Sent { rate_bps, packets, bytes, window_packets } => {
+            let fields = dict!(py, rate_bps = *rate_bps, sent_packets = *packets, sent_bytes = *bytes);
+            if let Some(window) = window_packets {
+                fields.set_item("window_packets", window)?;
+            }
+            kind("sent", fields)
         }
         FlowRecord::LayerSent { layer, group, rate_bps, packets } => kind(
             "layer_sent",
@@ -99,6 +103,29 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 lost_packets = *lost_packets,
             ),
         ),
+        FlowRecord::Loss { first_sequence, last_sequence, lost_packets, cause } => kind(
+            "loss",
+            dict!(
+                py,
+                first_sequence = *first_sequence,
+                last_sequence = *last_sequence,
+                lost_packets = *lost_packets,
+                cause = match cause {
+                    LossCause::Gap => "gap",
+                    LossCause::Timeout => "timeout",
+                },
+            ),
+        ),
+        FlowRecord::Path { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets } => kind(
+            "path",
+            dict!(
+                py,
+                latest_rtt_s = *latest_rtt_s,
+                srtt_s = *srtt_s,
+                rttvar_s = *rttvar_s,
+                in_flight_packets = *in_flight_packets,
+            ),
+        ),
         FlowRecord::Note { kind, values } => {
             let fields = PyDict::new(py);
             for (name, value) in values {
@@ -111,8 +138,12 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
             }
             Ok((kind.clone(), fields))
         }
-        FlowRecord::Control { sender, desired_rate_bps, utilisation } => {
-            kind("control", dict!(py, ssrc = *sender, rd_bps = *desired_rate_bps, u = *utilisation))
+        FlowRecord::Control { sender, desired_rate_bps, utilisation, layers_bps } => {
+            let fields = dict!(py, ssrc = *sender, rd_bps = *desired_rate_bps, u = *utilisation);
+            if !layers_bps.is_empty() {
+                fields.set_item("layers_bps", layers_bps)?;
+            }
+            kind("control", fields)
         }
         FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media } => {
             let fields = dict!(

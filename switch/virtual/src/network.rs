@@ -149,17 +149,16 @@ pub struct Network {
     departures: Departures,
 }
 
-/// Frames that leave a switch at an instant; hands it buffers in exchange.
+/// Frames that leave a switch at an instant, in the buffers that they came in.
 #[derive(Default)]
 struct Departures {
     frames: Vec<(PortId, Vec<u8>)>,
-    spare: Vec<Vec<u8>>,
 }
 
 impl Output for Departures {
     fn transmit(&mut self, port: PortId, _departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
         self.frames.push((port, frame));
-        self.spare.pop()
+        None
     }
 }
 
@@ -276,10 +275,6 @@ impl Network {
     /// What a switch does by itself: frames leave its ports, queues move on.
     fn poll_switch(&mut self, switch: usize) -> Result<(), RunError> {
         let mut departures = std::mem::take(&mut self.departures);
-        while departures.spare.len() < 4 {
-            let Some(frame) = self.pool.spare() else { break };
-            departures.spare.push(frame);
-        }
         self.switches[switch].device.poll(self.now, &mut departures);
         self.settle(switch, true);
         let mut result = Ok(());
@@ -384,8 +379,7 @@ impl Network {
         match self.channels[index].to {
             Attachment::Switch(switch, port) => {
                 self.work.switch_packets += 1;
-                self.switches[switch].device.receive(self.now, port, &frame);
-                self.pool.give(frame);
+                self.switches[switch].device.receive_owned(self.now, port, frame);
                 self.settle(switch, false);
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! What the ends of flows and the ports of switches leave behind: one list for each, in the order of time.
 
-use crate::algorithm::NoteValue;
+use crate::algorithm::{LossCause, NoteValue};
 use crate::Nanos;
 use fairlane_device::PortSnapshot;
 
@@ -9,8 +9,8 @@ use fairlane_device::PortSnapshot;
 pub enum FlowRecord {
     /// An end came to life.
     Start,
-    /// A sender's rate in force from now on, and what it has sent; over all layers.
-    Sent { rate_bps: f64, packets: u64, bytes: u64 },
+    /// A sender's rate in force from now on, and what it has sent, over all layers; its window, where the algorithm sets one.
+    Sent { rate_bps: f64, packets: u64, bytes: u64, window_packets: Option<f64> },
     /// The same of one layer of a layered flow, counted from 0.
     LayerSent { layer: usize, group: u32, rate_bps: f64, packets: u64 },
     /// A report as it reached a sender, and the loss that its algorithm got.
@@ -35,10 +35,14 @@ pub enum FlowRecord {
         expected_packets: u32,
         lost_packets: u32,
     },
+    /// Packets that the sender of an acknowledged flow found lost at one instant.
+    Loss { first_sequence: u64, last_sequence: u64, lost_packets: u64, cause: LossCause },
+    /// What the sender of an acknowledged flow knows of its path, with each `Sent`.
+    Path { latest_rtt_s: f64, srtt_s: f64, rttvar_s: f64, in_flight_packets: u64 },
     /// What an algorithm noted.
     Note { kind: String, values: Vec<(String, NoteValue)> },
-    /// A sender's control packet as routers left it, at the receiver.
-    Control { sender: u32, desired_rate_bps: u64, utilisation: f64 },
+    /// A sender's control packet as routers left it, at the receiver; the sizes of the layers that it names.
+    Control { sender: u32, desired_rate_bps: u64, utilisation: f64, layers_bps: Vec<u64> },
     /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
     Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64, media: Option<Media> },
     /// What it has counted of one layer of a layered flow, in the order of joining from 0; whether it is a member now.

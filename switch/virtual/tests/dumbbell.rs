@@ -114,6 +114,11 @@ fn an_acknowledged_flow_fills_the_link_by_its_window() {
     let share = packets as f64 * 1014.0 * 8.0 / (20.0 * 5e6);
     assert!((0.75..=1.0).contains(&share), "{share}");
     assert!(lost > 5, "its window must have found the queue's end");
+    let (sender, _) = network.logs(&network.flows()[0]);
+    let found: u64 = sender.iter().map(|(_, record)| if let FlowRecord::Loss { lost_packets, .. } = record { *lost_packets } else { 0 }).sum();
+    assert!(found as i64 >= lost && found as i64 <= lost + 60, "{found}, and those that nobody missed at the end; {lost}");
+    let paths = sender.iter().filter(|(_, record)| matches!(record, FlowRecord::Path { srtt_s, .. } if *srtt_s > 0.02)).count();
+    assert!((20..=21).contains(&paths), "{paths} seconds");
     let acked = acks.load(std::sync::atomic::Ordering::Relaxed);
     // What was on the way when the flow stopped was not heard any more.
     assert!(acked <= packets && packets - acked < 60, "{acked} of {packets}");

@@ -183,7 +183,7 @@ fn each_receiver_gets_the_layers_it_has_joined() {
     }).take(3).collect();
     assert_eq!(sent, [(2, GROUPS[2], 0), (1, GROUPS[1], 63), (0, GROUPS[0], 125)]);
     let total = sender.iter().rev().find_map(|(_, record)| match record {
-        FlowRecord::Sent { rate_bps, packets, bytes } => Some((*rate_bps, *packets, *bytes)),
+        FlowRecord::Sent { rate_bps, packets, bytes, .. } => Some((*rate_bps, *packets, *bytes)),
         _ => None,
     });
     assert_eq!(total, Some((1.5e6, 188, 188_000)));

@@ -98,10 +98,6 @@ impl FramePool {
         self.0.pop().unwrap_or_else(|| Vec::with_capacity(1600))
     }
 
-    pub(crate) fn spare(&mut self) -> Option<Vec<u8>> {
-        self.0.pop()
-    }
-
     pub(crate) fn give(&mut self, mut frame: Vec<u8>) {
         if self.0.len() < MAX_SPARE {
             frame.clear();

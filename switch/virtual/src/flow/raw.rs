@@ -136,7 +136,7 @@ impl RawSender {
 
     pub(crate) fn sample(&mut self, now: Nanos) {
         if !self.over && now >= self.ends.start {
-            self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets, bytes: self.bytes }));
+            self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets, bytes: self.bytes, window_packets: None }));
         }
     }
 }

@@ -324,7 +324,8 @@ impl RtpReceiver {
             if let Some(said) = &compound.from_sender {
                 let utilisation = f64::from(said.utilisation_ppm) * 1e-6;
                 let desired_rate_bps = said.desired_rate_bps;
-                self.log.push((now, FlowRecord::Control { sender: compound.ssrc, desired_rate_bps, utilisation }));
+                let layers_bps = said.layers.iter().map(|&(_, rate)| rate).collect();
+                self.log.push((now, FlowRecord::Control { sender: compound.ssrc, desired_rate_bps, utilisation, layers_bps }));
                 let control = Control {
                     sender: compound.ssrc,
                     desired_rate_bps: desired_rate_bps as f64,

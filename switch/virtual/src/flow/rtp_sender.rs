@@ -9,7 +9,7 @@ use super::report::ReportPacket;
 use super::stream::{DataStream, IP_UDP_BYTES};
 use super::timers::Timers;
 use super::{instant, Ends, Io};
-use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, SenderAlgorithm};
+use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::rng::Rng;
@@ -250,7 +250,7 @@ impl RtpSender {
     fn note_sent(&mut self, now: Nanos) {
         let rate = |stream: &DataStream| stream.pacer.as_ref().map_or(0.0, |pacer| pacer.rate_bps);
         let bytes = self.streams.iter().map(|stream| stream.sent_bytes).sum();
-        let sent = FlowRecord::Sent { rate_bps: self.streams.iter().map(rate).sum(), packets: self.sent_packets(), bytes };
+        let sent = FlowRecord::Sent { rate_bps: self.streams.iter().map(rate).sum(), packets: self.sent_packets(), bytes, window_packets: self.window };
         self.log.push((now, sent));
         if self.spec.layered {
             let layer = |(layer, stream): (usize, &DataStream)| {
@@ -258,6 +258,11 @@ impl RtpSender {
                 (now, sent)
             };
             self.log.extend(self.streams.iter().enumerate().map(layer));
+        }
+        if let Some(acks) = &self.acks {
+            let PathState { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets, .. } = acks.path();
+            let path = FlowRecord::Path { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets };
+            self.log.push((now, path));
         }
         if let Some(backlog) = &self.backlog {
             let produced = FlowRecord::Application {
@@ -402,6 +407,8 @@ impl RtpSender {
 
     fn on_loss(&mut self, loss: Option<Loss>, io: &mut Io) -> Result<(), Fault> {
         let Some(loss) = loss else { return Ok(()) };
+        let Loss { first_sequence, last_sequence, lost_packets, cause, .. } = loss;
+        self.log.push((io.now, FlowRecord::Loss { first_sequence, last_sequence, lost_packets, cause }));
         self.algorithm.on_loss(io.now, &loss, &mut self.actions)?;
         self.apply(io)?;
         self.fill_window(io);
@@ -486,8 +493,8 @@ impl RtpSender {
                 Action::SetTimer { name, at_s } => self.timers.set(name, instant(at_s).max(io.now)),
                 Action::CancelTimer { name } => self.timers.cancel(&name),
                 Action::Note { kind, values } => self.log.push((io.now, FlowRecord::Note { kind, values })),
-                Action::SetWindow { window_packets } if self.acks.is_some() && (1.0..=MAX_WINDOW).contains(&window_packets) => {
-                    self.window = Some(window_packets);
+                Action::SetWindow { window_packets } if self.acks.is_some() => {
+                    self.window = Some(window_packets.max(1.0).min(MAX_WINDOW));
                 }
                 Action::SetLossTimeout { timeout_s } => {
                     if let Some(acks) = &mut self.acks {
