@@ -85,7 +85,10 @@ def run(
     save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
+    options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
+                            tuple(set_ or ()))
     if experiment not in quick.TOPOLOGIES:
+        _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
         from fairlane.paper import single
 
         if single.wants_sweep(loader.find(experiment), at or []):
@@ -97,8 +100,6 @@ def run(
             if strict and not holds:
                 raise typer.Exit(CHECK_FAILED)
             return
-    options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
-                            tuple(set_ or ()))
     chosen = _chosen(experiment, options, duration, seed, save, at or [])
     if fabric == "virtual":
         _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
@@ -117,16 +118,19 @@ def run(
         raise typer.Exit(CHECK_FAILED)
 
 
+def _refuse_stray(experiment: str, given: list[str]) -> None:
+    """Options of experiments without a file, given to one that has a file."""
+    if given and experiment not in loader.names() and not experiment.endswith(".toml"):
+        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, quick.TOPOLOGIES)}")
+    if given:
+        raise Refusal(f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
+                      f" {', '.join(quick.TOPOLOGIES)} in its place, the options say both.")
+
+
 def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None,
             at: list[str]) -> Experiment:
     """The experiment that the words mean: a file's, or one of the options alone."""
     if experiment not in quick.TOPOLOGIES:
-        stray = [*options.given(), *(["--save"] if save else [])]
-        if stray and experiment not in loader.names() and not experiment.endswith(".toml"):
-            raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, quick.TOPOLOGIES)}")
-        if stray:
-            raise Refusal(f"{', '.join(stray)}: {experiment} is an experiment with its own network and flows. With"
-                          f" {', '.join(quick.TOPOLOGIES)} in its place, the options say both.")
         return loader.load(loader.find(experiment), duration, seed, at)
     if at:
         raise Refusal(f"--at: {experiment} has no sweep")

@@ -88,6 +88,7 @@ def test_options_that_cannot_be_are_refused(options: Options, message: str) -> N
 def test_an_experiment_keeps_its_own_network() -> None:
     for arguments, message in ((["als-3", "--flow", "als"], "--flow: als-3 is an experiment with its own network and flows."),
                                (["dumbel", "--flow", "als"], "unknown topology 'dumbel'; did you mean 'dumbbell'?"),
+                               (["rap-3", "--flow", "als"], "--flow: rap-3 is an experiment with its own network and flows."),
                                (["als-3", "--rtt", "1ms", "--save", "x.toml"], "--rtt, --save: als-3 is an experiment")):
         result = CliRunner().invoke(app, ["run", *arguments])
         assert isinstance(result.exception, Refusal) and message in str(result.exception)
