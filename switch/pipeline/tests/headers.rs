@@ -413,3 +413,45 @@ proptest! {
         prop_assert_eq!(send(&mut b.switch(), 0, &frame), vec![(1, expected)]);
     }
 }
+
+/// Headers that the program never looks at stay bytes of the frame, also where others come, go or
+/// change places in front of them.
+#[test]
+fn unread_headers_stay_bytes() {
+    let program = |change: &[Json], order: &[&str]| {
+        let mut b = Build::new();
+        b.header("a", &[("v", 8)]);
+        b.header("new", &[("v", 16)]);
+        // One as words, one of 12 and 4 bits, one wider than 64 bits.
+        b.header("x", &[("p", 12), ("q", 4), ("r", 48)]);
+        b.header("y", &[("w", 72)]);
+        b.extracts(&["a", "x", "y"]);
+        b.action("go", &[], &[&[set_port(1)], change].concat());
+        b.table(0, "t", "exact", &[], &["go"], "go", None);
+        let order: Vec<_> = order.iter().map(|h| json!(h)).collect();
+        b.edit(|r| r["deparsers"][0]["order"] = json!(order));
+        b.switch()
+    };
+    let frame: Vec<u8> = (1..=24).collect();
+    let all = ["new", "a", "x", "y"];
+    let out =
+        |change: &[Json], order: &[&str]| send(&mut program(change, order), 0, &frame)[0].1.clone();
+    assert_eq!(out(&[], &all), frame);
+    let set = assign(field("a", "v"), hex(0x77));
+    assert_eq!(out(&[set], &all), [&[0x77], &frame[1..]].concat());
+    let added = [
+        prim("add_header", &[header("new")]),
+        assign(field("new", "v"), hex(0x1234)),
+    ];
+    assert_eq!(out(&added, &all), [&[0x12, 0x34], &frame[..]].concat());
+    let removed = [prim("remove_header", &[header("x")])];
+    assert_eq!(out(&removed, &all), [&frame[..1], &frame[9..]].concat());
+    assert_eq!(
+        out(&[], &["y", "x", "a"]),
+        [&frame[9..18], &frame[1..9], &frame[..1], &frame[18..]].concat()
+    );
+    // One header instead of another of its length or less.
+    let mut short = [prim("remove_header", &[header("a")])].to_vec();
+    short.extend(added);
+    assert_eq!(out(&short, &all), [&[0x12, 0x34], &frame[1..]].concat());
+}

@@ -58,7 +58,9 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
     if !hot.slow {
         let start = ir.layout.params as usize;
         let n = hot.count as usize;
-        pkt.slots[start..start + n].copy_from_slice(&hot.params[..n]);
+        for (slot, v) in pkt.slots[start..].iter_mut().zip(&hot.params[..n]) {
+            *slot = *v;
+        }
         run(ir, st, pkt, hot.code);
         return hot.next;
     }

@@ -43,11 +43,11 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) {
 /// Runs a range of the program's code up to the next table, and says which.
 pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Option<u32> {
     let mut pc = code.start as usize;
-    let end = code.end as usize;
+    let ops = ir.code.get(..code.end as usize).unwrap_or(&[]);
     let mut jumps = 0;
-    while pc < end {
+    while let Some(op) = ops.get(pc) {
         let s = &mut pkt.slots[..];
-        match &ir.code[pc] {
+        match op {
             Op::Mov(u) => un(s, u, |a, m| a & m),
             Op::Add(t) => tri(s, t, u64::wrapping_add),
             Op::Sub(t) => tri(s, t, u64::wrapping_sub),

@@ -68,7 +68,7 @@ impl Loader<'_> {
         for slot in (0..end).filter(|&s| reset[s as usize]) {
             match ranges.last_mut() {
                 // A few slots too many are cheaper than another range.
-                Some((_, to)) if slot - *to <= 4 => *to = slot + 1,
+                Some((_, to)) if slot - *to <= 16 => *to = slot + 1,
                 _ => ranges.push((slot, slot + 1)),
             }
         }

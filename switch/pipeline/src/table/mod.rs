@@ -7,7 +7,7 @@ mod profile;
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
 use crate::exec::meter::Meter;
 use crate::info::MeterUnit;
-use crate::ir::{Code, KeyPart, TableIr};
+use crate::ir::{Code, KeyPart, TableIr, TableKind};
 use crate::program::Program;
 use crate::Nanos;
 
@@ -135,10 +135,18 @@ impl Index {
     }
 }
 
+/// Exact keys of at most so many bits are looked up in an array.
+const DIRECT_BITS: u32 = 12;
+
+/// No entry, in such an array.
+const NO_ENTRY: u32 = u32::MAX;
+
 /// The state of one table.
 #[derive(Debug)]
 pub struct Table {
     index: Index,
+    /// The entry of each key, where keys are exact and short.
+    direct: Option<Box<[u32]>>,
     pub entries: Vec<Option<Entry>>,
     /// Beside `entries`.
     pub hot: Vec<Hot>,
@@ -165,6 +173,7 @@ impl Table {
         };
         let mut table = Table {
             index: Index::new(ir.key_limbs),
+            direct: direct(ir),
             entries: Vec::new(),
             hot: Vec::new(),
             default_hot: Hot::default(),
@@ -236,6 +245,10 @@ impl Table {
                 for part in &ir.key {
                     key |= narrow(part, slots);
                 }
+                if let Some(direct) = &self.direct {
+                    let at = direct.get(key as usize).copied();
+                    return at.filter(|&at| at != NO_ENTRY);
+                }
                 t.lookup(&[key])
             }
             Index::L2(t) => t.lookup(&build(&ir.key, slots)),
@@ -272,6 +285,7 @@ impl Table {
             }
         };
         each!(&mut self.index, t => t.insert(&packed, at));
+        self.point(&packed, at);
         self.hot[at as usize] = hot;
         self.entries[at as usize] = Some(Entry {
             target,
@@ -295,14 +309,26 @@ impl Table {
     pub fn remove(&mut self, at: u32) -> Option<Entry> {
         let entry = self.entries.get_mut(at as usize)?.take()?;
         each!(&mut self.index, t => t.remove(&entry.packed));
+        self.point(&entry.packed, NO_ENTRY);
         self.free.insert(at);
         self.len -= 1;
         Some(entry)
     }
 
+    /// What the array of short keys says of a match.
+    fn point(&mut self, packed: &Packed, at: u32) {
+        let direct = self.direct.as_deref_mut();
+        if let Some(place) = direct.and_then(|d| d.get_mut(packed.value[0] as usize)) {
+            *place = at;
+        }
+    }
+
     /// Removes all entries.
     pub fn clear(&mut self) -> Vec<Entry> {
         each!(&mut self.index, t => t.clear());
+        if let Some(direct) = &mut self.direct {
+            direct.fill(NO_ENTRY);
+        }
         self.free.clear();
         self.len = 0;
         self.hot.clear();
@@ -311,6 +337,13 @@ impl Table {
             .flatten()
             .collect()
     }
+}
+
+/// An empty array for the keys of a table, where they are exact and short.
+fn direct(ir: &TableIr) -> Option<Box<[u32]>> {
+    let bits: u32 = ir.key.iter().map(|part| part.field.width).sum();
+    let short = ir.kind == TableKind::Exact && (1..=DIRECT_BITS).contains(&bits);
+    short.then(|| vec![NO_ENTRY; 1 << bits].into_boxed_slice())
 }
 
 /// A field of at most 64 bits, shifted to its place in the packed key. A field of an invalid

@@ -1,6 +1,8 @@
 //! A small builder of BMv2 JSON, and a driver that runs frames through a switch.
 #![allow(dead_code)]
 
+pub mod table;
+
 use std::sync::Arc;
 
 use fairlane_pipeline::*;
