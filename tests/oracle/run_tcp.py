@@ -1,4 +1,4 @@
-"""Runs ns-2 on the TCP cases and writes what it measured to ``data/tcp_single.json`` and ``data/tcp_red.json``.
+"""Runs ns-2 on the TCP cases and writes what it measured to files of ``data/``.
 
 The files are committed: tests of ``switch/tcp`` read them, so that they need no ns-2. Without ns-2 this script says so and
 leaves the files alone. Run it after a change to a ``.tcl`` file here: ``python tests/oracle/run_tcp.py``.
@@ -34,6 +34,14 @@ def single_cases() -> list[dict]:
     return cases
 
 
+def cause_cases() -> list[dict]:
+    """Cells where a slow start into a large buffer ends in a timeout that RFC 6298's own minimum of 1 s would not have had."""
+    return [
+        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=125, seconds=100, delayed_ack=0, min_rto_ms=1000)
+        for flavour in ("sack", "cubic")
+    ]
+
+
 def red_cases() -> list[dict]:
     """Ten flows over RED; CUBIC is left out, for ns-2's port of it is another version."""
     return [
@@ -42,6 +50,28 @@ def red_cases() -> list[dict]:
         for flavour in FLAVOURS[:-1]
         for seed in (1, 2, 3)
     ]
+
+
+def network_red_cases() -> list[dict]:
+    """Ten flows over the paper's RED, which spaces drops by up to 1/p packets: what p4src/red.p4 does. Starts are moved at random.
+
+    Thresholds of 0.5 and 0.95 of one bandwidth-delay product, as in the ALS paper; and of 15 and 45 packets, where the queue is often empty.
+    """
+    return [
+        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=buffer, seconds=100, flows=10, seed=seed,
+             min_threshold=low, max_threshold=high, max_p=0.1, weight=0.002, delayed_ack=0, wait=0, jitter=0.1)
+        for low, high, buffer in ((62.5, 118.75, 125), (15, 45, 200))
+        for flavour in FLAVOURS
+        for seed in (1, 2, 3)
+    ]
+
+
+FILES = {
+    "tcp_single.json": ("tcp_single.tcl", single_cases),
+    "tcp_causes.json": ("tcp_single.tcl", cause_cases),
+    "tcp_red.json": ("tcp_red.tcl", red_cases),
+    "tcp_network_red.json": ("tcp_red.tcl", network_red_cases),
+}
 
 
 def loss_events(drops: list[tuple[float, int]], window_s: float) -> int:
@@ -78,10 +108,10 @@ def main() -> int:
     if shutil.which("ns") is None:
         print("ns-2 is not installed (Debian: apt install ns2); the committed data stay as they are")
         return 0
-    for script, cases in (("tcp_single.tcl", single_cases()), ("tcp_red.tcl", red_cases())):
+    for name, (script, cases) in FILES.items():
         with ThreadPoolExecutor(max_workers=2) as pool:
-            rows = list(pool.map(lambda case, script=script: run(script, case), cases))
-        target = HERE / "data" / script.replace(".tcl", ".json")
+            rows = list(pool.map(lambda case, script=script: run(script, case), cases()))
+        target = HERE / "data" / name
         target.parent.mkdir(exist_ok=True)
         target.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
         print(f"{target.relative_to(HERE.parent.parent)}: {len(rows)} runs")

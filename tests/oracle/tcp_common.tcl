@@ -17,6 +17,9 @@ Agent/TCP set window_ 10000
 Agent/TCP set windowInit_ 2
 Agent/TCP set tcpTick_ 0.01
 Agent/TCP set minrto_ 0.2
+Agent/TCP/Linux set minrto_ 0.2
+Agent/TCP/Linux set maxrto_ 60
+Agent/TCP/Linux set rtxcur_init_ 1.0
 Agent/TCP set maxrto_ 60
 Agent/TCP set rtxcur_init_ 1.0
 Agent/TCP set overhead_ 0

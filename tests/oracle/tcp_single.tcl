@@ -1,6 +1,8 @@
 # One persistent flow over a drop-tail bottleneck. Prints one line "name value ..." of results, then the instants of drops.
 source [file join [file dirname [info script]] tcp_common.tcl]
-options {flavour reno rate_bps 10000000 rtt_ms 100 buffer_packets 20 seconds 100 delayed_ack 0}
+options {flavour reno rate_bps 10000000 rtt_ms 100 buffer_packets 20 seconds 100 delayed_ack 0 min_rto_ms 200}
+Agent/TCP set minrto_ [expr {$opt(min_rto_ms) / 1000.0}]
+Agent/TCP/Linux set minrto_ [expr {$opt(min_rto_ms) / 1000.0}]
 
 set ns [new Simulator]
 set left [$ns node]
@@ -17,7 +19,7 @@ $ns at $opt(seconds) finish
 
 proc finish {} {
     global tcp sink opt
-    puts [concat [list received_bytes [$sink set bytes_] loss_events [$tcp set ncwndcuts1_] \
+    puts [concat [list received_bytes [$sink set bytes_] loss_events [$tcp set [expr {$opt(flavour) == "cubic" ? "ncwndcuts_" : "ncwndcuts1_"}]] \
         timeouts [$tcp set nrexmit_] retransmitted [$tcp set nrexmitpack_]] [bottleneck_results $opt(seconds)]]
     flush stdout
     exit 0

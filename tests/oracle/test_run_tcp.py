@@ -20,14 +20,15 @@ def rows(name: str) -> list[dict]:
 
 
 def test_every_case_has_its_row():
-    assert [row["case"] for row in rows("tcp_single.json")] == run_tcp.single_cases()
-    assert [row["case"] for row in rows("tcp_red.json")] == run_tcp.red_cases()
+    for name, (_, cases) in run_tcp.FILES.items():
+        assert [row["case"] for row in rows(name)] == cases(), name
 
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (Debian: apt install ns2)")
 @pytest.mark.parametrize(
     ("script", "data", "index"),
-    [("tcp_single.tcl", "tcp_single.json", 4), ("tcp_single.tcl", "tcp_single.json", 28), ("tcp_red.tcl", "tcp_red.json", 9)],
+    [("tcp_single.tcl", "tcp_single.json", 4), ("tcp_single.tcl", "tcp_single.json", 28), ("tcp_red.tcl", "tcp_red.json", 9),
+     ("tcp_red.tcl", "tcp_network_red.json", 24)],
 )
 def test_ns2_says_so_again(script, data, index):
     row = rows(data)[index]

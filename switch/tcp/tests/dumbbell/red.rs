@@ -1,4 +1,4 @@
-//! Random Early Detection in real numbers (Floyd and Jacobson 1993), in packet mode, with ns-2's `wait_`.
+//! Random Early Detection in real numbers, in packet mode: Floyd and Jacobson 1993, figure 2, or ns-2's variations of it.
 
 use fairlane_tcp::Nanos;
 
@@ -8,6 +8,10 @@ pub struct RedParameters {
     pub max_threshold: f64,
     pub max_p: f64,
     pub weight: f64,
+    /// Drops are 1/p to 2/p packets apart (ns-2's `wait_`), not up to 1/p.
+    pub wait: bool,
+    /// No drop while at most one packet waits, and none at the crossing of the minimum threshold (ns-2, always).
+    pub spare_short_queue: bool,
 }
 
 pub struct Red {
@@ -51,17 +55,19 @@ impl Red {
         self.average += p.weight * (waiting as f64 - self.average);
         self.count += 1;
         let mut dropped = full;
-        if self.average >= p.min_threshold && waiting > 1 {
+        if self.average >= p.min_threshold && (waiting > 1 || !p.spare_short_queue) {
             if self.average >= p.max_threshold {
                 dropped = true;
             } else if !self.above {
                 self.above = true;
-                self.count = 1;
+                self.count = u64::from(p.spare_short_queue);
+                dropped |= !p.spare_short_queue && self.uniform() <= p.max_p * (self.average - p.min_threshold) / (p.max_threshold - p.min_threshold);
             } else {
                 let pb = p.max_p * (self.average - p.min_threshold) / (p.max_threshold - p.min_threshold);
                 let n = self.count as f64 * pb;
-                // uniform between 1/pb and 2/pb packets apart (`wait_`)
-                let pa = if n < 1.0 {
+                let pa = if !p.wait {
+                    if n < 1.0 { pb / (1.0 - n) } else { 1.0 }
+                } else if n < 1.0 {
                     0.0
                 } else if n < 2.0 {
                     pb / (2.0 - n)

@@ -1,0 +1,206 @@
+"""The TCP cases of `run_tcp.py` in the virtual network: hosts, two switches that run p4src/als.p4, and the controller.
+
+    python tests/oracle/tcp_network.py      runs all cases and writes their tables into docs/tcp-against-ns2.md
+
+    h1..hN -- s1 ==bottleneck== s2 -- h(N+1)..h(2N)
+
+ns-2 counts 1000 B for a data packet on the link, so the IPv4 datagram is 986 B here, beside 14 B of Ethernet header. Access links are
+fast and without delay, as ns-2's agents sit on the bottleneck's own nodes. The switches get their program and entries before the flows
+begin.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from controller.config import Config, Port, Route, Switch
+from controller.red import Red
+from fairlane import targets
+from fairlane.virtual_control import VirtualController
+from topologies import addressing, builders
+from topologies.builders import LinkSpec
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = HERE.parents[1] / "p4src" / "als.p4"
+NS = 1_000_000_000
+FRAME_BYTES = 1000
+DATAGRAM_BYTES = FRAME_BYTES - 14
+PAYLOAD_BYTES = DATAGRAM_BYTES - 40
+WINDOW_PACKETS = 10_000
+BEGIN_S = 2
+ACCESS = LinkSpec(10e9, 0.0, WINDOW_PACKETS)
+BOTTLENECK = ("s1", 1)
+
+# What tcp_common.tcl sets.
+OPTIONS = dict(initial_window_segments=2, max_window=WINDOW_PACKETS * PAYLOAD_BYTES // 256 * 256, initial_rto_ns=NS, min_rto_ns=NS // 5, max_rto_ns=60 * NS,
+               timer_granularity_ns=NS // 100, delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, reduction_base="window")
+
+
+def rows(name: str) -> list[dict]:
+    """The committed cases and ns-2's results."""
+    return json.loads((HERE / "data" / name).read_text())
+
+
+def run(case: dict, **options) -> dict:
+    """One case; the names of its results are those of `run_tcp.run`. options: of TCP, instead of ns-2's."""
+    import fairlane_virtual
+
+    flows, seconds = case.get("flows", 1), case["seconds"]
+    topology = builders.dumbbell(flows, LinkSpec(case["rate_bps"], case["rtt_ms"] / 2000, case["buffer_packets"]), ACCESS)
+    addresses = addressing.assign(topology)
+    network = fairlane_virtual.Network(case.get("seed", 1), record_interval_ns=NS)
+    for i, name in enumerate(topology.switches):
+        network.add_switch(name, i + 1, cpu_port=510)
+    for name in topology.hosts:
+        host = addresses.hosts[name]
+        network.add_host(name, host.ip, host.mac, host.gateway_mac)
+    linked = set()
+    for port in (port for ports in topology.ports().values() for port in ports):
+        if port.link_index not in linked:
+            linked.add(port.link_index)
+            link = port.link
+            network.connect(port.node, port.number, port.peer, port.peer_port, fairlane_virtual.Link(
+                rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets))
+    with tempfile.TemporaryDirectory() as folder:
+        files = targets.compiler().compile(PROGRAM, Path(folder))
+        controller = VirtualController(_configuration(case, topology, addresses, *files), Path(folder))
+        network.set_control_plane(controller)
+        tcp = {**OPTIONS, "delayed_ack": bool(case["delayed_ack"]), **options}
+        rng = random.Random(case.get("seed", 1))
+        for i in range(flows):
+            start = BEGIN_S + (i * 0.618033988749895) % 1.0 * (flows > 1) + case.get("jitter", 0) * rng.random()
+            network.add_tcp_flow(f"tcp-{i}", f"h{i + 1}", f"h{flows + i + 1}", 5201, round(start * NS), (BEGIN_S + seconds) * NS,
+                                 flavour=case["flavour"], packet_bytes=DATAGRAM_BYTES, options=tcp)
+        network.run_until((BEGIN_S + seconds) * NS)
+        controller.close()
+    return _results(network, flows, seconds)
+
+
+def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path: Path) -> Config:
+    ports = topology.ports()
+    red = None
+    if "max_p" in case:
+        red = Red(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES)
+    switches = tuple(
+        Switch(name, i + 1, f"127.0.0.1:{9559 + i}",
+               tuple(Port(p.number, round(p.link.rate_bps), red if (name, p.number) == BOTTLENECK else None) for p in ports[name]),
+               tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addresses.routes[name]))
+        for i, name in enumerate(topology.switches))
+    return Config(str(p4info_path), str(json_path), switches)
+
+
+def _results(network, flows: int, seconds: int) -> dict:
+    integral, drops = {}, 0
+    for row in network.take_port_samples():
+        time_s, switch, port = row[0] / NS, row[1], row[2]
+        if (switch, port) == (0, BOTTLENECK[1]):
+            integral[time_s] = row[10]
+        if switch == 0 and time_s == BEGIN_S + seconds:
+            # What RED discards in ingress counts at the port that it came by.
+            drops += sum(row[12])
+    delivered, totals = 0, dict.fromkeys(("loss_events", "timeouts", "retransmitted"), 0)
+    for i in range(flows):
+        sender, receiver = network.take_flow_logs(f"tcp-{i}")
+        sent = [fields for _, kind, fields in sender if kind == "tcp_sent"][-1]
+        delivered += [fields for _, kind, fields in receiver if kind == "tcp_data"][-1]["delivered_bytes"]
+        for name in totals:
+            totals[name] += sent[name]
+    queue = (integral[BEGIN_S + seconds] - integral[BEGIN_S]) / NS / seconds
+    return {"received_bytes": delivered // PAYLOAD_BYTES * FRAME_BYTES, **totals, "drops": drops, "mean_queue": queue}
+
+
+def run_all(cases: list[tuple[dict, dict]]) -> list[dict]:
+    """Results of (case, options), in two processes."""
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(_run_pair, cases))
+
+
+def _run_pair(pair: tuple[dict, dict]) -> dict:
+    return run(pair[0], **pair[1])
+
+
+def ratio(ours: float, theirs: float) -> float:
+    return ours / theirs if theirs else 1.0 if not ours else float("inf")
+
+
+def medians(results: Iterable[dict]) -> dict:
+    results = list(results)
+    return {name: statistics.median(r[name] for r in results) for name in results[0]}
+
+
+def single_runs(delayed_acks_too: bool = True) -> list[tuple[dict, dict, dict, str]]:
+    """(case, ns-2's results, options, name of the rule) of one flow. CUBIC at 10 ms runs under ns-2's rule as well, and two cells under
+    RFC 6298's minimum RTO on both sides. delayed_acks_too: at 10 ms as well."""
+    runs = []
+    for row in rows("tcp_single.json"):
+        case = row["case"]
+        if case["delayed_ack"] and case["rtt_ms"] == 10 and not delayed_acks_too:
+            continue
+        runs.append((case, row["ns2"], {}, ""))
+        if case["flavour"] == "cubic" and case["rtt_ms"] == 10:
+            runs.append((case, row["ns2"], {"reno_friendliness": "linux26"}, "Linux 2.6"))
+    for row in rows("tcp_causes.json"):
+        runs.append((row["case"], row["ns2"], {"min_rto_ns": NS * row["case"]["min_rto_ms"] // 1000}, "RTO >= 1 s"))
+    return runs
+
+
+def red_runs() -> dict[tuple[float, str], list[tuple[dict, dict]]]:
+    """(case, ns-2's results) of ten flows over RED, by minimum threshold and flavour; one for each seed."""
+    runs: dict[tuple[float, str], list[tuple[dict, dict]]] = {}
+    for row in rows("tcp_network_red.json"):
+        runs.setdefault((row["case"]["min_threshold"], row["case"]["flavour"]), []).append((row["case"], row["ns2"]))
+    return runs
+
+
+def report() -> str:
+    """The tables of docs/tcp-against-ns2.md, all cells run anew."""
+    single, red = single_runs(), red_runs()
+    results = run_all([(case, options) for case, _, options, _ in single] + [(case, {}) for runs in red.values() for case, _ in runs])
+    lines = ["| flavour | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio | timeouts, ns-2 "
+             "| timeouts | drops, ns-2 | drops | mean queue, ns-2 | mean queue |", "|" + "---|" * 17]
+    for (case, ns2, _, rule), ours in zip(single, results):
+        lines.append(
+            f"| {case['flavour']} | {case['rtt_ms']} | {case['buffer_packets']} | {'yes' if case['delayed_ack'] else 'no'} | {rule} "
+            f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} "
+            f"| {ns2['loss_events']} | {ours['loss_events']} | {ratio(ours['loss_events'], ns2['loss_events']):.2f} "
+            f"| {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} |")
+    lines += ["", "| thresholds | flavour | mean queue, ns-2 | mean queue | ratio | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | timeouts, ns-2 "
+              "| timeouts | drops, ns-2 | drops |", "|" + "---|" * 14]
+    rest = iter(results[len(single):])
+    for (_, flavour), runs in red.items():
+        ns2, ours, case = medians(r for _, r in runs), medians(next(rest) for _ in runs), runs[0][0]
+        lines.append(
+            f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {flavour} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} | {ratio(ours['mean_queue'], ns2['mean_queue']):.3f} "
+            f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} | {ns2['loss_events']} "
+            f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _mbps(result: dict, case: dict) -> str:
+    return f"{result['received_bytes'] * 8 / case['seconds'] / 1e6:.3f}"
+
+
+def main() -> int:
+    """Prints the tables and puts them between the marks of docs/tcp-against-ns2.md."""
+    tables = report()
+    print(tables)
+    page = HERE.parents[1] / "docs" / "tcp-against-ns2.md"
+    begin, end = "<!-- tables: begin -->\n", "<!-- tables: end -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        print(f"{page} has no marks {begin.strip()} and {end}: nothing written", file=sys.stderr)
+        return 1
+    page.write_text(before + begin + tables + end + after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""TCP through the virtual network, p4src/als.p4 at both switches, against ns-2's committed results. Needs no ns-2.
+
+Mean queues over RED are medians of three seeds on both sides. docs/tcp-against-ns2.md has all cells, and says why the few differ.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlane import virtual_fabric
+
+_spec = importlib.util.spec_from_file_location("tcp_network", Path(__file__).with_name("tcp_network.py"))
+tcp_network = importlib.util.module_from_spec(_spec)
+# Workers find its functions by this name.
+sys.modules["tcp_network"] = tcp_network
+_spec.loader.exec_module(tcp_network)
+
+pytestmark = [
+    pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build"),
+    pytest.mark.timeout(600),
+]
+
+SINGLE = tcp_network.single_runs(delayed_acks_too=False)
+# The other thresholds leave the queue empty at times, where ns-2 departs from the paper's RED: docs/tcp-against-ns2.md.
+RED = {flavour: runs for (minimum, flavour), runs in tcp_network.red_runs().items() if minimum > 20}
+
+
+def name(run: tuple) -> str:
+    case, _, _, rule = run
+    return "-".join([case["flavour"], f"{case['rtt_ms']}ms", str(case["buffer_packets"]), *(["delack"] if case["delayed_ack"] else []),
+                     *([rule.replace(" ", "")] if rule else [])])
+
+
+@pytest.fixture(scope="module")
+def results() -> dict:
+    """Of all cells; by their place in SINGLE, and by flavour over RED."""
+    wanted = [(case, options) for case, _, options, _ in SINGLE] + [(case, {}) for runs in RED.values() for case, _ in runs]
+    found = iter(tcp_network.run_all(wanted))
+    return {"single": [next(found) for _ in SINGLE], "red": {flavour: [next(found) for _ in runs] for flavour, runs in RED.items()}}
+
+
+@pytest.mark.parametrize("index", range(len(SINGLE)), ids=[name(run) for run in SINGLE])
+def test_one_flow_has_ns2s_throughput_and_loss_events(results, index):
+    case, ns2, options, _ = SINGLE[index]
+    ours = results["single"][index]
+    assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.03), (ours, ns2)
+    events = tcp_network.ratio(ours["loss_events"], ns2["loss_events"])
+    if case["flavour"] == "cubic" and case["rtt_ms"] == 10 and not options:
+        # RFC 9438 keeps up with Reno better than ns-2's Linux 2.6 does; the same cell under the old rule is held to 25%.
+        assert events > 1.25
+    else:
+        assert events == pytest.approx(1, abs=0.25), (ours, ns2)
+
+
+@pytest.mark.parametrize("flavour", RED)
+def test_ten_flows_over_red_have_ns2s_mean_queue(results, flavour):
+    ours, ns2 = tcp_network.medians(results["red"][flavour]), tcp_network.medians(r for _, r in RED[flavour])
+    assert tcp_network.ratio(ours["mean_queue"], ns2["mean_queue"]) == pytest.approx(1, abs=0.10), (ours, ns2)
+    assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.03), (ours, ns2)
+
+
+def test_every_cell_is_in_the_page():
+    page = (tcp_network.HERE.parents[1] / "docs" / "tcp-against-ns2.md").read_text()
+    for case, *_, rule in tcp_network.single_runs():
+        delayed = "yes" if case["delayed_ack"] else "no"
+        assert f"| {case['flavour']} | {case['rtt_ms']} | {case['buffer_packets']} | {delayed} | {rule} |" in page
+    for runs in tcp_network.red_runs().values():
+        case = runs[0][0]
+        assert f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {case['flavour']} |" in page
