@@ -1,12 +1,13 @@
 """Draws KIND.png of each flow kind's page: `python docs/algorithms/plot_kinds.py [KIND ...]`, without names all of them.
 
-Each row is one run of `fairlane run` in virtual time, by the command that the picture's page shows: sending rate (TCP: goodput)
+Each row is one run of `fairlane run` in virtual time, by the command that the picture's page shows: sending rate (windows: goodput)
 and loss against time, with the mean over the second half. Seeded: the same picture each time.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ FAIRLANE = Path(sys.executable).with_name("fairlane")
 DAA_PATH = "--bottleneck 10mbit --rtt 10ms --queue red --buffer 250packets --start-jitter 5s --duration 1000 --seed 1"
 SSVP_PATH = "--bottleneck 1mbit --rtt 64ms --buffer 4packets --start-jitter 1s --duration 60 --seed 1"
 SSVP_SHARED = "--bottleneck 10mbit --rtt 64ms --buffer 40packets --start-jitter 1s --duration 60 --seed 1"
+SHARED = "--set tcp.delayed_ack=false --bottleneck 10mbit --rtt 64ms --start-jitter 1s --duration 60 --seed 1"
 TRABOL_PATH = "--bottleneck 100mbit --rtt 2ms --buffer 100packets --duration 120 --seed 1"
 
 
@@ -86,6 +88,17 @@ PICTURES = {
             f'dumbbell --flow ssvp-adp:2 --flow tcp-sack:2 --set ssvp-adp.increase="additive" {SSVP_SHARED}',
         ),
     ),
+    **{
+        kind: (
+            Run(
+                "two flows, 10 Mb/s; a third from 20 s",
+                f"dumbbell --flow {kind}:2 --flow {kind}:1@20s --bottleneck 10mbit --rtt 64ms --start-jitter 1s --duration 60 --seed 1",
+            ),
+            Run("two beside two TCP, drop-tail", f"dumbbell --flow {kind}:2 --flow tcp-sack:2 {SHARED}"),
+            Run("the same with RED", f"dumbbell --flow {kind}:2 --flow tcp-sack:2 --queue red {SHARED}"),
+        )
+        for kind in ("rap", "rap-fine", "gaimd", "tfrc")
+    },
     "trabol": (
         Run("alone, 100 Mb/s, target rate 110 Mb/s", f"dumbbell --flow trabol:1 --set trabol.max_rate_bps=110000000 {TRABOL_PATH}"),
         Run(
@@ -106,12 +119,21 @@ PICTURES = {
 }
 
 
+OF_EXPERIMENT = {"als-layered": ("als-8", "layers.png")}
+"""Pictures that are an experiment's own."""
+
+
 def flows_of(run: Run) -> pd.DataFrame:
     """The run's flows.csv."""
     with tempfile.TemporaryDirectory(prefix="fairlane-plot-") as folder:
         out = Path(folder) / "run"
-        subprocess.run([FAIRLANE, "run", *shlex.split(run.command), "--out", str(out)], check=True, stdout=subprocess.DEVNULL)
+        execute(run.command, out)
         return pd.read_csv(out / "flows.csv")
+
+
+def execute(command: str, out: Path) -> None:
+    """`fairlane run` with its results in `out`."""
+    subprocess.run([FAIRLANE, "run", *shlex.split(command), "--out", str(out)], check=True, stdout=subprocess.DEVNULL)
 
 
 def draw(run: Run, rate_axes: plt.Axes, loss_axes: plt.Axes) -> None:
@@ -121,7 +143,8 @@ def draw(run: Run, rate_axes: plt.Axes, loss_axes: plt.Axes) -> None:
     shown: dict[str, int] = {}
     for name, flow in flows.groupby("flow", sort=False):
         kind = flow["kind"].iloc[0]
-        rate = flow["goodput_bps"] if kind.startswith("tcp") else flow["sending_rate_bps"]
+        paced = flow["sending_rate_bps"].fillna(0).any()  # neither TCP nor another window
+        rate = flow["sending_rate_bps"] if paced else flow["goodput_bps"]
         late = flow[flow["time_s"] > half_s]
         lost, sent = late["lost_packets"].sum(), late["sent_packets"].sum()
         label = f"{name}: {rate[late.index].mean() / 1e6:.2f} Mb/s, {100 * lost / sent if sent else 0:.1f}%"
@@ -146,6 +169,13 @@ def draw(run: Run, rate_axes: plt.Axes, loss_axes: plt.Axes) -> None:
 
 def picture(kind: str) -> None:
     """KIND.png beside this file."""
+    if kind in OF_EXPERIMENT:
+        experiment, drawn = OF_EXPERIMENT[kind]
+        with tempfile.TemporaryDirectory(prefix="fairlane-plot-") as folder:
+            execute(experiment, Path(folder) / "run")
+            shutil.copyfile(Path(folder) / "run" / drawn, Path(__file__).with_name(f"{kind}.png"))
+        print(f"{kind}: fairlane run {experiment}")
+        return
     runs = PICTURES[kind]
     figure, axes = plt.subplots(
         2 * len(runs), 1, figsize=(9, 3.6 * len(runs)), layout="constrained", height_ratios=[2, 1] * len(runs), squeeze=False
@@ -159,10 +189,11 @@ def picture(kind: str) -> None:
 
 
 def main(kinds: list[str]) -> None:
+    known = [*PICTURES, *OF_EXPERIMENT]
     for kind in kinds:
-        if kind not in PICTURES:
-            sys.exit(f"no picture of {kind!r}; there are {', '.join(PICTURES)}")
-    for kind in kinds or PICTURES:
+        if kind not in known:
+            sys.exit(f"no picture of {kind!r}; there are {', '.join(known)}")
+    for kind in kinds or known:
         picture(kind)
 
 
