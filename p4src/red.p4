@@ -248,11 +248,13 @@ control RedDeparture(inout standard_metadata_t standard_metadata) {
         if (link.apply().hit) {
             red_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
             if (standard_metadata.deq_qdepth == 0) {
-                bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;
-                if (standard_metadata.egress_spec == DROP_PORT) {
-                    duration = 0;
+                if (standard_metadata.egress_spec != DROP_PORT) {
+                    bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;
+                    red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
+                } else if (standard_metadata.deq_timedelta != 0) {
+                    // A copy that RED dropped when the link came to it; one that found the link idle leaves it so.
+                    red_idle_since.write(index, standard_metadata.egress_global_timestamp);
                 }
-                red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
             }
         }
     }
