@@ -62,6 +62,8 @@ class Dumbbell:
     pacing_jitter: float = 0.0
     link_jitter_s: float = 0.0
     tcp_tick_s: float = 0.1
+    switches: int = 2
+    """In a row; the bottleneck's delay is shared among the links between them."""
     window_from: float = 0.25
     """Goodput counts from this part of the run on."""
 
@@ -82,7 +84,8 @@ class Dumbbell:
         # Links here carry Ethernet frames; those of the paper and of ns-2 only datagrams.
         framed = (self.packet_bytes + ETHERNET_BYTES) / self.packet_bytes
         access = LinkSpec(self.access_rate_bps * framed, self.access_delay_s, 10_000, jitter_s=self.link_jitter_s)
-        topology = builders.dumbbell(flows, LinkSpec(self.rate_bps * framed, self.delay_s, self.buffer_packets), access)
+        trunk = LinkSpec(self.rate_bps * framed, self.delay_s / (self.switches - 1), self.buffer_packets)
+        topology = builders.chain([(1, self.switches)] * flows, self.switches, trunk, access)
         settings = Settings("rates", "s1->s2", {}, (FlowGroup("flows", "tcp-sack", flows),), duration_s=self.seconds, control=Control())
         return Experiment("rates", settings, topology, (), ("s1", 1), self.seconds, self.seed)
 
@@ -102,7 +105,8 @@ class Outcome:
 
 
 def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda half: half, profile: cProfile.Profile | None = None) -> Outcome:
-    """One run; the building of the network is not in the times. `wrap`: put around each algorithm half."""
+    """One run; the building of the network is not in the times. `wrap`: put around each algorithm half and the
+    control plane."""
     options = virtual_fabric.Options(targets.compiler())
     experiment = case.experiment()
     with tempfile.TemporaryDirectory() as name:
@@ -111,7 +115,7 @@ def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda ha
         network, addresses = virtual_fabric.build(experiment, options)
         ports = {s: 9559 + i for i, s in enumerate(experiment.topology.switches)}
         controller = VirtualController(control_plane.configuration(experiment, addresses, ports, *files), folder)
-        network.set_control_plane(controller)
+        network.set_control_plane(wrap(controller))
         halves = _add_flows(network, case, parameters or {}, wrap)
         network.run_until(int(BEGIN_S * NS))
         wall, cpu = time.perf_counter(), time.process_time()
@@ -225,26 +229,28 @@ def compare(case: Dumbbell, rounds: int) -> None:
 
 
 class Counting:
-    """Around an algorithm half: counts its handlers' calls and the time in them. Nothing else changes."""
+    """Around an algorithm half or the control plane: counts its handlers' calls and the CPU time in them. Nothing else changes."""
 
     calls: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
 
-    def __init__(self, half: Sender | Receiver) -> None:
+    HANDLERS = ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer", "on_control", "on_gap", "on_answer", "on_stream")
+
+    def __init__(self, half: Sender | Receiver | VirtualController) -> None:
         self.half = half
-        self.interests = half.interests
-        for name in ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer", "on_control", "on_gap"):
+        self.interests = getattr(half, "interests", None)
+        for name in self.HANDLERS:
             if hasattr(half, name):
                 setattr(self, name, self._counted(type(half).__name__ + "." + name, getattr(half, name)))
 
     def _counted(self, name: str, handler):
         def call(*arguments):
-            began = time.perf_counter()
+            began = time.thread_time()
             try:
                 return handler(*arguments)
             finally:
                 Counting.calls[name] += 1
-                Counting.seconds[name] += time.perf_counter() - began
+                Counting.seconds[name] += time.thread_time() - began
 
         return call
 
@@ -261,6 +267,15 @@ def profile(case: Dumbbell) -> None:
           f" = {1e6 * seconds / packets:.2f} us for each data packet; with counting {counted.cpu_s:.2f} s of CPU in all")
     for name, count in Counting.calls.most_common():
         print(f"  {name:28} {count:8} calls {1e6 * Counting.seconds[name] / count:7.2f} us each")
+    # Two switches more: what a pass through a switch, with the link behind it, adds. Their control plane's part is taken away.
+    Counting.seconds.clear()
+    longer = run(replace(case, switches=4), wrap=Counting)
+    passes = longer.work["switch_packets"] - counted.work["switch_packets"]
+    hop_us = 1e6 * (longer.cpu_s - sum(Counting.seconds.values()) - (counted.cpu_s - seconds)) / passes
+    through_us = hop_us * plain.work["switch_packets"] / packets
+    print(f"a pass through als.p4, its queue and its link: {hop_us:.2f} us (by two more switches); {plain.work['switch_packets'] / packets:.2f}"
+          f" passes for each data packet, acknowledgements too = {through_us:.2f} us for each data packet")
+    print(f"the rest, hosts, TCP, and calls into Python: {1e6 * (counted.cpu_s - seconds) / packets - through_us:.2f} us for each data packet")
     profiler = cProfile.Profile()
     run(case, profile=profiler)
     print("cProfile, by time in the function itself (run_until is all of Rust):")
