@@ -115,6 +115,7 @@ class TcpSettings:
     timestamps: bool = True
     handshake: bool | None = None
     reduction_base: Literal["flight-size", "window"] | None = None
+    byte_counting: bool | None = None
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
 
     def __post_init__(self) -> None:
@@ -126,7 +127,7 @@ class TcpSettings:
         """As `fairlane_virtual.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
-        for name in ("delayed_ack", "limited_transmit", "handshake", "reduction_base", "reno_friendliness"):
+        for name in ("delayed_ack", "limited_transmit", "handshake", "byte_counting", "reduction_base", "reno_friendliness"):
             options[name] = getattr(self, name)
         for name, key in (("max_window_packets", "max_window"), ("initial_ssthresh_packets", "initial_ssthresh")):
             value = getattr(self, name)

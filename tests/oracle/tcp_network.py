@@ -40,7 +40,7 @@ BOTTLENECK = ("s1", 1)
 
 # What tcp_common.tcl sets.
 OPTIONS = dict(initial_window_segments=2, max_window=WINDOW_PACKETS * PAYLOAD_BYTES // 256 * 256, initial_rto_ns=NS, min_rto_ns=NS // 5, max_rto_ns=60 * NS,
-               timer_granularity_ns=NS // 100, delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, reduction_base="window")
+               timer_granularity_ns=NS // 100, delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, reduction_base="window", byte_counting=False)
 
 
 def rows(name: str) -> list[dict]:

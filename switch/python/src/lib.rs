@@ -535,6 +535,7 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
             "ecn" => config.ecn = value.extract()?,
             "handshake" => config.handshake = value.extract()?,
             "reduction_base" => config.reduction_base = value.extract::<String>()?.parse().map_err(refused)?,
+            "byte_counting" => config.byte_counting = value.extract()?,
             "reno_friendliness" => config.reno_friendliness = value.extract::<String>()?.parse().map_err(refused)?,
             _ => return Err(refused(format!("TCP has no option {key:?}"))),
         }

@@ -134,6 +134,9 @@ pub struct Config {
     /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
     pub handshake: bool,
     pub reduction_base: ReductionBase,
+    /// Whether congestion avoidance counts the octets that an ACK covers, as RFC 5681 section 3.1 recommends and Linux does, or adds
+    /// the same for every ACK (its equation 3, ns-2), which delayed ACKs halve.
+    pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,
 }
@@ -158,6 +161,7 @@ impl Default for Config {
             ecn: false,
             handshake: true,
             reduction_base: ReductionBase::FlightSize,
+            byte_counting: true,
             reno_friendliness: RenoFriendliness::Rfc9438,
         }
     }

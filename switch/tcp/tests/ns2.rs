@@ -66,6 +66,7 @@ fn config(case: &Case) -> Config {
         delayed_ack_timeout: 100_000_000,
         limited_transmit: true,
         reduction_base: ReductionBase::Window,
+        byte_counting: false,
         ..Config::default()
     }
 }

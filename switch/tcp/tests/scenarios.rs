@@ -105,6 +105,18 @@ fn rfc_5681_3_1_congestion_avoidance_adds_a_segment_per_window() {
 }
 
 #[test]
+fn rfc_5681_3_1_congestion_avoidance_counts_octets_or_acks() {
+    for (byte_counting, step) in [(true, 200), (false, 100)] {
+        let mut bench = Bench::new(Config { byte_counting, initial_ssthresh: Some(10 * MSS), ..config(Flavour::Reno) });
+        bench.open();
+        let before = bench.cwnd();
+        assert_eq!(before, 10 * MSS);
+        bench.ack(2);
+        assert_eq!(bench.cwnd() - before, step, "an ACK of two segments, byte_counting {byte_counting}");
+    }
+}
+
+#[test]
 fn rfc_3042_the_first_two_duplicates_let_new_segments_out() {
     for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Tahoe] {
         let mut bench = in_flight(flavour, 10);

@@ -44,6 +44,7 @@ pub(crate) struct Core {
     /// Whether the window was what stopped the last transmission: only then may it grow (RFC 7661, RFC 9438 section 5.8).
     pub cwnd_limited: bool,
     pub reduction_base: ReductionBase,
+    pub byte_counting: bool,
     pub stats: SenderStats,
 }
 
@@ -68,6 +69,7 @@ impl Core {
             keep_timer: false,
             cwnd_limited: false,
             reduction_base: config.reduction_base,
+            byte_counting: config.byte_counting,
             stats: SenderStats::default(),
         }
     }
@@ -96,7 +98,8 @@ impl Core {
         (self.reduction_base() / 2).max(2 * self.mss)
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3).
+    /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
+    /// where octets are counted; never more than a segment in a round trip.
     pub fn grow(&mut self, acked: u64) {
         if !self.cwnd_limited {
             return;
@@ -104,7 +107,8 @@ impl Core {
         let step = if self.cwnd < self.ssthresh {
             acked.min(self.mss)
         } else {
-            (self.mss * self.mss / self.cwnd).max(1)
+            let counted = if self.byte_counting { acked.clamp(1, self.cwnd) } else { self.mss };
+            (self.mss * counted / self.cwnd).max(1)
         };
         self.cwnd = (self.cwnd + step).min(self.max_window);
     }
