@@ -2,7 +2,7 @@
 # Options come as "name value" pairs on the command line.
 source [file join [file dirname [info script]] tcp_common.tcl]
 options {agent rap adaptive 1 sacks 1 rate_bps 80000 delay_ms 20 access_bps 10000000 access_ms 3 buffer_packets 20
-         packet_bytes 100 ack_bytes 40 seconds 120 from 30 seed 1 jitter_s 0.0005 tcp_tick 0.1 fine 0}
+         packet_bytes 100 ack_bytes 40 seconds 120 from 30 seed 1 jitter_s 0.0005 rap_jitter 0.2 tcp_tick 0.1 fine 0}
 
 ns-random $opt(seed)
 set start_rng [new RNG]
@@ -15,11 +15,14 @@ Agent/TCP set tcpTick_ $opt(tcp_tick)
 Agent/TCP set syn_ false
 # Up to so much is added to the time of each sending: without it drop-tail queues lock phases.
 Agent/TCP set overhead_ $opt(jitter_s)
-Agent/RAP set overhead_ $opt(jitter_s)
+# It makes each gap longer, so that it costs RAP rate: a fifth of the others'.
+Agent/RAP set overhead_ [expr {$opt(rap_jitter) * $opt(jitter_s)}]
 Agent/RAP set packetSize_ $opt(packet_bytes)
 Agent/RAP set useFineGrain_ $opt(fine)
 Agent/TFRC set packetSize_ $opt(packet_bytes)
-Agent/TFRC set overhead_ 0.5
+# packetSize_ is all of a packet; otherwise 32 B of header come on top.
+Agent/TFRC set useHeaders_ false
+Agent/TFRC set overhead_ 0.1
 Agent/TFRCSink set packetSize_ $opt(ack_bytes)
 
 set s1 [$ns node]
