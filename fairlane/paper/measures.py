@@ -20,7 +20,7 @@ from experiments.model import Experiment
 from fairlane import metrics
 from fairlane.paper import settling
 from fairlane.paper.row import Curve
-from fairlane.series import FlowRecord, Series, ShareTable
+from fairlane.series import FlowRecord, Series, ShareTable, group_of
 
 COV_PERIOD_S = 0.15
 """SSVP paper, section V.B: throughput is sampled each 150 ms."""
@@ -167,7 +167,8 @@ def groups(series: Series) -> dict[str, list[FlowRecord]]:
     """Flows by group of the experiment's file, and "all"."""
     found: dict[str, list[FlowRecord]] = {group.name: [] for group in series.experiment.settings.flows}
     for record in series.flows:
-        owner = next(name for name in sorted(found, key=len, reverse=True) if record.flow.name == name or record.flow.name.startswith(f"{name}-"))
+        flow = group_of(record)
+        owner = next(name for name in sorted(found, key=len, reverse=True) if flow == name or flow.startswith(f"{name}-"))
         found[owner].append(record)
     return {**found, "all": list(series.flows)}
 

@@ -41,7 +41,9 @@ def jobs(row: Row, duration_s: float | None = None) -> list[Job]:
             document = Document(document.name, {**document.values, "duration_s": duration_s}, document.places)
         experiment = loader.from_document(document, row.id)
         curves = row.curves if point.seed == row.sweep.seeds[0] else ()
-        inputs = store.digest_of([store.program_digest(), document.values, row.measures, [repr(c) for c in curves]])
+        used = sorted({group.kind for group in experiment.settings.flows})
+        inputs = store.digest_of([store.program_digest(), [store.algorithm_digest(kind) for kind in used], document.values, row.measures,
+                                  [repr(c) for c in curves]])
         cost = experiment.duration_s * sum(group.count for group in experiment.settings.flows)
         result.append(Job(row.id, sweep.point_key(point.axes, point.seed), f"{row.id} {point.name}", point.axes, point.names, point.seed, document,
                           tuple(row.measures.items()), curves, inputs, cost))

@@ -114,7 +114,7 @@ class _Tables:
 
 def is_row(document: Document) -> bool:
     """Whether a file has anything for the report."""
-    return "expect" in document.values
+    return "expect" in document.values or "ledger" in document.values
 
 
 def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | None = None) -> Row:
@@ -131,9 +131,16 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         experiment = loader.from_document(point.document, path.stem)
         settings = settings or experiment.settings
         names |= {group.name for group in experiment.settings.flows}
+    measures = dict(tables.measure)
+    expectations = list(tables.expect)
+    if not expectations:
+        # What a single run is checked for is expected of the median over seeds.
+        for check in settings.checks:
+            measures[check.metric] = f"= run.{check.metric}"
+            expectations.append(Expectation(check.name, check.metric, low=check.low, high=check.high, paper=check.paper))
     for name, text in tables.measure.items():
         _check_measure(document, name, text, names | {"bottleneck", "all", "run"}, set(dict(expanded.points[0].names)))
-    known = set(tables.measure)
+    known = set(measures)
     for i, expectation in enumerate(tables.expect):
         _one_of(document, ("expect", i, "measure"), expectation.measure, known, "measure")
         for key in ("over", "any"):
@@ -151,8 +158,8 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         if figure.series:
             _one_of(document, ("figures", i, "series"), figure.series, set(expanded.axes), "axis")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
-    return Row(path.stem, settings.title, settings.paper, tables.ledger or Ledger(path.stem), expanded, dict(tables.measure), tables.curves,
-               tables.figures, tables.expect, opens, document)
+    return Row(path.stem, settings.title, settings.paper, tables.ledger or Ledger(path.stem), expanded, measures, tables.curves,
+               tables.figures, tuple(expectations), opens, document)
 
 
 def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:

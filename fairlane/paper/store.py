@@ -12,31 +12,52 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fairlane import probes, results
 
-_SOURCES = ("controller", "experiments", "fairlane", "hosts", "p4src", "topologies")
+_SOURCES = (
+    "controller/*.py", "topologies/*.py", "p4src/**/*.p4", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py",
+    "experiments/*.py", "fairlane/control_plane.py", "fairlane/flows.py", "fairlane/layers.py", "fairlane/located_toml.py",
+    "fairlane/metrics*.py", "fairlane/raw.py", "fairlane/schema.py", "fairlane/series.py", "fairlane/virtual_control.py",
+    "fairlane/virtual_fabric.py", "fairlane/paper/measures.py", "fairlane/paper/points.py", "fairlane/paper/settling.py",
+)
+"""What every run goes through; an algorithm's own files come on top."""
 
 
 @cache
 def program_digest() -> str:
-    """Of everything that decides what a run gives: Python and P4 sources, and the module of the virtual network."""
+    """Of everything that decides what any run gives: Python and P4 sources, and the module of the virtual network."""
     import fairlane_virtual
 
     digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for path in sorted((probes.ROOT / folder).rglob("*")):
-            # The report and the files of the experiments themselves change no run.
-            if path.suffix in (".py", ".p4") and "paper" not in path.relative_to(probes.ROOT).parts[:2]:
-                digest.update(str(path.relative_to(probes.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    digest.update((probes.ROOT / "fairlane" / "paper" / "measures.py").read_bytes())
-    folder = Path(fairlane_virtual.__file__).parent
-    for path in sorted(folder.rglob("*.so")):
+    for pattern in _SOURCES:
+        for path in sorted(probes.ROOT.glob(pattern)):
+            digest.update(str(path.relative_to(probes.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(Path(fairlane_virtual.__file__).parent.rglob("*.so")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def algorithm_digest(kind: str) -> str:
+    """Of the source files of a flow kind's algorithm, and of those of `hosts.algorithms` that they import; empty for TCP and sources."""
+    from hosts.algorithms import ALGORITHMS
+
+    if kind not in ALGORITHMS:
+        return ""
+    todo, seen = [ALGORITHMS[kind].sender.__module__, ALGORITHMS[kind].receiver.__module__], set()
+    while todo:
+        name = todo.pop()
+        if name in seen or not name.startswith("hosts.algorithms."):
+            continue
+        seen.add(name)
+        todo += [getattr(value, "__module__", None) or "" for value in vars(sys.modules[name]).values()]
+    files = sorted(Path(sys.modules[name].__file__ or "") for name in seen)
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def digest_of(values: Any) -> str:
