@@ -16,8 +16,9 @@ takes alpha = 0.31 from equation 2, which holds for alpha packets more each roun
     as-printed    IPG = IPG / (1 + alpha)                                              [SSVP eq 5]
     additive      IPG = IPG RTT / (alpha IPG + RTT), so that S / IPG grows by alpha S / RTT, as in RAP
 
-What the paper leaves open, each a parameter of `SsvpParameters`: how often the receiver sends control packets, the first rate,
-the round-trip time before the first sample, the lowest rate, missing reports.
+What the paper leaves open, each a parameter of `SsvpParameters`: whether losses of what was sent before a decrease call for
+another one, how often the receiver sends control packets, the first rate, the round-trip time before the first sample, the lowest
+rate, missing reports.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ ROUND_TIMER = "ssvp.round"
 REPORT_TIMER = "ssvp.report"
 SILENCE_TIMER = "ssvp.silence"
 AS_PRINTED, ADDITIVE = "as-printed", "additive"
+ROUND_END, AT_ONCE = "round-end", "at-once"
+GAP, PACKETS = "gap", "packets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,21 @@ class SsvpParameters:
     increase: str = AS_PRINTED
     """"as-printed": equation 5, which multiplies. "additive": alpha packets more each round trip. The printed equation is the
     default because it is the paper's; equation 2, the name AIMD and the paper's low variation speak for the other."""
+
+    hold_rounds: int = 1
+    """Rounds after a decrease in which the rate stays whatever the reports say: for a round trip they speak of packets sent before
+    it, so that the losses of one overflow would decrease the rate twice. The rules of section III do not say so. Section IV.A does:
+    "upon packet loss [...] the system will be adjusted downward to the knee", and not below it, and RAP, TCP and GAIMD, which SSVP
+    follows, decrease once for such losses [RAP sec II.B.3]. 0: each round by itself."""
+
+    react: str = ROUND_END
+    """"round-end": the rate falls when the round is over whose reports tell of congestion, "each RTT". "at-once": with the report that
+    exceeds `congestion_level`, and a round begins: "immediately" [SSVP sec III]. The first is the order of the paper's sentences."""
+
+    adjusts: str = GAP
+    """"gap": equations 4 and 5 set IPG, and IPG stays when the round-trip time moves, as they are printed. "packets": they set
+    k = RTT / IPG [SSVP eq 7], and IPG follows RTT each round, as in the analysis of section IV.A, where a decrease of k "does not
+    necessarily affect flow throughput if qdelay decreases correspondingly" [SSVP eq 18]."""
 
     packet_bytes: float = 1000.0
     """S [SSVP eq 3], an IPv4 datagram of data in bytes: 1000 [SSVP sec V.A]."""
@@ -122,6 +140,12 @@ class SsvpParameters:
             raise ValueError(f"SsvpParameters.congestion_level = {self.congestion_level!r}: a fraction from 0 to 1")
         if self.increase not in (AS_PRINTED, ADDITIVE):
             raise ValueError(f"SsvpParameters.increase = {self.increase!r}: say {AS_PRINTED!r} or {ADDITIVE!r}")
+        if self.adjusts not in (GAP, PACKETS):
+            raise ValueError(f"SsvpParameters.adjusts = {self.adjusts!r}: say {GAP!r} or {PACKETS!r}")
+        if self.react not in (ROUND_END, AT_ONCE):
+            raise ValueError(f"SsvpParameters.react = {self.react!r}: say {ROUND_END!r} or {AT_ONCE!r}")
+        if not 0 <= self.hold_rounds <= 1000:
+            raise ValueError(f"SsvpParameters.hold_rounds = {self.hold_rounds!r}: must be in 0 to 1000")
 
 
 class SsvpSender(Sender):
@@ -133,10 +157,14 @@ class SsvpSender(Sender):
         self.shortest_ipg_s, self.longest_ipg_s = bits / parameters.max_rate_bps, bits / parameters.min_rate_bps
         self.ipg_s = bits / initial_rate(parameters)
         self.rtt_s = max(parameters.initial_rtt_s, parameters.min_rtt_s)
+        self._round_rtt_s = self.rtt_s
+        """RTT when IPG was last set: k is their ratio."""
         self.reports = 0
         """Control packets received in the present round."""
         self.congested_reports = 0
         """Those among them that indicate congestion."""
+        self.hold = 0
+        """Rounds still to come in which the rate stays."""
         self._round_due_s = 0.0
         self._silence = SilenceWatch(SILENCE_TIMER, parameters.report_timeout_s)
 
@@ -155,34 +183,44 @@ class SsvpSender(Sender):
         self._silence.heard(now_s)
         self.reports += 1
         self.congested_reports += feedback.loss_fraction > 0
-        if feedback.rtt_s is None or not 0 <= feedback.rtt_s < inf:
-            return ()
-        self._sample(feedback.rtt_s)
-        return (StampData(self.rtt_s),)
+        actions: tuple[SenderAction, ...] = ()
+        if feedback.rtt_s is not None and 0 <= feedback.rtt_s < inf:
+            self._sample(feedback.rtt_s, feedback.loss_fraction > 0)
+            actions = (StampData(self.rtt_s),)
+        if self.parameters.react == AT_ONCE and not self.hold and self._congested():
+            actions += self._end_of_round(now_s)
+        return actions
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
         if timer.name == SILENCE_TIMER:
             return self._on_silence(now_s)
         if timer.name != ROUND_TIMER or now_s < self._round_due_s:
             return ()
-        reports, congested = self.reports, self.congested_reports
-        self.reports = self.congested_reports = 0
-        if reports == 0:
-            return (self._next_round(now_s),)
-        if congested / reports > self.parameters.congestion_level:
+        return self._end_of_round(now_s)
+
+    def _congested(self) -> bool:
+        return self.congested_reports > self.parameters.congestion_level * self.reports
+
+    def _end_of_round(self, now_s: float) -> tuple[SenderAction, ...]:
+        congested = self._congested()
+        if self.parameters.adjusts == PACKETS:
+            self._set_ipg(self.ipg_s * self.rtt_s / self._round_rtt_s)  # k = RTT / IPG stays [SSVP eq 7]
+            self._round_rtt_s = self.rtt_s
+        values = (("reports", self.reports), ("congested", self.congested_reports), ("rtt_s", self.rtt_s))
+        if self.hold:
+            self.hold -= 1
+        elif congested:
             self._decrease()
-        elif congested == 0:
+            self.hold = self.parameters.hold_rounds
+        elif self.reports and not self.congested_reports:
             self._increase()
         # else: "a transient loss (e.g. a wireless error) is assumed and the sending rate remains unaffected" [SSVP sec III]
-        values = (
-            ("reports", reports),
-            ("congested", congested),
-            ("rtt_s", self.rtt_s),
-            ("rate_bps", self.rate_bps),
-        )
-        return SetRate(self.rate_bps), self._next_round(now_s), Note("ssvp.round", values)
+        heard = self.reports
+        self.reports = self.congested_reports = 0
+        again = self._next_round(now_s)
+        return (SetRate(self.rate_bps), again, Note("ssvp.round", (*values, ("rate_bps", self.rate_bps)))) if heard else (again,)
 
-    def _sample(self, rtt_s: float) -> None:
+    def _sample(self, rtt_s: float, congested: bool) -> None:
         """RTT is "the current" one [SSVP sec IV.B]: the newest, not smoothed. No less than `min_rtt_s`, no more than a minute."""
         self.rtt_s = clamp(rtt_s, self.parameters.min_rtt_s, max(60.0, self.parameters.min_rtt_s))
 

@@ -8,7 +8,11 @@ As SSVP (`ssvp.py`), but when congestion is found the decrease aims at the knee,
 
 RTT_min stands for the round-trip propagation delay. Until the first decrease alpha is SSVP's 0.31 [SSVP sec VI].
 
-What the paper leaves open: equation 20 gives beta = 1 when the newest RTT is the least, hence alpha = 0 and a sender that never
+Equation 21 lengthens the gap; the packets in a round trip, k = RTT / IPG [SSVP eq 7], are what equation 17 wants at beta k. When
+the queue has drained RTT is RTT_min and k has fallen by beta twice: the paper's own two definitions do not meet. Equation 21 is
+what it states for the sender, so it is what is here.
+
+What the paper leaves open: which sample is RTT(t), `rtt_at_decrease`; equation 20 gives beta = 1 when the newest RTT is the least, hence alpha = 0 and a sender that never
 moves again; and a false sample of the RTT can make beta anything. So beta is held in [`min_beta`, `max_beta`].
 """
 
@@ -20,10 +24,16 @@ from hosts.algorithms.base import Kind, clamp, require_positive
 from hosts.algorithms.ssvp import SsvpParameters, SsvpReceiver, SsvpSender
 from hosts.algorithms.ssvp_model import friendly_alpha
 
+NEWEST, BEFORE_LOSS, SMOOTHED = "newest", "before-loss", "smoothed"
+
 
 @dataclass(frozen=True, slots=True)
 class SsvpAdpParameters(SsvpParameters):
-    """Those of SSVP, whose `alpha` and `beta` hold until the first decrease, and limits of beta."""
+    """Those of SSVP, whose `alpha` and `beta` hold until the first decrease, and how beta is found."""
+
+    rtt_at_decrease: str = NEWEST
+    """RTT(t) of equation 20. "newest": the last sample, "the current" one [SSVP sec IV.B]. "before-loss": that of the last report
+    that told of no loss, as it is "normally observed before the buffer overflows". "smoothed": TCP's average (RFC 6298, 1/8)."""
 
     min_beta: float = 0.1
     """Least beta. The paper is silent. A tenth is a buffer of nine bandwidth-delay products [SSVP eq 17]: beyond that the
@@ -36,6 +46,10 @@ class SsvpAdpParameters(SsvpParameters):
     def __post_init__(self) -> None:
         SsvpParameters.__post_init__(self)
         require_positive("SsvpAdpParameters", min_beta=self.min_beta, max_beta=self.max_beta)
+        if self.rtt_at_decrease not in (NEWEST, BEFORE_LOSS, SMOOTHED):
+            raise ValueError(
+                f"SsvpAdpParameters.rtt_at_decrease = {self.rtt_at_decrease!r}: say {NEWEST!r}, {BEFORE_LOSS!r} or {SMOOTHED!r}"
+            )
         if not self.min_beta <= self.max_beta < 1:
             raise ValueError(
                 f"SsvpAdpParameters.min_beta = {self.min_beta!r}, max_beta = {self.max_beta!r}: must be in this order and below 1"
@@ -51,19 +65,26 @@ class SsvpAdpSender(SsvpSender):
         super().__init__(parameters)
         self.rtt_min_s: float | None = None
         """RTT_min, the least sample; `None` before the first."""
+        self.rtt_of_beta_s: float | None = None
+        """RTT(t) of equation 20; `None` before the first sample."""
         self.alpha, self.beta = parameters.alpha, parameters.beta
 
-    def _sample(self, rtt_s: float) -> None:
-        super()._sample(rtt_s)
+    def _sample(self, rtt_s: float, congested: bool) -> None:
+        super()._sample(rtt_s, congested)
         self.rtt_min_s = self.rtt_s if self.rtt_min_s is None else min(self.rtt_min_s, self.rtt_s)
+        which, before = self.parameters.rtt_at_decrease, self.rtt_of_beta_s
+        if before is None or which == NEWEST or (which == BEFORE_LOSS and not congested):
+            self.rtt_of_beta_s = self.rtt_s
+        elif which == SMOOTHED:
+            self.rtt_of_beta_s = before + (self.rtt_s - before) / 8  # RFC 6298 section 2.3
 
     def _factors(self) -> tuple[float, float]:
         return self.alpha, self.beta
 
     def _decrease(self) -> None:
         p = self.parameters
-        if self.rtt_min_s is not None:
-            self.beta = clamp(self.rtt_min_s / self.rtt_s, p.min_beta, p.max_beta)  # beta = RTT_min / RTT(t) [SSVP eq 20]
+        if self.rtt_min_s is not None and self.rtt_of_beta_s is not None:
+            self.beta = clamp(self.rtt_min_s / self.rtt_of_beta_s, p.min_beta, p.max_beta)  # beta = RTT_min / RTT(t) [SSVP eq 20]
             self.alpha = friendly_alpha(self.beta)  # alpha = 4 (1 - beta^2) / 3 [SSVP eq 2]
         super()._decrease()  # IPG = IPG / beta [SSVP eq 4] = IPG RTT(t) / RTT_min [SSVP eq 21]
 

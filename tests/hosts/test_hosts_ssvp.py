@@ -84,6 +84,41 @@ def test_increase_read_as_additive() -> None:
     assert sender.rate_bps == pytest.approx(849.6e3)
 
 
+@pytest.mark.parametrize(("rounds", "ipgs_s"), [(0, (11.43, 13.06, 14.93)), (1, (11.43, 11.43, 13.06)), (2, (11.43, 11.43, 11.43))])
+def test_one_decrease_for_one_overflow(rounds: int, ipgs_s: tuple[float, ...]) -> None:
+    """Three rounds with losses, beta = 0.875 in ms from 10: the reports of the round after a decrease speak of what was sent before."""
+    sender = started(hold_rounds=rounds)
+    for ipg_s in ipgs_s:
+        assert 1e3 * round_of(sender, [heard(loss=0.1)]) == pytest.approx(ipg_s, abs=0.01)
+
+
+def test_no_increase_in_a_held_round() -> None:
+    sender = started()
+    round_of(sender, [heard(loss=0.1)])
+    assert round_of(sender, [heard()]) == pytest.approx(0.010 / 0.875)
+    assert round_of(sender, [heard()]) == pytest.approx(0.010 / 0.875 / 1.31)
+
+
+def test_decrease_at_once() -> None:
+    """With the report itself at 0.05 s, and a round of 64 ms begins; in the held round no report changes anything."""
+    sender = started(react="at-once")
+    actions = sender.on_feedback(0.05, heard(loss=0.1, rtt_s=0.064), RNG)
+    assert SetRate(pytest.approx(700e3)) in actions and SetTimer(ROUND_TIMER, pytest.approx(0.114)) in actions
+    assert sender.on_feedback(0.06, heard(loss=0.1, rtt_s=0.064), RNG) == (StampData(0.064),)
+    assert sender.on_timer(0.1, Timer(ROUND_TIMER), RNG) == ()
+    sender.on_timer(0.114, Timer(ROUND_TIMER), RNG)
+    assert sender.rate_bps == pytest.approx(700e3)
+
+
+def test_packets_in_a_round_trip_kept() -> None:
+    """`adjusts` = "packets", k = RTT / IPG [SSVP eq 7]: 100 ms / 10 ms = 10; at 80 ms k = 0.875 x 10, IPG = 80 / 8.75 = 9.143 ms;
+    in the held round, at 64 ms, k stays, IPG = 64 / 8.75 = 7.314 ms; then 0.31 packets more, 64 / 9.06 = 7.064 ms."""
+    sender = started(adjusts="packets", increase="additive")
+    assert round_of(sender, [heard(loss=0.1, rtt_s=0.080)]) == pytest.approx(0.080 / 8.75)
+    assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.064 / 8.75)
+    assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.064 / 9.06)
+
+
 def test_congestion_level() -> None:
     """More than 0.005 of the control packets [SSVP sec III]: 1 of 199 decreases, 1 of 200 is a transient loss, 0 increases."""
     assert round_of(started(), [heard(loss=0.5)] + [heard()] * 198) > 0.010
@@ -142,13 +177,24 @@ def test_packets_from_the_round_trip() -> None:
 
 def test_adaptive_decrease_and_increase() -> None:
     """[SSVP eq 20] 64 / 80 = 0.8; [SSVP eq 21] 10 ms x 80 / 64 = 12.5 ms; [SSVP eq 2] alpha = 4 x 0.36 / 3 = 0.48;
-    the next increase is [SSVP eq 5] with it: 12.5 ms / 1.48."""
+    the next increase, after the round that is held, is [SSVP eq 5] with it: 12.5 ms / 1.48."""
     sender = started(SsvpAdpSender)
     round_of(sender, [heard(rtt_s=0.064)])
     sender.ipg_s = 0.010
     assert round_of(sender, [heard(rtt_s=0.080, loss=0.1)]) == pytest.approx(0.0125)
     assert (sender.beta, sender.alpha) == (pytest.approx(0.8), pytest.approx(0.48))
+    assert round_of(sender, [heard(rtt_s=0.080)]) == pytest.approx(0.0125)
     assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.0125 / 1.48)
+
+
+@pytest.mark.parametrize(("which", "ipg_s"), [("newest", 0.0125), ("before-loss", 0.015), ("smoothed", 0.010859375)])
+def test_round_trip_of_the_decrease(which: str, ipg_s: float) -> None:
+    """Samples 64, 96 and, with the loss, 80 ms, RTT_min = 64: 10 ms x 80 / 64; x 96 / 64; the average is 64 + 32/8 = 68, then
+    68 + 12/8 = 69.5: 10 ms x 69.5 / 64 = 10.859375 ms."""
+    sender = started(SsvpAdpSender, rtt_at_decrease=which)
+    round_of(sender, [heard(rtt_s=0.064)])
+    sender.ipg_s = 0.010
+    assert round_of(sender, [heard(rtt_s=0.096), heard(rtt_s=0.080, loss=0.1)]) == pytest.approx(ipg_s)
 
 
 @given(st.floats(0.01, 1), st.integers(1, 8))
@@ -173,7 +219,7 @@ def test_adaptive_starts_as_the_fixed_one() -> None:
 
 def test_adaptive_factors_stay_where_the_sender_moves() -> None:
     """RTT(t) = RTT_min would be beta = 1 and alpha = 0 for ever; a false RTT would be any beta."""
-    sender = started(SsvpAdpSender)
+    sender = started(SsvpAdpSender, hold_rounds=0)
     round_of(sender, [heard(loss=0.1, rtt_s=0.064)])
     assert sender.beta == 0.99 and sender.alpha == pytest.approx(0.026533, abs=1e-6)
     round_of(sender, [heard(loss=0.1, rtt_s=50.0)])
@@ -194,7 +240,7 @@ def test_limits_of_the_rate() -> None:
     for _ in range(50):
         round_of(sender, [heard()])
     assert sender.rate_bps == 10e6
-    for _ in range(100):
+    for _ in range(200):
         round_of(sender, [heard(loss=1.0)])
     assert sender.rate_bps == 8e3
 
@@ -230,6 +276,14 @@ def test_receiver_reports_four_times_a_round_trip_while_packets_come() -> None:
         (SsvpParameters, {"beta": 1.2}, "SsvpParameters.beta = 1.2: a decrease must not raise the rate, at most 1"),
         (SsvpParameters, {"alpha": 0.0}, "SsvpParameters.alpha = 0.0: must be positive and finite"),
         (SsvpParameters, {"increase": "both"}, "SsvpParameters.increase = 'both': say 'as-printed' or 'additive'"),
+        (SsvpParameters, {"react": "soon"}, "SsvpParameters.react = 'soon': say 'round-end' or 'at-once'"),
+        (SsvpParameters, {"adjusts": "rate"}, "SsvpParameters.adjusts = 'rate': say 'gap' or 'packets'"),
+        (SsvpParameters, {"hold_rounds": -1}, "SsvpParameters.hold_rounds = -1: must be in 0 to 1000"),
+        (
+            SsvpAdpParameters,
+            {"rtt_at_decrease": "last"},
+            "SsvpAdpParameters.rtt_at_decrease = 'last': say 'newest', 'before-loss' or 'smoothed'",
+        ),
         (SsvpParameters, {"congestion_level": 2.0}, "SsvpParameters.congestion_level = 2.0: a fraction from 0 to 1"),
         (
             SsvpAdpParameters,
