@@ -77,6 +77,7 @@ class SwitchControl:
         self._counter = ConnectionCounter()
         self._previous: Reading | None = None
         self._latest: Reading | None = None
+        self._counter_entities: list[p4runtime_pb2.Entity] | None = None
         self._digest_fields = p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
 
@@ -122,12 +123,14 @@ class SwitchControl:
         return [self._table(*entry) for entry in self._link_entries() if port in entry[1].values()]
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
-        """What to read at each interval's end; the answer goes to `on_counters`."""
-        return [
-            p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
-                counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
-            for name in COUNTERS for port in self.switch.ports
-        ]
+        """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
+        if self._counter_entities is None:
+            self._counter_entities = [
+                p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
+                    counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
+                for name in COUNTERS for port in self.switch.ports
+            ]
+        return self._counter_entities
 
     def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         values: dict[str, dict[int, tuple[int, int]]] = {}

@@ -27,6 +27,9 @@ class P4Info:
         self.counters = _by_name(message.counters)
         self.digests = _by_name(message.digests)
         self.packet_headers = _by_name(message.controller_packet_metadata)
+        # (id, name, width) of each key or parameter: reading them out of a message again and again costs more than an entry.
+        self._keys: dict[str, tuple[int, list[tuple[int, str, int]]]] = {}
+        self._parameters: dict[str, tuple[int, list[tuple[int, str, int]]]] = {}
 
     @classmethod
     def read(cls, path: Path) -> P4Info:
@@ -48,37 +51,41 @@ class P4Info:
         default: bool = False,
     ) -> p4runtime_pb2.TableEntry:
         """An entry of a table with exact and LPM keys; an LPM key is (value, prefix length)."""
-        definition = _find(self.tables, table, "table")
-        entry = p4runtime_pb2.TableEntry(table_id=definition.preamble.id, is_default_action=default)
-        for field in definition.match_fields:
-            if field.name not in match:
+        if table not in self._keys:
+            found = _find(self.tables, table, "table")
+            self._keys[table] = found.preamble.id, [(f.id, f.name, f.bitwidth) for f in found.match_fields]
+        table_id, fields = self._keys[table]
+        entry = p4runtime_pb2.TableEntry(table_id=table_id, is_default_action=default)
+        for field_id, name, bitwidth in fields:
+            if name not in match:
                 continue
-            given = match[field.name]
-            key = p4runtime_pb2.FieldMatch(field_id=field.id)
+            given = match[name]
+            key = p4runtime_pb2.FieldMatch(field_id=field_id)
             if isinstance(given, tuple):
                 value, length = given
                 if length == 0:
                     continue
-                key.lpm.value = canonical(value, field.bitwidth)
+                key.lpm.value = canonical(value, bitwidth)
                 key.lpm.prefix_len = length
             else:
-                key.exact.value = canonical(given, field.bitwidth)
+                key.exact.value = canonical(given, bitwidth)
             entry.match.append(key)
-        unknown = set(match) - {field.name for field in definition.match_fields}
+        unknown = set(match) - {name for _, name, _ in fields}
         if unknown:
             raise KeyError(f"table {table} has no key {', '.join(sorted(unknown))}")
         self.set_action(entry.action.action, action, parameters)
         return entry
 
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
-        definition = _find(self.actions, action, "action")
-        message.action_id = definition.preamble.id
-        if set(parameters) != {p.name for p in definition.params}:
-            raise KeyError(f"action {action} takes {[p.name for p in definition.params]}, got {sorted(parameters)}")
-        for parameter in definition.params:
-            message.params.add(
-                param_id=parameter.id, value=canonical(parameters[parameter.name], parameter.bitwidth)
-            )
+        if action not in self._parameters:
+            found = _find(self.actions, action, "action")
+            self._parameters[action] = found.preamble.id, [(p.id, p.name, p.bitwidth) for p in found.params]
+        message.action_id, wanted = self._parameters[action]
+        names = [name for _, name, _ in wanted]
+        if set(parameters) != set(names):
+            raise KeyError(f"action {action} takes {names}, got {sorted(parameters)}")
+        for param_id, name, bitwidth in wanted:
+            message.params.add(param_id=param_id, value=canonical(parameters[name], bitwidth))
 
     def table_id(self, name: str) -> int:
         return _find(self.tables, name, "table").preamble.id
