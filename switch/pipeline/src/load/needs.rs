@@ -35,6 +35,9 @@ impl Loader<'_> {
                 self.gen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);
             }
         }
+        if !uses.anything {
+            self.forget_unread_metadata(&uses);
+        }
         let mut reset = vec![false; end as usize];
         match ingress {
             Some(live) if !uses.anything => {
@@ -88,6 +91,30 @@ impl Loader<'_> {
         let emits = emits.collect();
         self.program.ir.emits = emits;
         self.program.ir.reset = ranges;
+    }
+
+    /// What the program never reads of the metadata that the switch alone writes need not be written.
+    fn forget_unread_metadata(&mut self, uses: &Uses) {
+        let a = &mut self.program.ir.arch;
+        let fields = [
+            &mut a.ingress_port,
+            &mut a.packet_length,
+            &mut a.instance_type,
+            &mut a.egress_port,
+            &mut a.parser_error,
+            &mut a.checksum_error,
+            &mut a.ingress_global_timestamp,
+            &mut a.egress_global_timestamp,
+            &mut a.egress_rid,
+            &mut a.enq_timestamp,
+            &mut a.enq_qdepth,
+            &mut a.deq_timedelta,
+            &mut a.deq_qdepth,
+            &mut a.qid,
+        ];
+        for field in fields {
+            *field = field.filter(|f| uses.read[f.slot as usize]);
+        }
     }
 
     /// A header outside stacks and unions whose fields are extracted and emitted, no more.
