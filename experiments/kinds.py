@@ -94,11 +94,14 @@ class AlgorithmSettings:
     given: dict[str, Any]
 
 
+ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s"})
+
+
 @dataclass(frozen=True)
 class TcpSettings:
-    """packet_bytes: a full segment with its IP header. paper_reno: without SACK, RACK and tail loss probes, which the kernel's "reno"
-    has and the papers' has not. max_window_packets: bound of congestion and advertised window, in full segments. None: what
-    the flavour's standard says. All but the first two in virtual time only; the kernel has its own."""
+    """packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as tcp-reno without SACK, which
+    the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised window, in full segments.
+    None: what the flavour's standard says. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     packet_bytes: int = 1000
     paper_reno: bool = True
@@ -139,8 +142,7 @@ class TcpSettings:
 
     def only_virtual(self) -> list[str]:
         """Keys that are set and that a kernel's TCP cannot be given."""
-        both = {"packet_bytes", "paper_reno"}
-        return [f.name for f in dataclasses.fields(self) if f.name not in both and getattr(self, f.name) != f.default]
+        return [f.name for f in dataclasses.fields(self) if f.name not in ON_KERNEL and getattr(self, f.name) != f.default]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from experiments.kinds import SOURCE_KINDS, AlgorithmSettings, TcpSettings
 from experiments.model import Experiment, Flow
-from hosts.tcp_iperf3 import PAPER_RENO_SYSCTLS
+from hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from topologies.addressing import HostAddress
 
 RTP_PORT = 5004
@@ -99,7 +99,7 @@ def _argument(value: object) -> str:
 
 
 def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
-    arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", flow.kind.removeprefix("tcp-")]
+    arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", kernel_congestion(flow)]
     if role == "sender":
         arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
     return "hosts.tcp_iperf3", arguments
@@ -116,7 +116,44 @@ def obstacle(flow: Flow) -> str | None:
     return None
 
 
-def host_sysctls(experiment: Experiment) -> list[str]:
-    """Kernel settings of each host's namespace."""
-    paper_reno = any(isinstance(f.settings, TcpSettings) and f.settings.paper_reno and f.kind == "tcp-reno" for f in experiment.flows)
-    return [f"{k}={v}" for k, v in PAPER_RENO_SYSCTLS.items()] if paper_reno else []
+def kernel_congestion(flow: Flow) -> str:
+    """The kernel's module that is a flow's TCP: with SACK or without, Reno is one."""
+    name = flow.kind.removeprefix("tcp-")
+    return "reno" if name == "sack" else name
+
+
+@dataclass(frozen=True)
+class HostTcp:
+    """What makes a host's kernel the TCP of its flows. sysctls: of its namespace, "name=value". route: options of its default route, as
+    `ip route` takes them."""
+
+    sysctls: tuple[str, ...]
+    route: tuple[str, ...]
+
+
+def host_tcp(experiment: Experiment) -> dict[str, HostTcp]:
+    """Of each host at an end of a TCP flow. ValueError: two flows of one host want different kernels."""
+    found: dict[str, tuple[HostTcp, str]] = {}
+    for flow in experiment.flows:
+        if not isinstance(flow.settings, TcpSettings):
+            continue
+        wanted = _kernel_settings(flow.kind, flow.settings)
+        for host in (flow.sender, *flow.all_receivers):
+            have, other = found.setdefault(host, (wanted, flow.name))
+            if have != wanted:
+                raise ValueError(f"{other} and {flow.name} set TCP differently, and both are at {host}, whose kernel has one setting")
+    return {host: settings for host, (settings, _) in found.items()}
+
+
+def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
+    sysctls = dict({"tcp-reno": PAPER_RENO_SYSCTLS, "tcp-sack": PAPER_SACK_SYSCTLS}.get(kind, {}) if settings.paper_reno else {})
+    if not settings.timestamps:
+        sysctls["net.ipv4.tcp_timestamps"] = "0"
+    route: list[str] = []
+    if settings.packet_bytes - IPV4_TCP_HEADER_BYTES < LEAST_MSS:
+        route += ["advmss", str(settings.packet_bytes - IPV4_TCP_HEADER_BYTES)]
+    if settings.delayed_ack is False:
+        route += ["quickack", "1"]
+    if settings.min_rto_s is not None:
+        route += ["rto_min", f"{max(1, round(settings.min_rto_s * 1e3))}ms"]
+    return HostTcp(tuple(f"{k}={v}" for k, v in sysctls.items()), tuple(route))

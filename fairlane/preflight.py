@@ -13,7 +13,7 @@ from fairlane.errors import CANNOT_RUN_HERE, Refusal
 _PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 
 _ONLY_VIRTUAL = "Linux has no such module; virtual time has"
-_KERNEL_HINTS = {"sack": "its reno with SACK is tcp-reno with paper_reno = false", "tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
+_KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
 
 
 def check_machine(experiment: Experiment) -> None:
@@ -22,6 +22,10 @@ def check_machine(experiment: Experiment) -> None:
         reason = flows.obstacle(flow)
         if reason is not None:
             raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
+    try:
+        flows.host_tcp(experiment)
+    except ValueError as error:
+        raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
     for link in experiment.topology.links:
         if link.loss or link.jitter_s:
             what = "loss" if link.loss else "jitter_s"
@@ -42,7 +46,7 @@ def check_machine(experiment: Experiment) -> None:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
     for flow in experiment.flows:
         if flow.kind in TCP_KINDS:
-            algorithm = flow.kind.removeprefix("tcp-")
+            algorithm = flows.kernel_congestion(flow)
             if algorithm not in probes.congestion_controls():
                 raise Refusal(f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
                               f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).", CANNOT_RUN_HERE)

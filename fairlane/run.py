@@ -89,7 +89,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         try:
             fabric = MininetNetwork(
                 experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
-                seed=experiment.seed, pcap=options.pcap, host_sysctls=flows.host_sysctls(experiment),
+                seed=experiment.seed, pcap=options.pcap, host_tcp=flows.host_tcp(experiment),
                 packet_bytes=max(f.settings.packet_bytes for f in experiment.flows))
             say(fabric.shaping.sentence())
             fabric.start()

@@ -41,6 +41,12 @@ PAPER_RENO_SYSCTLS = {
 }
 """Per network namespace: no SACK, no RACK, no tail loss probe, nothing remembered from an earlier connection."""
 
+PAPER_SACK_SYSCTLS = {**PAPER_RENO_SYSCTLS, "net.ipv4.tcp_sack": "1"}
+"""Reno with SACK. Linux 6.17 and later find losses of SACK connections with RACK whatever tcp_recovery says."""
+
+LEAST_MSS = 88
+"""The least that a socket takes for TCP_MAXSEG (TCP_MIN_MSS); a route's `advmss` goes below."""
+
 
 @dataclass(frozen=True, slots=True)
 class TcpFlow:
@@ -73,11 +79,11 @@ class TcpFlow:
         return ["iperf3", "-s", "-1", "-J", "-i", f"{self.interval_s:g}", "-B", self.peer, "-p", str(self.port)]
 
     def sender_command(self, duration_s: float) -> list[str]:
-        """iperf3 takes whole seconds: `duration_s` is rounded up."""
+        """iperf3 takes whole seconds: `duration_s` is rounded up. An MSS below `LEAST_MSS` is for the receiver's route to advertise."""
+        mss = ["-M", str(self.mss)] if self.mss >= LEAST_MSS else []
         return [
             "iperf3", "-c", self.peer, "-B", self.local, "-p", str(self.port), "-J", "-i", f"{self.interval_s:g}",
-            "-t", str(max(1, -int(-duration_s // 1))), "-C", self.congestion, "-M", str(self.mss),
-            "-l", str(self.segment_payload_bytes),
+            "-t", str(max(1, -int(-duration_s // 1))), "-C", self.congestion, *mss, "-l", str(self.segment_payload_bytes),
         ]  # fmt: skip
 
 

@@ -65,6 +65,8 @@ link = "h1->s1"
 delay_s = 0.1
 """
 
+HEAD = GOOD[:GOOD.index("[[flows]]")]
+
 
 def load(tmp_path: Path, text: str = GOOD, **arguments: object) -> Experiment:
     (tmp_path / "e.toml").write_text(text)
@@ -215,8 +217,47 @@ def test_what_processes_cannot_be_is_said(tmp_path: Path) -> None:
     experiment = load(tmp_path)
     reasons = {f.name: flows.obstacle(f) for f in experiment.flows}
     assert reasons == {
-        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets, delayed_ack",
+        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets",
         "o": "the source on-off is in virtual time only", "m": "the source mpeg4 is in virtual time only"}
+
+
+def test_each_host_has_the_kernel_of_its_flows(tmp_path: Path) -> None:
+    base = [("net.ipv4.tcp_dsack", "0"), ("net.ipv4.tcp_recovery", "0"), ("net.ipv4.tcp_early_retrans", "0"), ("net.ipv4.tcp_no_metrics_save", "1")]
+
+    def of(kind: str, **values: object) -> flows.HostTcp:
+        text = HEAD + f"""
+[[flows]]
+name = "one"
+kind = "{kind}"
+parameters = {{ {", ".join(f"{k} = {str(v).lower()}" for k, v in values.items())} }}
+
+[[flows]]
+name = "other"
+kind = "als"
+"""
+        experiment = load(tmp_path, text)
+        found = flows.host_tcp(experiment)
+        assert set(found) == {"h1", "h9"} and found["h1"] == found["h9"]
+        return found["h1"]
+
+    assert dict(s.split("=") for s in of("tcp-reno").sysctls) == {"net.ipv4.tcp_sack": "0", **dict(base)}
+    small = of("tcp-sack", packet_bytes=100, timestamps=False, delayed_ack=False, min_rto_s=0.2)
+    assert dict(s.split("=") for s in small.sysctls) == {"net.ipv4.tcp_sack": "1", **dict(base), "net.ipv4.tcp_timestamps": "0"}
+    assert small.route == ("advmss", "60", "quickack", "1", "rto_min", "200ms")
+    assert of("tcp-reno", paper_reno=False) == flows.HostTcp((), ())
+    with pytest.raises(ValueError, match="reno and sack set TCP differently, and both are at h1"):
+        text = HEAD + """
+[[flows]]
+name = "reno"
+kind = "tcp-reno"
+hosts = [["h1", "h9"]]
+
+[[flows]]
+name = "sack"
+kind = "tcp-sack"
+hosts = [["h1", "h10"]]
+"""
+        flows.host_tcp(load(tmp_path, text))
 
 
 def test_a_source_may_stand_above_an_algorithm(tmp_path: Path) -> None:

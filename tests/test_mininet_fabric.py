@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import leftovers, probes
+from fairlane.flows import HostTcp
 from fairlane.leftovers import RunRecord
 from fairlane.targets import Toolchain
 from topologies import builders
@@ -45,7 +46,7 @@ def network(tmp_path: Path) -> Iterator[MininetNetwork]:
     built = None
     try:
         built = MininetNetwork(TOPOLOGY, folder=tmp_path, record=record, toolchain=toolchain(tmp_path), first_grpc_port=19559,
-                               host_sysctls=["net.ipv4.tcp_sack=0"])
+                               host_tcp={"h1": HostTcp(("net.ipv4.tcp_sack=0",), ("advmss", "60"))})
         yield built
     finally:
         if built is not None:
@@ -65,9 +66,9 @@ def test_hosts_are_what_the_topology_says(network: MininetNetwork) -> None:
     assert "inet6" not in on_host(network, "h1", "ip", "addr")
     # Hosts of one switch talk through it: no route but the gateway's.
     routes = [line.strip() for line in on_host(network, "h1", "ip", "route").splitlines()]
-    assert routes == [f"default via {address.gateway_ip} dev h1-eth0", f"{address.gateway_ip} dev h1-eth0 scope link"]
+    assert routes == [f"default via {address.gateway_ip} dev h1-eth0 advmss 60", f"{address.gateway_ip} dev h1-eth0 scope link"]
     assert f"{address.gateway_ip} dev h1-eth0 lladdr {address.gateway_mac} PERMANENT" in on_host(network, "h1", "ip", "neigh")
-    assert on_host(network, "h1", "sysctl", "-n", "net.ipv4.tcp_sack").strip() == "0"
+    assert [on_host(network, h, "sysctl", "-n", "net.ipv4.tcp_sack").strip() for h in ("h1", "h2")] == ["0", "1"]
     assert Path("/proc/sys/net/ipv4/tcp_sack").read_text().strip() == "1", "the machine's own setting must not change"
 
 

@@ -16,7 +16,7 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from mininet.net import Mininet
 from mininet.node import Host, Switch
 
 from fairlane import probes
+from fairlane.flows import HostTcp
 from fairlane.leftovers import RunRecord
 from fairlane.processes import Process, spawn, stop_all
 from fairlane.targets import Toolchain
@@ -145,9 +146,9 @@ class MininetNetwork:
     """A running network. Make it, `start`, and `stop` in the end whatever happened."""
 
     def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
-                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_sysctls: Sequence[str] = (),
+                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_tcp: Mapping[str, HostTcp] | None = None,
                  packet_bytes: int = 1000) -> None:
-        """packet_bytes: usual size of a packet, for targets whose rates are in packets."""
+        """host_tcp: of hosts whose kernel is set for TCP. packet_bytes: usual size of a packet, for targets whose rates are in packets."""
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
@@ -155,7 +156,7 @@ class MininetNetwork:
         self._folder = folder
         self._record = record
         self._toolchain = toolchain
-        self._host_sysctls = tuple(host_sysctls)
+        self._host_tcp = dict(host_tcp or {})
         self._packet_bytes = packet_bytes
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
         ports = port_settings(topology, record.prefix, self.shaping.delay == "none")
@@ -265,6 +266,7 @@ class MininetNetwork:
         port = self.topology.ports()[name][0]
         address = self.addressing.hosts[name]
         interface = f"{name}-eth{port.number}"[-15:]
+        tcp = self._host_tcp.get(name, HostTcp((), ()))
         lines = [
             "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
@@ -276,8 +278,8 @@ class MininetNetwork:
             # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
             f"ip route del {_subnet(address.ip)} dev {interface}",
             f"ip route add {address.gateway_ip} dev {interface} scope link",
-            f"ip route replace default via {address.gateway_ip} dev {interface}",
-            *(f"sysctl -q -w {shlex.quote(s)}" for s in self._host_sysctls),
+            shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
+            *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
         ]
         shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets)
         if shape is not None:

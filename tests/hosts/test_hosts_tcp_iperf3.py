@@ -37,6 +37,9 @@ def test_commands() -> None:
     assert " ".join(FLOW.sender_command(29.3)) == (
         "iperf3 -c 10.0.0.2 -B 10.0.0.1 -p 5201 -J -i 0.5 -t 30 -C reno -M 960 -l 948"
     )
+    # Below the least that a socket takes, the receiver's route says it.
+    small = TcpFlow("10.0.0.1", "10.0.0.2", 5201, packet_bytes=100, timestamps=False).sender_command(1.0)
+    assert "-M" not in small and small[-2:] == ["-l", "60"]
     assert TcpFlow("a", "b", 1, packet_bytes=1500, timestamps=False).segment_payload_bytes == 1460
 
 
