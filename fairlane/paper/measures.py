@@ -63,17 +63,42 @@ def sending_coefficient_of_variation(record: FlowRecord, window: tuple[float, fl
     """Of the rate that the algorithm allows, averaged over each `period_s`: without the noise of counting whole packets."""
     if not record.sending_rate:
         return math.nan
+    means = np.diff(_sent_if_allowed(record, np.arange(max(window[0], record.sending_rate[0][0]), window[1] + 1e-9, period_s)))
+    return float(means.std() / means.mean()) if len(means) and means.mean() > 0 else math.nan
+
+
+def _sent_if_allowed(record: FlowRecord, at: np.ndarray) -> np.ndarray:
+    """Integral of the allowed rate up to each time, bits."""
     times = np.array([t for t, _ in record.sending_rate])
     rates = np.array([r for _, r in record.sending_rate], dtype=float)
     sums = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
+    index = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 1)
+    return sums[index] + rates[index] * np.maximum(at - times[index], 0.0)
 
-    def integral(at: np.ndarray) -> np.ndarray:
-        index = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 1)
-        return sums[index] + rates[index] * np.maximum(at - times[index], 0.0)
 
-    edges = np.arange(max(window[0], times[0]), window[1] + 1e-9, period_s)
-    means = np.diff(integral(edges))
+def _sending_coefficient_of_variation_of_sum(flows: list[FlowRecord], window: tuple[float, float]) -> float:
+    if not flows or not all(f.sending_rate for f in flows):
+        return math.nan
+    edges = np.arange(max(window[0], *(f.sending_rate[0][0] for f in flows)), window[1] + 1e-9, COV_PERIOD_S)
+    means = sum((np.diff(_sent_if_allowed(f, edges)) for f in flows), np.zeros(max(0, len(edges) - 1)))
     return float(means.std() / means.mean()) if len(means) and means.mean() > 0 else math.nan
+
+
+def allowed_rates(record: FlowRecord, window: tuple[float, float]) -> tuple[float, float, float]:
+    """Mean, median and largest of the rate that the algorithm allows in the window, bit/s, each rate by how long it held."""
+    known = [(t, r) for t, r in record.sending_rate if t < window[1]]
+    if not known:
+        return math.nan, math.nan, math.nan
+    times = [max(t, window[0]) for t, _ in known] + [window[1]]
+    held = sorted((known[i][1], times[i + 1] - times[i]) for i in range(len(known)) if times[i + 1] > times[i])
+    total = sum(s for _, s in held)
+    passed, median = 0.0, math.nan
+    for rate, seconds in held:
+        passed += seconds
+        if passed >= total / 2:
+            median = float(rate)
+            break
+    return sum(r * s for r, s in held) / total, median, float(held[-1][0])
 
 
 def _sum_coefficient_of_variation(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -137,6 +162,10 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "cov": lambda flows, window: _mean([coefficient_of_variation(f, window) for f in flows]),
     "cov_sending": lambda flows, window: _mean([sending_coefficient_of_variation(f, window) for f in flows]),
     "cov_of_sum": _sum_coefficient_of_variation,
+    "cov_sending_of_sum": _sending_coefficient_of_variation_of_sum,
+    "allowed_mean_bps": lambda flows, window: _mean([allowed_rates(f, window)[0] for f in flows]),
+    "allowed_median_bps": lambda flows, window: _mean([allowed_rates(f, window)[1] for f in flows]),
+    "allowed_max_bps": lambda flows, window: _mean([allowed_rates(f, window)[2] for f in flows]),
     "cov_floor": counting_floor,
     "outstanding_packets": lambda flows, window: _mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: _mean(_late(flows, window)),
