@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import kinds, sweep
+from experiments import fabrics, kinds, sweep
 from experiments.model import Change, Experiment, Flow, FlowGroup, Settings
 from fairlane import located_toml, schema
 from fairlane.located_toml import ConfigError, Document, KeyPath
@@ -51,10 +51,20 @@ def find(name: str) -> Path:
     return path
 
 
-def load(path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = ()) -> Experiment:
+def load(path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), fabric: str = "virtual") -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
-    taken otherwise. ConfigError names file, line and key."""
-    return from_document(sweep.plain(read(path), at), path.stem, duration_s, seed)
+    taken otherwise. fabric: on "mininet" the file's [mininet] lies over it. ConfigError names file, line and key."""
+    document = read(path)
+    check_mininet(document, path.stem)
+    document = fabrics.laid_over(document, at) if fabric == "mininet" else sweep.narrowed(document, at)
+    return from_document(sweep.plain(document), path.stem, duration_s, seed)
+
+
+def check_mininet(document: Document, name: str) -> None:
+    """Every point that a file's [mininet] makes of it, whether it is to run there or not."""
+    if sweep.MININET in document.values:
+        for point in sweep.expand(sweep.without(fabrics.laid_over(document), sweep.REPORT_KEYS)).points:
+            from_document(point.document, name)
 
 
 def from_document(document: Document, name: str, duration_s: float | None = None, seed: int | None = None) -> Experiment:

@@ -32,8 +32,10 @@ from experiments.expressions import Value
 from fairlane import schema
 from fairlane.located_toml import ConfigError, Document, KeyPath
 
-KEYS = ("seeds", "sweep", "let", "quick")
-"""Of an experiment file, read here and nowhere else."""
+MININET = "mininet"
+"""The key of an experiment file that `experiments.fabrics` reads."""
+KEYS = ("seeds", "sweep", "let", "quick", MININET)
+"""Of an experiment file, of no use in a single run."""
 REPORT_KEYS = ("measure", "curves", "figures", "expect", "ledger")
 """Of an experiment file, what is drawn and expected of its runs: read by `fairlane.paper.row`."""
 MOST_POINTS = 100_000
@@ -78,7 +80,7 @@ def plain(document: Document, at: Sequence[str] = ()) -> Document:
 
 def narrowed(document: Document, at: Sequence[str]) -> Document:
     """A document whose sweep keeps one value of some axes, each given as "AXIS=VALUE". ConfigError for what it does not have."""
-    axes = _axes(document)
+    axes = axes_of(document)
     kept: dict[str, Any] = {name: list(choices) for name, choices in axes.items()}
     for text in at:
         name, equals, value = text.partition("=")
@@ -110,7 +112,7 @@ def without(document: Document, keys: tuple[str, ...]) -> Document:
 def expand(document: Document, quick: bool = False) -> Sweep:
     """All points of an experiment file. ConfigError names file, line and key."""
     values = document.values
-    axes = _axes(document)
+    axes = axes_of(document)
     seeds = _seeds(document, ("seeds",)) if "seeds" in values else (values.get("seed", 1),)
     if quick:
         axes, seeds = _quick(document, axes, seeds)
@@ -127,7 +129,8 @@ def expand(document: Document, quick: bool = False) -> Sweep:
     return Sweep(axes, seeds, tuple(points))
 
 
-def _axes(document: Document) -> dict[str, tuple[Value, ...]]:
+def axes_of(document: Document) -> dict[str, tuple[Value, ...]]:
+    """The axes of a file's sweep with their values; ConfigError for what cannot be one."""
     table = document.values.get("sweep", {})
     if not isinstance(table, dict):
         raise document.error(("sweep",), "expected a table of axes")

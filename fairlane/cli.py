@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Optional
 import typer
 from rich.console import Console
 
-from experiments import kinds, loader
+from experiments import fabrics, kinds, loader
 from experiments.model import Experiment
 from fairlane import probes, quick, schema
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
@@ -91,7 +91,7 @@ def run(
         _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
         from fairlane.paper import single
 
-        if single.wants_sweep(loader.find(experiment), at or []):
+        if single.wants_sweep(loader.find(experiment), at or [], fabric):
             if fabric != "virtual":
                 raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
             if duration is not None or pcap is not None or trace is not None:
@@ -100,7 +100,7 @@ def run(
             if strict and not holds:
                 raise typer.Exit(CHECK_FAILED)
             return
-    chosen = _chosen(experiment, options, duration, seed, save, at or [])
+    chosen = _chosen(experiment, options, duration, seed, save, at or [], fabric)
     if fabric == "virtual":
         _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
         return
@@ -128,10 +128,13 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
 
 
 def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None,
-            at: list[str]) -> Experiment:
+            at: list[str], fabric: str) -> Experiment:
     """The experiment that the words mean: a file's, or one of the options alone."""
     if experiment not in quick.TOPOLOGIES:
-        return loader.load(loader.find(experiment), duration, seed, at)
+        path = loader.find(experiment)
+        if fabric == "mininet" and (said := fabrics.difference(loader.read(path))):
+            console.print(f"on Mininet, as [mininet] of the file says: {said}", highlight=False, markup=False, soft_wrap=True)
+        return loader.load(path, duration, seed, at, fabric)
     if at:
         raise Refusal(f"--at: {experiment} has no sweep")
     chosen = quick.experiment(experiment, options, duration, seed, save.stem if save else None)
@@ -268,7 +271,7 @@ def doctor() -> None:
 @app.command()
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = 9559) -> None:
     """A Mininet prompt on an experiment's network, with its controller, without its flows."""
-    chosen = loader.load(loader.find(experiment))
+    chosen = loader.load(loader.find(experiment), fabric="mininet")
     from fairlane import preflight, targets
 
     preflight.check_machine(chosen)

@@ -124,6 +124,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     if seed is not None:
         document = Document(document.name, {**document.values, "seeds": [seed]}, document.places)
     tables = schema.build(_Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places))
+    loader.check_mininet(document, path.stem)
     expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
     names = set()
     settings = None

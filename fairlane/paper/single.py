@@ -8,15 +8,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments import loader, sweep
+from experiments import fabrics, loader, sweep
 from fairlane import probes, results, virtual_fabric
 from fairlane.paper import make, row
 from fairlane.run import interruptible
 
 
-def wants_sweep(path: Path, at: Sequence[str]) -> bool:
+def wants_sweep(path: Path, at: Sequence[str], fabric: str = "virtual") -> bool:
     """Whether more than one run is meant, apart from seeds. ConfigError for axes that the file does not have."""
-    document = sweep.narrowed(loader.read(path), at)
+    document = loader.read(path)
+    document = fabrics.laid_over(document, at) if fabric == "mininet" else sweep.narrowed(document, at)
     return any(len(choices) > 1 for choices in document.values.get("sweep", {}).values())
 
 

@@ -1,0 +1,95 @@
+"""[mininet] of an experiment file: what it lays over the file on that fabric, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments import fabrics, loader, sweep
+from fairlane.located_toml import ConfigError, parse
+from fairlane.paper import row, single
+
+FILE = """\
+title = "t"
+bottleneck = "s1->s2"
+duration_s = 30.0
+seeds = [3, 4]
+[sweep]
+n = [1, 2, 4]
+delay_s = [0.01, 0.02]
+[topology]
+kind = "dumbbell"
+pairs = "= n"
+bottleneck = { rate_bps = 1000000, delay_s = "= delay_s" }
+access = { rate_bps = 2000000 }
+[tcp]
+packet_bytes = 600
+delayed_ack = false
+timer_granularity_s = 0.1
+[mininet]
+at = { n = [2, 4], delay_s = 0.02 }
+without = ["tcp.timer_granularity_s"]
+duration_s = 12.0
+tcp = { packet_bytes = 700 }
+[[flows]]
+name = "a"
+kind = "tcp-reno"
+count = "= n"
+"""
+
+
+def document(text: str = FILE):
+    return parse(text, "e.toml")
+
+
+def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
+    laid = sweep.expand(fabrics.laid_over(document()))
+    assert [(dict(p.axes), p.seed) for p in laid.points] == [({"n": 2, "delay_s": 0.02}, 3), ({"n": 4, "delay_s": 0.02}, 3)]
+    assert [p.document.values["tcp"] for p in laid.points] == [{"packet_bytes": 700, "delayed_ack": False}] * 2
+    complete = sweep.expand(fabrics.laid_over(document(), complete=True))
+    assert len(complete.points) == 4 and complete.seeds == (3, 4)
+    assert complete.points[0].document.values["tcp"] == {"packet_bytes": 700, "delayed_ack": False, "timer_granularity_s": 0.1}
+    assert fabrics.difference(document()) == "duration_s = 12.0; tcp = { packet_bytes = 700 }; without tcp.timer_granularity_s"
+    assert document().values["tcp"]["timer_granularity_s"] == 0.1
+    path = tmp_path / "e.toml"
+    path.write_text(FILE)
+    assert (loader.load(path).duration_s, loader.load(path, fabric="mininet").duration_s) == (30.0, 12.0)
+    # What the command line says of an axis comes first.
+    one = loader.load(path, at=["n=1"], fabric="mininet")
+    assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
+    assert single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
+
+
+def test_seeds_of_its_own() -> None:
+    assert sweep.expand(fabrics.laid_over(document(FILE.replace("[mininet]\n", "[mininet]\nseeds = [7, 8]\n")))).seeds == (7, 8)
+    assert sweep.expand(fabrics.laid_over(document(FILE.replace("[mininet]\n", "[mininet]\nseeds = [7, 8]\n")), complete=True)).seeds == (3, 4)
+
+
+def test_a_file_that_inherits_the_table_is_not_chosen(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(FILE)
+    (tmp_path / "heir.toml").write_text('inherits = "base"\ntitle = "heir"\n')
+    base, heir = (loader.read(tmp_path / f"{name}.toml") for name in ("base", "heir"))
+    assert fabrics.is_chosen(base) and not fabrics.is_chosen(heir) and not fabrics.is_chosen(document(FILE.replace("[mininet]", "[let]")))
+    assert fabrics.difference(heir) == fabrics.difference(base)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("duration_s = 12.0", "durations = 12.0", "e.toml:20: durations: unknown key; did you mean 'duration_s'?"),
+    ("duration_s = 12.0", "duration_s = -1.0", "e.toml:20: duration_s: must be positive"),
+    ("packet_bytes = 700", "paket_bytes = 700", "e.toml:21: tcp.paket_bytes: unknown key of tcp; did you mean 'packet_bytes'?"),
+    ("n = [2, 4], delay", "m = 2, delay", "e.toml:18: mininet.at.m: no axis 'm'"),
+    ("n = [2, 4], delay", "n = 3, delay", "e.toml:18: mininet.at.n: 3 is no value of that axis, which has 1, 2, 4"),
+    ("n = [2, 4], delay", "n = [], delay", "e.toml:18: mininet.at.n: expected at least one value"),
+    ('"tcp.timer_granularity_s"]', '"tcp.timers"]', "e.toml:19: mininet.without[0]: the file has no key 'tcp.timers'"),
+    ('["tcp.timer_granularity_s"]', '"tcp"', "e.toml:19: mininet.without: expected an array of keys"),
+    ("duration_s = 12.0", 'title = "other"', "e.toml:20: mininet.title: is the same on every fabric"),
+])
+def test_what_is_refused_wherever_the_file_is_to_run(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert FILE.count(old) == 1
+    path = tmp_path / "e.toml"
+    path.write_text(FILE.replace(old, new))
+    for load in (loader.load, row.load):
+        with pytest.raises(ConfigError) as refused:
+            load(path)
+        assert message in str(refused.value)
