@@ -1,7 +1,8 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root)
 # make test     all tests
 # make bench    forwarding rate of one switch; virtual time beside ns-2, and its cost over flows and switches
-# make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass
+# make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
+#               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -36,7 +37,7 @@ bench: build
 	.venv/bin/python bench/virtual.py --growth
 
 paper: build
-	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(ARGS)
+	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(if $(MININET),--mininet) $(ARGS)
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

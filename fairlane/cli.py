@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 from rich.console import Console
@@ -16,6 +16,11 @@ from fairlane import probes, quick, schema
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
 from fairlane.located_toml import ConfigError
 from hosts.algorithms import ALGORITHMS
+
+if TYPE_CHECKING:
+    from fairlane.paper.make import Outcome
+    from fairlane.paper.row import Row
+    from fairlane.paper.wall_clock import Run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help="Fairlane: P4 switches that write fair rates into senders' control packets, in Mininet.")
@@ -174,6 +179,8 @@ def paper(
     scheduler: Annotated[Optional[str], typer.Option(help="ADDRESS of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,  # noqa: E501, UP045
     workers: Annotated[Optional[int], typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,  # noqa: UP045
     out: Annotated[Optional[Path], typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,  # noqa: E501, UP045
+    mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows that have a [mininet] table for real, beside virtual time (root).")] = False,
+    grpc_port: PortOption = 9559,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row does not hold.")] = False,
 ) -> None:
     """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
@@ -183,11 +190,33 @@ def paper(
     virtual_fabric.check_built()
     names = ids or make.ids()
     folder = out or probes.ROOT / "results" / ("paper-quick" if quick_ else "paper")
-    outcomes = make.run(make.load(names, quick_), folder, console, quick=quick_, scheduler=scheduler, workers=workers)
+    rows = make.load(names, quick_)
+    real = _wall_clock_runs(rows, folder) if mininet else []
+    outcomes = make.run(rows, folder, console, quick=quick_, scheduler=scheduler, workers=workers)
+    if real:
+        _beside(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
     make.show(outcomes, console)
     console.print(f"{sum(o.holds for o in outcomes)} of {len(outcomes)} rows hold: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
     if strict and not all(o.holds for o in outcomes):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _wall_clock_runs(rows: list[Row], folder: Path) -> list[Run]:
+    """What is to run on Mininet; nothing where it cannot."""
+    from fairlane.paper import wall_clock
+
+    runs = wall_clock.plan(rows, folder)
+    return runs if wall_clock.announce(runs, console) else []
+
+
+def _beside(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None) -> None:
+    """Run them, and write the page again with what they gave, also when some failed."""
+    from fairlane.paper import page, wall_clock
+
+    try:
+        wall_clock.carry_out(runs, folder, console, grpc_port=grpc_port, scheduler=scheduler, workers=workers)
+    finally:
+        page.write(outcomes, folder, quick_)
 
 
 @app.command("list")

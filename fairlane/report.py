@@ -25,6 +25,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "version": version("fairlane"),
         "duration_s": experiment.duration_s,
         "window_s": list(figures.window_s),
+        "begin_unix_s": outcome.timing.begin_s,
         "flows": [
             {"name": f.name, "kind": f.kind, "goodput_bps": f.goodput_bps, "fair_share_bps": f.fair_share_bps,
              "sent_packets": f.sent_packets, "lost_packets": f.lost_packets, "loss_fraction": f.loss_fraction}

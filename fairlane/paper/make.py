@@ -51,6 +51,14 @@ def load(names: Iterable[str], quick: bool) -> list[Row]:
 def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
         workers: int | None = None) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
+    outcomes = collect(rows, folder, console, quick=quick, scheduler=scheduler, workers=workers)
+    page.write(outcomes, folder, quick)
+    return outcomes
+
+
+def collect(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
+            workers: int | None = None) -> list[Outcome]:
+    """As `run`, without the page."""
     kept = Store(folder / "points")
     jobs = [job for r in rows for job in points.jobs(r, _quick_duration(r) if quick else None)]
     known = {(j.row, j.key): found for j in jobs if (found := kept.get(j.row, j.key, j.inputs)) is not None}
@@ -65,9 +73,7 @@ def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False,
                 shown.update(task, advance=job.cost, done=number, what=job.name)
                 if not console.is_terminal:
                     console.print(f"{number}/{len(todo)}  {job.name}  {done.took_s:.1f} s", highlight=False, markup=False, soft_wrap=True)
-    outcomes = [_outcome(r, jobs, known, kept) for r in rows]
-    page.write(outcomes, folder, quick)
-    return outcomes
+    return [_outcome(r, jobs, known, kept) for r in rows]
 
 
 def _quick_duration(r: Row) -> float | None:
@@ -91,11 +97,12 @@ def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: l
     if todo:
         seconds = sum(j.cost for j in todo) * _SECONDS_PER_FLOW_SECOND
         where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} workers here"
-        console.print(f"{len(todo)} to go {where}: about {_span(seconds)} of processor time"
-                      + ("." if scheduler else f", {_span(seconds / hands)} by the clock."), highlight=False)
+        console.print(f"{len(todo)} to go {where}: about {span(seconds)} of processor time"
+                      + ("." if scheduler else f", {span(seconds / hands)} by the clock."), highlight=False)
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """A length of time for people."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 

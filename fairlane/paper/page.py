@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from fairlane import results
-from fairlane.paper import drawing
+from fairlane.paper import beside, drawing
 from fairlane.paper.judge import Expectation, Verdict
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
             "verdicts": [{"name": v.expectation.name, "paper": v.expectation.paper, "expected": expected(v.expectation), "found": _found(v),
                           "holds": v.holds, "against": [f for f in v.findings if not f.holds] if not v.holds else []} for v in outcome.verdicts],
             "seeds": len(outcome.row.sweep.seeds), "runs": len(outcome.row.sweep.points), "took_s": outcome.took_s,
+            "beside": beside.shown(folder, outcome.row),
         })
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
