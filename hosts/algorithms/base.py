@@ -53,7 +53,7 @@ class AckDetail(Enum):
     LOSSES = "losses"
     """Every packet is acked; `on_loss` runs when a loss is found; acks without news only update `PathState`."""
     EVERY = "every"
-    """Every packet is acked and `on_ack` runs for each ack."""
+    """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,12 @@ class Interests:
     acks: AckDetail = AckDetail.NONE
     """For a sender."""
     gaps: bool = False
-    """For a receiver: `on_gap` runs when the sequence numbers of arriving packets skip."""
+    """For a receiver: `on_gap` runs when packets are lost."""
     rtcp: bool = False
     """For either half: the runner sends control packets on the RTCP timetable."""
     loss_distance_packets: int = 3
-    """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]."""
+    """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]; to a receiver, when this many later ones
+    have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -114,7 +115,8 @@ class Ack:
     sequence: int
     rtt_s: float
     newly_acked_packets: int
-    """Packets first known delivered by this ack: more than 1 when earlier acks were lost."""
+    """Packets first known delivered by this ack: more than 1 when earlier acks were lost; 0 when all of them had been counted lost or
+    acked, and the ack tells but a round trip."""
     path: PathState
 
 
@@ -183,14 +185,16 @@ class ReceptionState:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Sequence numbers skipped: packets `first_lost_sequence` ... `last_lost_sequence` did not come before their successor."""
+    """Packets `first_lost_sequence` ... `last_lost_sequence` did not come before `Interests.loss_distance_packets` later ones. What comes
+    of them afterwards changes nothing any more, which RFC 5348 section 5.1 leaves to the receiver."""
 
     first_lost_sequence: int
     last_lost_sequence: int
     before_s: float
-    """Arrival of the last packet before the gap."""
+    """Arrival of the last packet before the gap. A late packet in the middle of a gap makes two of it and counts at the instant that its
+    number has between the arrivals around the whole [RFC 5348 sec 5.2]."""
     after_s: float
-    """Arrival of the first packet after it."""
+    """Arrival of the first packet after it; in two gaps that were one, the same."""
     reception: ReceptionState
 
 
@@ -217,9 +221,23 @@ class SetWindow:
 
 @dataclass(frozen=True, slots=True)
 class SetLossTimeout:
-    """Packets outstanding longer than this are lost; checked before each sending and when idle [RAP sec III]."""
+    """Packets outstanding longer than this are lost; checked before each sending and when idle, "using the updated value of the SRTT
+    estimate" [RAP sec III]: with `srtt_factor` > 0, and once a round trip is known, at each moment
+
+        srtt_factor SRTT + max(granularity_s, rttvar_factor RTTVAR)        (RFC 6298 section 2.3)
+
+    and else `timeout_s`."""
 
     timeout_s: float
+    srtt_factor: float = 0.0
+    rttvar_factor: float = 0.0
+    granularity_s: float = 0.0
+
+    def in_force_s(self, srtt_s: float, rttvar_s: float) -> float:
+        """With the round-trip times of a moment."""
+        if self.srtt_factor > 0.0 and srtt_s > 0.0:
+            return self.srtt_factor * srtt_s + max(self.granularity_s, self.rttvar_factor * rttvar_s)
+        return self.timeout_s
 
 
 @dataclass(frozen=True, slots=True)

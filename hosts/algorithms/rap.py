@@ -85,8 +85,8 @@ class RapParameters:
     """Timeout while no round trip is known: RFC 2988 section 2.1, of the paper's time."""
 
     max_timeout_s: float = 60.0
-    """Each timeout doubles the next until there is a new round-trip sample (RFC 6298 sections 5.5 and 2.5, Karn's algorithm): else
-    a round trip that grows beyond the timeout makes every packet a loss for ever."""
+    """Each timeout doubles the next until the first step or back-off after a new round-trip sample (RFC 6298 sections 5.5 and 2.5): else
+    a path that lost everything would have a back-off for each packet. Samples come from late acknowledgements, too."""
 
     max_ipg_s: float = 64.0
     """Longest gap. The paper has none; a gap that doubled without end would stall the flow. TFRC's t_mbi (RFC 5348 section 4.3)."""
@@ -149,6 +149,8 @@ class RapSender(Sender):
         self._next_step_s = 0.0
         self._acked_before = -1
         """Highest number acknowledged when the present step began."""
+        self._timeout = self._loss_timeout()
+        """In force."""
         self._timeout_doublings = 0
         self._sample_before: tuple[float, float] = (0.0, 0.0)
         """SRTT and deviation at the last timeout: others mean a new sample."""
@@ -156,7 +158,7 @@ class RapSender(Sender):
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         p = self.parameters
         self._next_step_s = now_s + p.first_rtt_poll_s
-        return (SetRate(self._rate_bps()), SetLossTimeout(p.initial_timeout_s), SetTimer(STEP_TIMER, self._next_step_s))
+        return (SetRate(self._rate_bps()), self._timeout, SetTimer(STEP_TIMER, self._next_step_s))
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
         if timer.name != STEP_TIMER:
@@ -196,19 +198,24 @@ class RapSender(Sender):
         self._acked_before = path.highest_acked_sequence
         known = path.srtt_s > 0.0
         self._next_step_s = now_s + (self._srtt_s(path) if known else self.parameters.first_rtt_poll_s)  # one step is SRTT [RAP sec III]
-        return (SetLossTimeout(self._timeout_s(path)), SetTimer(STEP_TIMER, self._next_step_s))
+        before, self._timeout = self._timeout, self._loss_timeout(path)
+        timer = SetTimer(STEP_TIMER, self._next_step_s)
+        return (timer,) if self._timeout == before else (self._timeout, timer)
 
-    def _timeout_s(self, path: PathState) -> float:
+    def _loss_timeout(self, path: PathState | None = None) -> SetLossTimeout:
+        """The runner follows the round trip with it "using the updated value of the SRTT estimate" [RAP sec III]; times a power of two
+        after timeouts."""
         p = self.parameters
-        if path.srtt_s > 0.0:
-            deviation_s = max(p.timeout_granularity_s, p.timeout_deviation_factor * path.rttvar_s)
-            timeout_s = p.timeout_srtt_factor * self._srtt_s(path) + deviation_s  # RFC 6298 section 2.3
-        else:
-            timeout_s = p.initial_timeout_s
+        basic = SetLossTimeout(p.initial_timeout_s, p.timeout_srtt_factor, p.timeout_deviation_factor, p.timeout_granularity_s)
+        if path is None:
+            return basic
         if self._timeout_doublings and (path.srtt_s, path.rttvar_s) != self._sample_before:
             self._timeout_doublings = 0
         # 64 doublings of any timeout are more than the maximum
-        return clamp(timeout_s * 2.0 ** min(self._timeout_doublings, 64), p.min_rtt_s, p.max_timeout_s)
+        scale = min(2.0 ** min(self._timeout_doublings, 64), p.max_timeout_s / basic.in_force_s(path.srtt_s, path.rttvar_s))
+        return SetLossTimeout(
+            basic.timeout_s * scale, basic.srtt_factor * scale, basic.rttvar_factor * scale, basic.granularity_s * scale
+        )
 
     def _srtt_s(self, path: PathState) -> float:
         return clamp(path.srtt_s, self.parameters.min_rtt_s, self.parameters.max_timeout_s)

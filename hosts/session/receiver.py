@@ -50,12 +50,13 @@ class ReceiverSession:
         self._unix_offset_s = unix_offset_s
         self._record = record
         self._timers = Timers()
-        self._gaps = algorithm.interests.gaps
-        self._member = RtcpMember(options, rng, self.outbox) if algorithm.interests.rtcp else None
+        interests = algorithm.interests
+        self._loss_distance_packets = interests.loss_distance_packets if interests.gaps else None
+        self._member = RtcpMember(options, rng, self.outbox) if interests.rtcp else None
         self._arrivals = Arrivals() if acks else None
         self._book = ReportBook()
         self._groups: tuple[int, ...] = () if layered else (0,)
-        self._receptions: dict[int, Reception] = {} if layered else {0: Reception()}
+        self._receptions: dict[int, Reception] = {} if layered else {0: Reception(self._loss_distance_packets)}
         self._last_arrival_s = 0.0
         self._echo_ns = 0
         self._sender_rtt_s: float | None = None
@@ -117,10 +118,9 @@ class ReceiverSession:
             return
         if reception.source is None or reception.source.ssrc != view.ssrc:
             self._adopt(now, reception, view.ssrc, group)
-        before_s = self._last_arrival_s
         is_first = self._received_packets == 0
         size += IPV4_UDP_BYTES
-        missing = reception.update(now, view.sequence, view.timestamp, size)
+        lost = reception.update(now, view.sequence, view.timestamp, size)
         self._last_arrival_s = now
         self._received_packets += 1
         self._received_bytes += size
@@ -131,8 +131,8 @@ class ReceiverSession:
             if self._member.schedule is None:
                 self._member.join(now, self._report(now, measured=True))
             self._member.schedule.received_data(now, view.ssrc)
-        if missing is not None and self._gaps:
-            gap = Gap(*missing, before_s, now, self._reception())
+        for missing in lost:
+            gap = Gap(missing.first, missing.last, missing.before_s, missing.after_s, self._reception())
             self._apply(now, self.algorithm.on_gap(now, gap, self._rng))
 
     def on_control(self, now: float, payload: bytes) -> None:
@@ -264,7 +264,7 @@ class ReceiverSession:
                 self._record("leave", now, group=dotted(group))
         for group in groups:
             if group not in self._groups:
-                self._receptions.setdefault(group, Reception())
+                self._receptions.setdefault(group, Reception(self._loss_distance_packets))
                 self._record("join", now, group=dotted(group))
         self._groups = groups
         self.outbox.membership = groups

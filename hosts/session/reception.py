@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hosts.session.gaps import Gaps, Missing
 from hosts.session.stream import RTP_CLOCK_HZ
 from hosts.wire.rtcp import ReportBlock
 from hosts.wire.statistics import SourceStatistics
@@ -16,9 +17,10 @@ SILENT_SOURCE_S = 10.0
 class Reception:
     """Of a flow's data, or of one of its layers."""
 
-    __slots__ = ("source", "source_gone", "last_arrival_s", "received_packets", "received_bytes", "_expected_before")
+    __slots__ = ("source", "source_gone", "last_arrival_s", "received_packets", "received_bytes", "_expected_before", "_gaps")
 
-    def __init__(self) -> None:
+    def __init__(self, loss_distance_packets: int | None = None) -> None:
+        """`loss_distance_packets`: where losses are asked for, packets after which one is lost."""
         self.source: SourceStatistics | None = None
         self.source_gone = False
         """It said BYE."""
@@ -26,6 +28,7 @@ class Reception:
         self.received_packets = 0
         self.received_bytes = 0
         self._expected_before = 0  # of sources and restarts that are over
+        self._gaps = None if loss_distance_packets is None else Gaps(loss_distance_packets)
 
     def accepts(self, now: float, ssrc: int) -> bool:
         """Whether data of this SSRC belongs here: the source's own, or of a first or next one that takes its place."""
@@ -45,19 +48,26 @@ class Reception:
             self._expected_before += self.source.expected_packets
         self.source, self.source_gone = None, False
 
-    def update(self, now: float, sequence: int, timestamp: int, size: int) -> tuple[int, int] | None:
-        """A packet of the source came, `size` bytes as IPv4 datagram. The first and last number of those that it shows missing, if any are."""
+    def update(self, now: float, sequence: int, timestamp: int, size: int) -> list[Missing]:
+        """A packet of the source came, `size` bytes as IPv4 datagram. Those that are lost now, where that is asked for."""
         source = self.source
         before, restarts, expected = source.extended_highest_sequence, source.restarts, source.expected_packets
-        source.update(sequence, timestamp, now)
-        self.last_arrival_s = now
+        counted = source.update(sequence, timestamp, now)
+        before_s, self.last_arrival_s = self.last_arrival_s, now
         self.received_packets += 1
         self.received_bytes += size
         if source.restarts != restarts:
             self._expected_before += expected
-            return None
+        if self._gaps is None:
+            return []
+        if source.restarts != restarts or not expected:
+            self._gaps.clear()
+            return []
+        if not counted:
+            return []
         after = source.extended_highest_sequence
-        return (before + 1, after - 1) if expected and after > before + 1 else None
+        number = after - (after - sequence & 0xFFFF)  # a packet that is late is so by less than numbers take to wrap
+        return self._gaps.arrived(number, before + 1, before_s, now)
 
     @property
     def highest_sequence(self) -> int:

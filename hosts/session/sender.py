@@ -257,8 +257,8 @@ class SenderSession:
             case SetWindow(window_packets) if self._acks is not None:
                 self._window_packets = min(max(1.0, window_packets), MAX_WINDOW_PACKETS)
                 self._windowed = True
-            case SetLossTimeout(timeout_s) if self._acks is not None:
-                self._acks.timeout_s = max(1e-9, timeout_s)
+            case SetLossTimeout() if self._acks is not None:
+                self._acks.set_timeout(action)
             case SetControl():
                 self._control = action
             case StampData(rtt_s):

@@ -79,6 +79,7 @@ def check_action(action, parameters, half: str) -> None:
             holds(half == "sender" and 1 <= window <= MAX_WINDOW_PACKETS)
         case base.SetLossTimeout():
             holds(half == "sender" and 0 < action.timeout_s < math.inf)
+            holds(all(0 <= value < math.inf for value in (action.srtt_factor, action.rttvar_factor, action.granularity_s)))
         case base.SetControl(desired_rate_bps, utilisation, layers):
             holds(half == "sender" and 0 <= desired_rate_bps < math.inf and 0 <= utilisation < math.inf)
             holds(all(0 <= layer.rate_bps < math.inf for layer in layers))
@@ -226,7 +227,7 @@ class Attack:
                 case _:
                     self.in_force[half, type(action)] = action
                     if isinstance(action, base.SetLossTimeout):
-                        self.book.timeout_s = action.timeout_s
+                        self.book.timeout = action
 
 
 def check_hostile_events(kind: Kind, events: list[tuple]) -> Attack:

@@ -7,6 +7,7 @@ carries out every action of `hosts.algorithms.base` in the plainest way; results
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -46,7 +47,7 @@ class AckBook:
         self.sent: dict[int, float] = {}
         self.outstanding: dict[int, float] = {}
         self.delivered: set[int] = set()
-        self.timeout_s: float | None = None
+        self.timeout: base.SetLossTimeout | None = None
         self.highest_acked = -1
         self.last_sent = -1
         self.latest = self.srtt = self.rttvar = 0.0
@@ -82,14 +83,16 @@ class AckBook:
         return loss, base.Ack(sequence, self.latest, newly, self.path()) if newly else None
 
     def expire(self, now_s: float) -> base.Loss | None:
-        if self.timeout_s is None:
-            return None
-        return self._lose([n for n, sent_s in self.outstanding.items() if sent_s + self.timeout_s <= now_s], LossCause.TIMEOUT)
+        timeout_s = self._timeout_s()
+        return self._lose([n for n, sent_s in self.outstanding.items() if sent_s + timeout_s <= now_s], LossCause.TIMEOUT)
 
     def next_expiry(self) -> float | None:
-        if self.timeout_s is None or not self.outstanding:
+        if self.timeout is None or not self.outstanding:
             return None
-        return next(iter(self.outstanding.values())) + self.timeout_s
+        return next(iter(self.outstanding.values())) + self._timeout_s()
+
+    def _timeout_s(self) -> float:
+        return math.inf if self.timeout is None else self.timeout.in_force_s(self.srtt, self.rttvar)
 
     def _lose(self, numbers: list[int], cause: LossCause) -> base.Loss | None:
         for number in numbers:
@@ -324,7 +327,7 @@ class ClosedLoop:
                 case base.SetWindow(window):
                     self.window = window
                 case base.SetLossTimeout():
-                    self.book.timeout_s = action.timeout_s
+                    self.book.timeout = action
                 case base.SetControl():
                     self._control = action
                 case base.SetReport():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.ackbook import AckBook
-from hosts.algorithms.base import LossCause
+from hosts.ackbook import KEPT_PACKETS, AckBook
+from hosts.algorithms.base import LossCause, SetLossTimeout
 from hosts.wire.acks import AckPacket, Arrivals
 
 
@@ -30,12 +30,17 @@ def test_three_later_acknowledgements_reveal_a_loss() -> None:
     assert made.in_flight_packets == 0
 
 
-def test_a_cluster_is_one_loss() -> None:
-    """1, 2 and 4 of 0..7 are lost: 3 is in between and is not counted."""
-    made, arrivals = book(9), Arrivals()
-    losses = [made.acknowledge(1.0, arrivals.arrived(n))[0] for n in (0, 3, 5, 6, 7)]
-    assert [(x.first_sequence, x.last_sequence, x.lost_packets) for x in losses if x] == [(1, 2, 2), (4, 4, 1)]
-    assert losses[2] is not None and losses[2].path.highest_acked_sequence == 5
+def test_packets_that_arrived_count_and_not_numbers() -> None:
+    """1 to 3 and 5 are lost: 4 and 6 are two packets, though 6 is 3 after 3. Then 7 is the third after 1 to 3, 8 after 5."""
+    made, arrivals = book(12), Arrivals()
+    losses = [made.acknowledge(1.0, arrivals.arrived(n))[0] for n in (0, 4, 6, 7, 8)]
+    assert [x and (x.first_sequence, x.last_sequence, x.lost_packets) for x in losses] == [None, None, None, (1, 3, 3), (5, 5, 1)]
+    assert losses[3].path.highest_acked_sequence == 7
+    # What an acknowledgement implies counts as well.
+    assert made.acknowledge(1.0, AckPacket(11, 0b11))[0] is None and made.in_flight_packets == 0
+    made = book(5)
+    loss, _ = made.acknowledge(1.0, AckPacket(4, 0b110))
+    assert (loss.first_sequence, loss.last_sequence, loss.lost_packets, made.in_flight_packets) == (0, 0, 1, 1)
 
 
 def test_a_lost_acknowledgement_is_made_good_by_the_next() -> None:
@@ -49,7 +54,7 @@ def test_a_lost_acknowledgement_is_made_good_by_the_next() -> None:
 
 def test_what_is_too_old_is_lost() -> None:
     made = book(4)
-    made.timeout_s = 0.1
+    made.set_timeout(SetLossTimeout(0.1))
     assert made.next_expiry_s() == pytest.approx(0.1)
     assert made.expire(0.0999) is None
     loss = made.expire(0.115)
@@ -58,13 +63,48 @@ def test_what_is_too_old_is_lost() -> None:
     assert made.path().in_flight_packets == 2
 
 
-def test_an_acknowledgement_after_the_timeout_is_no_news() -> None:
-    made = book(2)
-    made.timeout_s = 0.1
-    assert made.expire(0.105).lost_packets == 1
-    assert made.acknowledge(0.2, AckPacket(0, 0)) == (None, None)
-    assert made.srtt_s == 0.0  # its instant of sending is forgotten
-    assert made.in_flight_packets == 1
+def test_a_late_acknowledgement_tells_the_round_trip() -> None:
+    made = book(400)
+    made.set_timeout(SetLossTimeout(0.1))
+    assert made.expire(10.0).lost_packets == 400
+    loss, ack = made.acknowledge(20.0, AckPacket(399, 0))
+    assert loss is None and ack.newly_acked_packets == 0
+    assert ack.path.srtt_s == ack.rtt_s == pytest.approx(16.01)
+    # Once: what comes twice is no sample; nor is what was given up long ago.
+    assert made.acknowledge(30.0, AckPacket(399, 0)) == (None, None)
+    assert made.acknowledge(30.0, AckPacket(400 - KEPT_PACKETS - 1, 0)) == (None, None)
+    assert made.acknowledge(30.0, AckPacket(400 - KEPT_PACKETS, 0))[1] is not None
+    assert made.in_flight_packets == 0
+
+
+def test_a_round_trip_beyond_the_timeout_is_noticed() -> None:
+    """100 packets/s whose acknowledgements take 0.1 s, then 0.5 s: each packet times out until SRTT has followed."""
+    made = AckBook()
+    made.set_timeout(SetLossTimeout(3.0, 1.0, 4.0, 0.1))
+    due, lost = [], []
+    for n in range(1500):
+        now = n * 0.01
+        made.sent(now)
+        due.append((now + (0.1 if n < 500 else 0.5), n))
+        while due[0][0] <= now:
+            at, sequence = due.pop(0)
+            made.acknowledge(at, AckPacket(sequence, 0))
+        if (loss := made.expire(now)) is not None:
+            lost.append((n, loss.lost_packets))
+    assert 0 < sum(packets for _, packets in lost) < 100 and lost[-1][0] < 600
+    assert made.srtt_s == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_timeout_follows_the_round_trip() -> None:
+    """A first round trip of 0.2 s: 0.2 + 4 x 0.1; a second: RTTVAR = 0.075 (RFC 6298 section 2)."""
+    made = book(3, spacing_s=1.0)
+    made.set_timeout(SetLossTimeout(3.0, 1.0, 4.0, 0.1))
+    assert made.next_expiry_s() == 3.0
+    made.acknowledge(0.2, AckPacket(0, 0))
+    assert made.next_expiry_s() == pytest.approx(1.6)
+    made.acknowledge(1.2, AckPacket(1, 0))
+    assert made.next_expiry_s() == pytest.approx(2.5)
+    assert SetLossTimeout(3.0, 2.0, 4.0, 0.5).in_force_s(0.25, 0.01) == 1.0
 
 
 def test_round_trip_times_by_hand() -> None:
@@ -105,7 +145,7 @@ EVENTS = st.lists(
         st.tuples(st.just("send"), st.integers(1, 20)),
         st.tuples(st.just("ack"), st.integers(0, 120), st.integers(0, 2**32 - 1)),
         st.tuples(st.just("wait"), st.floats(0, 0.3)),
-        st.tuples(st.just("timeout"), st.floats(1e-6, 1.0)),
+        st.tuples(st.just("timeout"), st.floats(1e-6, 1.0), st.sampled_from([0.0, 1.0])),
     ),
     max_size=120,
 )
@@ -136,8 +176,8 @@ def test_the_books_balance(events: list, distance: int) -> None:
                 loss = made.expire(now)
                 lost += loss.lost_packets if loss else 0
                 assert made.next_expiry_s() > now
-            case "timeout", seconds:
-                made.timeout_s = seconds
+            case "timeout", seconds, factor:
+                made.set_timeout(SetLossTimeout(seconds, factor, 4 * factor, 0.01))
         assert acked + lost + made.in_flight_packets == sent
         assert made.path().last_sent_sequence == sent - 1
         assert made.srtt_s >= 0 and made.rttvar_s >= 0

@@ -138,26 +138,33 @@ def test_start() -> None:
     """One packet a second, then one per SRTT from the first round trip on."""
     sender = RapSender(SIZE_100)
     actions = sender.on_start(5.0, RNG)
-    assert SetRate(800.0) in actions and SetLossTimeout(3.0) in actions
+    assert SetRate(800.0) in actions and SetLossTimeout(3.0, 1.0, 4.0, 0.1) in actions
     assert SetTimer(STEP_TIMER, 5.05) in actions
     assert sender.on_timer(5.05, Timer(STEP_TIMER, path(0.0, 0, -1)), RNG) == (SetTimer(STEP_TIMER, pytest.approx(5.1)),)
     actions = sender.on_timer(5.1, Timer(STEP_TIMER, path(0.08, 1, 0)), RNG)
     assert rate(actions) == pytest.approx(10_000) and SetTimer(STEP_TIMER, pytest.approx(5.18)) in actions
 
 
+def timeouts(actions) -> list[SetLossTimeout]:
+    return [action for action in actions if isinstance(action, SetLossTimeout)]
+
+
 def test_timeout_is_jacobsons_with_karns_doubling() -> None:
     """SRTT + max(G, 4 deviations) (RFC 6298 section 2.3): 0.1 + 4 x 0.05; each timeout doubles it until there is a new sample."""
     sender = started()
-    calm = sender.on_timer(1.1, Timer(STEP_TIMER, path(acked=11)), RNG)
-    assert SetLossTimeout(pytest.approx(0.2)) in calm
-    rough = sender.on_timer(1.3, Timer(STEP_TIMER, path(acked=12, rttvar_s=0.05)), RNG)
-    assert SetLossTimeout(pytest.approx(0.3)) in rough
+    [first] = timeouts(RapSender(SIZE_100).on_start(0.0, RNG))
+    assert [first.in_force_s(*x) for x in ((0.0, 0.0), (0.1, 0.0), (0.1, 0.05))] == pytest.approx([3.0, 0.2, 0.3])
+    # The runner has the round trip: steps say nothing.
+    assert not timeouts(sender.on_timer(1.3, Timer(STEP_TIMER, path(acked=12, rttvar_s=0.05)), RNG))
     state = dict(rttvar_s=0.05, acked=12)
     for doubled, sequence in ((0.6, 30), (1.2, 40), (2.4, 50)):
-        actions = sender.on_loss(2.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, **state), RNG)
-        assert SetLossTimeout(pytest.approx(doubled)) in actions
-    fresh = sender.on_loss(3.0, lost(60, sent=70, acked=66, rttvar_s=0.04), RNG)
-    assert SetLossTimeout(pytest.approx(0.26)) in fresh
+        [timeout] = timeouts(sender.on_loss(2.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, **state), RNG))
+        assert timeout.in_force_s(0.1, 0.05) == pytest.approx(doubled)
+    [fresh] = timeouts(sender.on_loss(3.0, lost(60, sent=70, acked=66, rttvar_s=0.04), RNG))
+    assert fresh == first
+    for sequence in range(100, 200, 10):
+        actions = sender.on_loss(4.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, **state), RNG)
+    assert sender._timeout.in_force_s(0.1, 0.05) == pytest.approx(60.0) and not timeouts(actions)
 
 
 def test_a_step_without_acknowledgement_adds_nothing() -> None:

@@ -1,8 +1,8 @@
 //! Python algorithms behind the network's traits: `hosts.algorithms.base` on one side, `fairlane_virtual::algorithm` on the other.
 
 use fairlane_virtual::algorithm::{
-    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, NoteValue, PathState,
-    ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
+    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
+    PathState, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_virtual::flow::seconds;
 use fairlane_virtual::Nanos;
@@ -136,7 +136,12 @@ fn action_of(action: &Bound<'_, PyAny>) -> PyResult<Action> {
     Ok(match name.as_str() {
         "SetRate" => Action::SetRate { rate_bps: field("rate_bps")?.extract()?, burst_packets: field("burst_packets")?.extract()? },
         "SetWindow" => Action::SetWindow { window_packets: field("window_packets")?.extract()? },
-        "SetLossTimeout" => Action::SetLossTimeout { timeout_s: field("timeout_s")?.extract()? },
+        "SetLossTimeout" => Action::SetLossTimeout(LossTimeout {
+            timeout_s: field("timeout_s")?.extract()?,
+            srtt_factor: field("srtt_factor")?.extract()?,
+            rttvar_factor: field("rttvar_factor")?.extract()?,
+            granularity_s: field("granularity_s")?.extract()?,
+        }),
         "SetControl" => Action::SetControl {
             desired_rate_bps: field("desired_rate_bps")?.extract()?,
             utilisation: field("utilisation")?.extract()?,

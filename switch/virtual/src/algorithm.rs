@@ -26,11 +26,11 @@ pub enum AckDetail {
 pub struct Interests {
     /// For a sender.
     pub acks: AckDetail,
-    /// For a receiver: `on_gap` runs when the sequence numbers of arriving packets skip.
+    /// For a receiver: `on_gap` runs when packets are lost.
     pub gaps: bool,
     /// The end sends control packets on the RTCP timetable.
     pub rtcp: bool,
-    /// A packet is lost when this many later ones were acked.
+    /// A packet is lost when this many later ones were acked, or to a receiver: have arrived.
     pub loss_distance_packets: u64,
 }
 
@@ -142,12 +142,34 @@ pub enum NoteValue {
     Text(String),
 }
 
+/// How old an outstanding packet gets before it is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LossTimeout {
+    /// Where the factors are 0, and while no round trip is known.
+    pub timeout_s: f64,
+    pub srtt_factor: f64,
+    pub rttvar_factor: f64,
+    /// G of RFC 6298.
+    pub granularity_s: f64,
+}
+
+impl LossTimeout {
+    /// With the round-trip times of a moment (RFC 6298 section 2.3).
+    pub fn in_force_s(&self, srtt_s: f64, rttvar_s: f64) -> f64 {
+        if self.srtt_factor > 0.0 && srtt_s > 0.0 {
+            self.srtt_factor * srtt_s + self.granularity_s.max(self.rttvar_factor * rttvar_s)
+        } else {
+            self.timeout_s
+        }
+    }
+}
+
 /// What an algorithm wants done. `base.py` says what each means and which half may ask for it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     SetRate { rate_bps: f64, burst_packets: u32 },
     SetWindow { window_packets: f64 },
-    SetLossTimeout { timeout_s: f64 },
+    SetLossTimeout(LossTimeout),
     SetControl { desired_rate_bps: f64, utilisation: f64, layers: Vec<Layer> },
     StampData { rtt_s: f64 },
     SetReport { desired_rate_bps: f64, utilisation: f64 },
@@ -165,7 +187,7 @@ impl Action {
         match self {
             Action::SetRate { .. } => "SetRate",
             Action::SetWindow { .. } => "SetWindow",
-            Action::SetLossTimeout { .. } => "SetLossTimeout",
+            Action::SetLossTimeout(_) => "SetLossTimeout",
             Action::SetControl { .. } => "SetControl",
             Action::StampData { .. } => "StampData",
             Action::SetReport { .. } => "SetReport",

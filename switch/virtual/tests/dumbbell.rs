@@ -81,7 +81,7 @@ impl algorithm::SenderAlgorithm for Aimd {
 
     fn on_start(&mut self, _: u64, actions: &mut algorithm::Actions) -> Result<(), algorithm::Fault> {
         actions.push(algorithm::Action::SetWindow { window_packets: self.window });
-        actions.push(algorithm::Action::SetLossTimeout { timeout_s: 0.5 });
+        actions.push(algorithm::Action::SetLossTimeout(algorithm::LossTimeout { timeout_s: 0.5, ..Default::default() }));
         Ok(())
     }
 

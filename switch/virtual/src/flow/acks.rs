@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Loss, LossCause, PathState};
 use super::report::{SEQUENCE_MASK, VERSION};
-use crate::flow::seconds;
+use super::{instant, seconds};
+use crate::algorithm::{Ack, Loss, LossCause, LossTimeout, PathState};
 use crate::Nanos;
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
@@ -71,9 +71,16 @@ impl Arrivals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Outstanding,
-    Acked,
     Lost,
+    /// It arrived, as another packet's acknowledgement said.
+    Told,
+    /// Its own acknowledgement came: the sample of its round trip is taken.
+    Acked,
 }
+
+/// Packets done with whose instants of sending are kept, so that an acknowledgement that comes after its packet was given up as lost
+/// still tells the round trip: else a round trip that grew beyond the timeout would never be noticed.
+const KEPT: u64 = 256;
 
 /// At the sender: packets sent and not yet done with, and the path's round-trip times.
 #[derive(Debug)]
@@ -81,17 +88,31 @@ pub(super) struct AckBook {
     /// Number of the first in `packets`.
     base: u64,
     packets: VecDeque<(Nanos, Fate)>,
+    /// Number of the first outstanding packet; that of the next packet when there is none.
+    oldest: u64,
     in_flight: u64,
     highest_acked: Option<u64>,
-    loss_distance: u64,
-    timeout: Option<Nanos>,
+    loss_distance: usize,
+    /// The `loss_distance` highest numbers of packets known to have arrived, ascending.
+    delivered: Vec<u64>,
+    timeout: Option<LossTimeout>,
     rtt: PathState,
 }
 
 impl AckBook {
+    /// `loss_distance`: a packet is lost when so many sent after it have arrived [RAP sec III].
     pub(super) fn new(loss_distance: u64) -> AckBook {
-        let packets = VecDeque::new();
-        AckBook { base: 0, packets, in_flight: 0, highest_acked: None, loss_distance, timeout: None, rtt: PathState::default() }
+        AckBook {
+            base: 0,
+            packets: VecDeque::new(),
+            oldest: 0,
+            in_flight: 0,
+            highest_acked: None,
+            loss_distance: usize::try_from(loss_distance.max(1)).unwrap_or(usize::MAX),
+            delivered: Vec::new(),
+            timeout: None,
+            rtt: PathState::default(),
+        }
     }
 
     /// The next packet, in order, is sent.
@@ -104,54 +125,83 @@ impl AckBook {
         self.in_flight
     }
 
-    pub(super) fn set_timeout(&mut self, timeout: Nanos) {
+    pub(super) fn set_timeout(&mut self, timeout: LossTimeout) {
         self.timeout = Some(timeout);
     }
 
     pub(super) fn path(&self) -> PathState {
         PathState {
             in_flight_packets: self.in_flight,
-            last_sent_sequence: (self.base + self.packets.len() as u64) as i64 - 1,
+            last_sent_sequence: self.end() as i64 - 1,
             highest_acked_sequence: self.highest_acked.map_or(-1, |highest| highest as i64),
             ..self.rtt
         }
     }
 
-    /// An acknowledgement came: the losses it reveals, and what it says itself. `None` for one of a packet never sent.
+    /// Number of the next packet.
+    fn end(&self) -> u64 {
+        self.base + self.packets.len() as u64
+    }
+
+    /// An acknowledgement came: the losses it reveals, and what it says itself where that is news. `None` for one of a packet never sent.
     pub(super) fn acknowledge(&mut self, now: Nanos, ack: AckPacket) -> Option<(Option<Loss>, Option<Ack>)> {
-        let end = self.base + self.packets.len() as u64;
-        if ack.sequence >= end {
+        if ack.sequence >= self.end() {
             return None;
         }
-        let (mut newly, mut rtt_s) = (0, None);
+        let (mut newly, mut sample) = (0, None);
         let numbers = std::iter::once(ack.sequence)
             .chain((0..32u64).filter(|k| ack.history >> k & 1 == 1).filter_map(|k| ack.sequence.checked_sub(k + 1)));
         for number in numbers {
             let Some(packet) = number.checked_sub(self.base).and_then(|at| self.packets.get_mut(at as usize)) else { continue };
+            let before = packet.1;
             if number == ack.sequence {
-                rtt_s = Some(seconds(now - packet.0));
+                if before != Fate::Acked {
+                    sample = Some(seconds(now - packet.0));
+                }
+                packet.1 = Fate::Acked;
+            } else if before != Fate::Acked {
+                packet.1 = Fate::Told;
             }
-            if packet.1 == Fate::Outstanding {
+            if before == Fate::Outstanding {
                 self.in_flight -= 1;
                 newly += 1;
             }
-            packet.1 = Fate::Acked;
+            if matches!(before, Fate::Outstanding | Fate::Lost) {
+                self.arrived(number);
+            }
         }
         self.highest_acked = self.highest_acked.max(Some(ack.sequence));
-        if let Some(sample) = rtt_s {
-            self.sample(sample);
+        if let Some(rtt_s) = sample {
+            self.sample(rtt_s);
         }
-        let limit = self.highest_acked.and_then(|highest| (highest + 1).checked_sub(self.loss_distance));
-        let loss = self.lose(LossCause::Gap, |number, _| limit.is_some_and(|limit| number < limit));
+        let limit = if self.delivered.len() < self.loss_distance { 0 } else { self.delivered[0] };
+        let loss = self.lose(LossCause::Gap, |number, _| number < limit);
         self.forget();
-        let path = self.path();
-        let said = rtt_s.map(|rtt_s| Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path });
-        Some((loss, said.filter(|_| newly > 0)))
+        if newly == 0 && sample.is_none() {
+            return Some((loss, None));
+        }
+        let rtt_s = sample.unwrap_or(self.rtt.latest_rtt_s);
+        Some((loss, Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path() })))
+    }
+
+    /// A packet is known to have arrived, for the first time.
+    fn arrived(&mut self, number: u64) {
+        let at = self.delivered.partition_point(|&other| other < number);
+        self.delivered.insert(at, number);
+        if self.delivered.len() > self.loss_distance {
+            self.delivered.remove(0);
+        }
+    }
+
+    /// The timeout in force, with the round-trip times of this moment.
+    fn timeout(&self) -> Option<Nanos> {
+        let timeout = self.timeout?.in_force_s(self.rtt.srtt_s, self.rtt.rttvar_s);
+        Some(instant(timeout).max(1))
     }
 
     /// Packets older than the timeout in force are lost.
     pub(super) fn expire(&mut self, now: Nanos) -> Option<Loss> {
-        let timeout = self.timeout?;
+        let timeout = self.timeout()?;
         let loss = self.lose(LossCause::Timeout, |_, sent| sent.saturating_add(timeout) <= now);
         self.forget();
         loss
@@ -159,14 +209,15 @@ impl AckBook {
 
     /// When [`AckBook::expire`] has something to do.
     pub(super) fn next_expiry(&self) -> Option<Nanos> {
-        let timeout = self.timeout?;
-        let oldest = self.packets.iter().find(|(_, fate)| *fate == Fate::Outstanding)?;
-        Some(oldest.0.saturating_add(timeout))
+        let timeout = self.timeout()?;
+        let (sent, _) = self.packets.get((self.oldest - self.base) as usize)?;
+        Some(sent.saturating_add(timeout))
     }
 
     fn lose(&mut self, cause: LossCause, is_lost: impl Fn(u64, Nanos) -> bool) -> Option<Loss> {
         let mut lost: Option<(u64, u64, u64)> = None;
-        for (number, (sent, fate)) in (self.base..).zip(self.packets.iter_mut()) {
+        let outstanding = self.packets.range_mut((self.oldest - self.base) as usize..);
+        for (number, (sent, fate)) in (self.oldest..).zip(outstanding) {
             if !is_lost(number, *sent) {
                 break;
             }
@@ -180,9 +231,12 @@ impl AckBook {
         Some(Loss { first_sequence, last_sequence, lost_packets, cause, path: self.path() })
     }
 
-    /// Drops from the front what is done with.
+    /// Drops what has been done with for long.
     fn forget(&mut self) {
-        while self.packets.front().is_some_and(|(_, fate)| *fate != Fate::Outstanding) {
+        while self.packets.get((self.oldest - self.base) as usize).is_some_and(|(_, fate)| *fate != Fate::Outstanding) {
+            self.oldest += 1;
+        }
+        while self.base + KEPT < self.oldest {
             self.packets.pop_front();
             self.base += 1;
         }
@@ -212,6 +266,10 @@ mod tests {
         book
     }
 
+    fn fixed(timeout_s: f64) -> LossTimeout {
+        LossTimeout { timeout_s, ..LossTimeout::default() }
+    }
+
     #[test]
     fn three_later_acknowledgements_reveal_a_loss() {
         let (mut book, mut arrivals) = (book(6), Arrivals::default());
@@ -238,7 +296,7 @@ mod tests {
     #[test]
     fn what_is_too_old_is_lost() {
         let mut book = book(4);
-        book.set_timeout(100);
+        book.set_timeout(fixed(100e-9));
         assert_eq!(book.next_expiry(), Some(100));
         let loss = book.expire(115).expect("two are too old");
         assert_eq!((loss.first_sequence, loss.last_sequence, loss.cause), (0, 1, LossCause::Timeout));
@@ -246,14 +304,71 @@ mod tests {
         assert_eq!(book.path().in_flight_packets, 2);
     }
 
+    #[test]
+    fn packets_that_arrived_count_and_not_numbers() {
+        let (mut book, mut arrivals) = (book(12), Arrivals::default());
+        let lost = |book: &mut AckBook, ack| {
+            let (loss, _) = book.acknowledge(1_000_000, ack).expect("was sent");
+            loss.map(|loss| (loss.first_sequence, loss.last_sequence, loss.lost_packets))
+        };
+        // 1 to 3 and 5 are lost: 4 and 6 are two packets, though 6 is 3 after 3. Then 7 is the third after 1 to 3, 8 after 5.
+        let found: Vec<_> = [0, 4, 6, 7, 8].into_iter().map(|number| lost(&mut book, arrivals.arrived(number))).collect();
+        assert_eq!(found, [None, None, None, Some((1, 3, 3)), Some((5, 5, 1))]);
+        // What an acknowledgement implies counts as well.
+        assert_eq!(lost(&mut book, AckPacket { sequence: 11, history: 0b11 }), None);
+        assert_eq!(book.in_flight(), 0);
+        let mut book = self::book(5);
+        assert_eq!(lost(&mut book, AckPacket { sequence: 4, history: 0b110 }), Some((0, 0, 1)));
+        assert_eq!(book.in_flight(), 1);
+    }
+
+    #[test]
+    fn a_late_acknowledgement_tells_the_round_trip() {
+        let mut book = book(400);
+        book.set_timeout(fixed(100e-9));
+        assert_eq!(book.expire(10_000).map(|loss| loss.lost_packets), Some(400));
+        let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0 }).expect("was sent");
+        let ack = ack.expect("a sample is news");
+        assert_eq!((loss, ack.newly_acked_packets), (None, 0));
+        assert!((ack.path.srtt_s - 16_010e-9).abs() < 1e-15);
+        // Once: what comes twice is no sample; nor is what was given up long ago.
+        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 399, history: 0 }), Some((None, None)));
+        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT - 1, history: 0 }), Some((None, None)));
+        assert!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT, history: 0 }).expect("was sent").1.is_some());
+        assert_eq!(book.in_flight(), 0);
+    }
+
+    #[test]
+    fn the_timeout_follows_the_round_trip() {
+        let mut book = AckBook::new(3);
+        let second: Nanos = 1_000_000_000;
+        (0..3).for_each(|n| book.sent(n * second));
+        let expires = |book: &AckBook| book.next_expiry().map(|at| (at + 5) / 10 * 10);
+        book.set_timeout(LossTimeout { timeout_s: 3.0, srtt_factor: 1.0, rttvar_factor: 4.0, granularity_s: 0.1 });
+        assert_eq!(expires(&book), Some(3 * second));
+        // A first round trip of 0.2 s: SRTT = 0.2, RTTVAR = 0.1.
+        book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0 }).expect("was sent");
+        assert_eq!(expires(&book), Some(second + second * 6 / 10));
+        // A second one: RTTVAR = 0.075.
+        book.acknowledge(second * 6 / 5, AckPacket { sequence: 1, history: 0 }).expect("was sent");
+        assert_eq!(expires(&book), Some(2 * second + second / 2));
+        assert_eq!(LossTimeout { granularity_s: 0.5, srtt_factor: 2.0, ..fixed(3.0) }.in_force_s(0.25, 0.01), 1.0);
+    }
+
     proptest! {
         /// Whatever is lost, reordered or forged: each packet is acknowledged or lost once at most, and the books balance.
         #[test]
-        fn the_books_balance(order in prop::collection::vec(0u64..60, 0..200)) {
+        fn the_books_balance(order in prop::collection::vec((0u64..60, any::<bool>()), 0..200)) {
             let (mut book, mut arrivals) = (book(50), Arrivals::default());
-            let (mut acked, mut lost) = (0, 0);
-            for number in order {
-                if let Some((loss, said)) = book.acknowledge(1_000_000, arrivals.arrived(number)) {
+            let (mut acked, mut lost, mut now) = (0, 0, 490);
+            book.set_timeout(fixed(500e-9));
+            for (number, waits) in order {
+                if waits {
+                    now += 10;
+                    lost += book.expire(now).map_or(0, |loss| loss.lost_packets);
+                    prop_assert!(book.next_expiry().is_none_or(|at| at > now));
+                }
+                if let Some((loss, said)) = book.acknowledge(now, arrivals.arrived(number)) {
                     lost += loss.map_or(0, |loss| loss.lost_packets);
                     acked += said.map_or(0, |ack| ack.newly_acked_packets);
                 }

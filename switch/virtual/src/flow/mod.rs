@@ -2,6 +2,7 @@
 
 mod acks;
 mod application;
+mod gaps;
 mod raw;
 mod reception;
 mod report;

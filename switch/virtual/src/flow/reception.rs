@@ -1,5 +1,6 @@
 //! What has arrived of one RTP stream.
 
+use super::gaps::{Gaps, Missing};
 use crate::record::Media;
 use crate::statistics::SourceStatistics;
 use crate::wire::rtp::{RtpHeader, LONG_STAMP_BYTES, STAMP_BYTES};
@@ -34,23 +35,16 @@ impl Stamp {
     }
 }
 
-/// Sequence numbers that were skipped when a packet came: the first and the last, and when the packet before them came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Skipped {
-    pub(super) first: u64,
-    pub(super) last: u64,
-    pub(super) before: Nanos,
-}
-
 /// What a packet was to the books.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// Of another source than the one that is heard.
     Foreign,
     Counted {
         /// The first of its source.
         first: bool,
-        skipped: Option<Skipped>,
+        /// Packets that are lost now.
+        lost: Vec<Missing>,
     },
 }
 
@@ -59,6 +53,8 @@ pub(super) enum Arrival {
 pub(super) struct Reception {
     pub(super) source: Option<SourceStatistics>,
     source_gone: bool,
+    /// Where losses are asked for.
+    gaps: Option<Gaps>,
     pub(super) last_arrival: Nanos,
     pub(super) packets: u64,
     /// Of IPv4 datagrams.
@@ -71,6 +67,11 @@ pub(super) struct Reception {
 }
 
 impl Reception {
+    /// `loss_distance`: where losses are asked for, packets after which one is lost.
+    pub(super) fn new(loss_distance: Option<u64>) -> Reception {
+        Reception { gaps: loss_distance.map(Gaps::new), ..Reception::default() }
+    }
+
     /// Counts a data packet of `bytes`.
     pub(super) fn arrived(&mut self, now: Nanos, header: &RtpHeader, stamp: Stamp, bytes: usize, threshold: Nanos) -> Arrival {
         let changes = self.source.as_ref().is_none_or(|source| source.ssrc != header.ssrc);
@@ -82,7 +83,7 @@ impl Reception {
         }
         let source = self.source.get_or_insert_with(|| SourceStatistics::new(header.ssrc));
         let (known, expected, restarts) = (source.has_heard(), source.extended_highest_sequence() + 1, source.restarts);
-        source.update(header.sequence, header.timestamp, now);
+        let counted = source.update(header.sequence, header.timestamp, now);
         let highest = source.extended_highest_sequence();
         let goes_on = known && source.restarts == restarts;
         let before = std::mem::replace(&mut self.last_arrival, now);
@@ -96,8 +97,19 @@ impl Reception {
         self.media.age_max_ns = self.media.age_max_ns.max(age);
         self.media.overdue_packets += u64::from(age > threshold);
         self.media.delayed_packets += u64::from(known && now - before > threshold);
-        let skipped = (goes_on && highest > expected).then(|| Skipped { first: expected, last: highest - 1, before });
-        Arrival::Counted { first: !known, skipped }
+        let lost = match &mut self.gaps {
+            Some(gaps) if !goes_on => {
+                gaps.clear();
+                Vec::new()
+            }
+            Some(gaps) if counted => {
+                // A packet that is late is so by less than numbers take to wrap.
+                let behind = (highest as u16).wrapping_sub(header.sequence);
+                highest.checked_sub(behind.into()).map_or_else(Vec::new, |number| gaps.arrived(number, expected, before, now))
+            }
+            _ => Vec::new(),
+        };
+        Arrival::Counted { first: !known, lost }
     }
 
     /// Whether another source may take the place of the one that is heard.
@@ -154,15 +166,29 @@ mod tests {
 
     #[test]
     fn another_source_must_wait_for_silence_or_goodbye() {
-        let mut reception = Reception::default();
-        assert_eq!(packet(&mut reception, 0, 1, 10, 0), Arrival::Counted { first: true, skipped: None });
-        let skipped = Skipped { first: 11, last: 12, before: 0 };
-        assert_eq!(packet(&mut reception, MS, 1, 13, 0), Arrival::Counted { first: false, skipped: Some(skipped) });
+        let mut reception = Reception::new(Some(1));
+        let counted = |first, lost| Arrival::Counted { first, lost };
+        assert_eq!(packet(&mut reception, 0, 1, 10, 0), counted(true, vec![]));
+        let missing = Missing { first: 11, last: 12, before: 0, after: MS };
+        assert_eq!(packet(&mut reception, MS, 1, 13, 0), counted(false, vec![missing]));
         assert_eq!(packet(&mut reception, MS, 2, 500, 0), Arrival::Foreign);
         reception.said_bye();
-        assert_eq!(packet(&mut reception, MS, 2, 500, 0), Arrival::Counted { first: true, skipped: None });
-        assert_eq!(packet(&mut reception, MS + SILENT_SOURCE, 3, 1, 0), Arrival::Counted { first: true, skipped: None });
+        assert_eq!(packet(&mut reception, MS, 2, 500, 0), counted(true, vec![]));
+        assert_eq!(packet(&mut reception, MS + SILENT_SOURCE, 3, 1, 0), counted(true, vec![]));
         assert_eq!((reception.packets, reception.lost_packets()), (4, 2));
+    }
+
+    #[test]
+    fn losses_are_told_over_a_wrap_and_not_over_a_restart() {
+        let mut reception = Reception::new(Some(3));
+        let mut lost = Vec::new();
+        for (n, sequence) in [65_533, 65_535, 2, 1, 3, 40_000, 40_001, 40_003, 40_004, 40_005].into_iter().enumerate() {
+            if let Arrival::Counted { lost: more, .. } = packet(&mut reception, n as u64 * MS, 1, sequence, 0) {
+                lost.extend(more.into_iter().map(|missing| (n, missing.first, missing.last, missing.after / MS)));
+            }
+        }
+        // 65534 when 65535, 2 and 1 have come; 65536 when 2, 1 and 3 have. Then the source restarts, and 40002 is missing.
+        assert_eq!(lost, [(3, 65_534, 65_534, 1), (4, 65_536, 65_536, 1), (9, 40_002, 40_002, 7)]);
     }
 
     #[test]

@@ -54,7 +54,8 @@ pub(crate) struct RtpReceiver {
     spec: ReceiverSpec,
     algorithm: Box<dyn ReceiverAlgorithm>,
     reports: bool,
-    gaps: bool,
+    /// Packets after which one is lost, where the algorithm wants to know.
+    loss_distance: Option<u64>,
     arrivals: Option<Arrivals>,
     started: bool,
     over: bool,
@@ -83,12 +84,13 @@ pub(crate) struct RtpReceiver {
 impl RtpReceiver {
     pub(crate) fn new(ends: Ends, spec: ReceiverSpec, algorithm: Box<dyn ReceiverAlgorithm>, seed: u64) -> Self {
         let interests = algorithm.interests();
-        let base = Heard { group: spec.base_group, member: spec.base_group.is_none(), reception: Reception::default() };
+        let loss_distance = interests.gaps.then_some(interests.loss_distance_packets);
+        let base = Heard { group: spec.base_group, member: spec.base_group.is_none(), reception: Reception::new(loss_distance) };
         RtpReceiver {
             ends,
             algorithm,
             reports: interests.rtcp,
-            gaps: interests.gaps,
+            loss_distance,
             arrivals: spec.acks.then(Arrivals::default),
             started: false,
             over: false,
@@ -215,7 +217,7 @@ impl RtpReceiver {
         let said = Stamp::parse(rest, self.spec.media);
         let stamp = said.unwrap_or(Stamp { sent: now, produced: now, ..Stamp::default() });
         let threshold = self.spec.delay_threshold;
-        let Arrival::Counted { first, skipped } = self.heard[index].reception.arrived(now, &header, stamp, datagram.bytes, threshold) else {
+        let Arrival::Counted { first, lost } = self.heard[index].reception.arrived(now, &header, stamp, datagram.bytes, threshold) else {
             self.foreign += 1;
             return Ok(());
         };
@@ -249,12 +251,12 @@ impl RtpReceiver {
                 schedule.received_data(now_s, header.ssrc);
             }
         }
-        if let Some(skipped) = skipped.filter(|_| self.gaps) {
+        for missing in lost {
             let gap = Gap {
-                first_lost_sequence: skipped.first,
-                last_lost_sequence: skipped.last,
-                before_s: seconds(skipped.before),
-                after_s: now_s,
+                first_lost_sequence: missing.first,
+                last_lost_sequence: missing.last,
+                before_s: seconds(missing.before),
+                after_s: seconds(missing.after),
                 reception: self.reception(),
             };
             self.algorithm.on_gap(now, &gap, &mut self.actions)?;
@@ -288,7 +290,7 @@ impl RtpReceiver {
                     if self.heard.len() >= MAX_GROUPS {
                         return Err(format!("flow {}: JoinLayers: over {MAX_GROUPS} different groups", self.spec.name).into());
                     }
-                    self.heard.push(Heard { group: Some(group), member: false, reception: Reception::default() });
+                    self.heard.push(Heard { group: Some(group), member: false, reception: Reception::new(self.loss_distance) });
                     self.heard.len() - 1
                 }
             };

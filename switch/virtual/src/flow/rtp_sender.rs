@@ -84,7 +84,7 @@ pub(crate) struct SenderSpec {
 impl RtpSender {
     pub(crate) fn new(ends: Ends, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
         let interests = algorithm.interests();
-        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets.max(1)));
+        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets));
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
         let stream = DataStream::new(&ends, ends.peer, spec.ssrc, spec.packet_bytes, &mut rng);
         RtpSender {
@@ -496,9 +496,9 @@ impl RtpSender {
                 Action::SetWindow { window_packets } if self.acks.is_some() => {
                     self.window = Some(window_packets.max(1.0).min(MAX_WINDOW));
                 }
-                Action::SetLossTimeout { timeout_s } => {
+                Action::SetLossTimeout(timeout) => {
                     if let Some(acks) = &mut self.acks {
-                        acks.set_timeout(instant(timeout_s).max(1));
+                        acks.set_timeout(timeout);
                     }
                 }
                 Action::StampData { rtt_s } => {
