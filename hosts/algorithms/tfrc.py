@@ -8,7 +8,7 @@ TCP would have at that p and its round-trip time R (`tfrc_equation.py`, section 
     X = max(min(X_Bps, recv_limit), s / t_mbi)            p > 0                       [sec 4.3 step 4]
     X = max(min(2 X, recv_limit), initial_rate)           p = 0, once each R          [sec 4.3 step 4]
     recv_limit = 2 max(X_recv_set),  X_recv_set: X_recv of the last two round trips
-    X_inst = X R_sqmean / sqrt(R_sample)                  optional                    [sec 4.5]
+    X_inst = X R_sqmean / sqrt(R_sample)                  recommended                 [sec 4.5]
 
 and halves its rate when no report comes for max(4 R, 2 s / X) [sec 4.4].
 
@@ -84,8 +84,8 @@ class TfrcParameters:
     """Slow start doubles when t_now - tld >= (1 - this) R. The RFC has 0; but reports leave once each R as the packets carry it, in
     whole microseconds, so that without slack it is chance whether one comes a nanosecond too early to count."""
 
-    oscillation_reduction: bool = False
-    """X_inst [RFC 5348 sec 4.5], which is optional."""
+    oscillation_reduction: bool = True
+    """X_inst, which "SHOULD be implemented" [RFC 5348 sec 4.5]."""
 
     sqrt_rtt_memory: float = 0.9
     """q2 of R_sqmean [RFC 5348 sec 4.5]."""
@@ -103,8 +103,9 @@ class TfrcParameters:
     """NDUPACK: a packet is lost when so many later ones arrived [RFC 5348 sec 5.1]."""
 
     first_packet_poll_s: float = 0.01
-    """How often a receiver looks for a first packet, and while packets carry no round-trip time for another one. The RFC reports each
-    of these at once [RFC 5348 sec 6.3]; the time that a packet waited is in the report, so that R does not notice."""
+    """How often a receiver looks for a packet when it is to report the next at once: the first, those that carry no round-trip time
+    [RFC 5348 sec 6.3], and the first after a round trip without any [RFC 5348 sec 6.1]. The time that a packet waited is in the
+    report, so that R does not notice."""
 
     assumed_rtt_s: float = 0.5
     """Round trip that groups losses before any packet carried one. The RFC is silent; RFC 5348 section 4.2 begins at one packet a
@@ -171,7 +172,7 @@ class TfrcSender(Sender):
         """R."""
         self.loss_event_rate = 0.0
         """p of the last report."""
-        self.receive_rates: list[tuple[float, float]] = [(-inf, inf)]
+        self.receive_rates: list[tuple[float, float]] = [(0.0, inf)]
         """X_recv_set: (when, bit/s)."""
         self._sqrt_rtt_mean = 0.0
         """R_sqmean."""
@@ -192,10 +193,9 @@ class TfrcSender(Sender):
         sample_s = clamp(sample_s, p.min_rtt_s, p.max_rtt_s)  # R_sample [RFC 5348 sec 4.3 step 1], by the runner
         received_bps = clamp(feedback.receive_rate_bps or 0.0, 0.0, p.max_rate_bps)  # X_recv
         self.loss_event_rate = clamp(said, 0.0, 1.0)
-        if self.rtt_s is None:
+        first = self.rtt_s is None
+        if first:
             self.rtt_s = sample_s
-            self.allowed_bps = self._limited(self._initial_rate_bps())  # X = W_init / R, tld = now [RFC 5348 sec 4.2]
-            self._doubled_s = now_s
             self._sqrt_rtt_mean = sqrt(sample_s)
         else:
             self.rtt_s = p.rtt_memory * self.rtt_s + (1 - p.rtt_memory) * sample_s  # R = q R + (1-q) R_sample [RFC 5348 sec 4.3 step 2]
@@ -203,10 +203,16 @@ class TfrcSender(Sender):
             self._sqrt_rtt_mean = p.sqrt_rtt_memory * self._sqrt_rtt_mean + (1 - p.sqrt_rtt_memory) * sqrt(sample_s)
         self._sqrt_rtt = sqrt(sample_s)
         timeout_s = self._timeout_s()  # with the X that was in force [RFC 5348 sec 4.3 step 3]
-        # Update X_recv_set: add X_recv, forget what is older than two round trips [RFC 5348 sec 4.3]
-        self.receive_rates = [(at_s, bps) for at_s, bps in self.receive_rates if now_s - at_s <= 2 * self.rtt_s]
-        self.receive_rates.append((now_s, received_bps))
-        self._recalculate(now_s)
+        if first:  # in place of step 4 [RFC 5348 sec 4.2]
+            self.allowed_bps = self._limited(self._initial_rate_bps())  # X = W_init / R, tld = now [RFC 5348 sec 4.2]
+            self._doubled_s = now_s
+            # The rate at which the first packets arrived limits nothing, nor does the next one [RFC 5348 sec 4.3]
+            self.receive_rates = [(now_s, inf)]
+        else:
+            # Update X_recv_set: add X_recv, forget what is older than two round trips [RFC 5348 sec 4.3]
+            self.receive_rates = [(at_s, bps) for at_s, bps in self.receive_rates if now_s - at_s <= 2 * self.rtt_s]
+            self.receive_rates.append((now_s, received_bps))
+            self._recalculate(now_s)
         return (
             SetRate(self._sending_bps()),
             StampData(self.rtt_s),
@@ -302,7 +308,7 @@ class TfrcReceiver(Receiver):
             self._measure(now_s, gap.reception)
             first = self._first_interval(rtt_s)
         began = self.history.lost(gap.first_lost_sequence, gap.last_lost_sequence, gap.before_s, gap.after_s, rtt_s, first)
-        # A new loss event makes the feedback timer expire [RFC 5348 sec 6.1 step 3]
+        # A new loss event does not wait for the end of a round trip [RFC 5348 sec 6]
         return self._report(now_s, gap.reception) if began else ()
 
     def on_timer(self, now_s: float, timer: Timer, reception: ReceptionState, rng: Rng) -> tuple[ReceiverAction, ...]:
@@ -310,7 +316,8 @@ class TfrcReceiver(Receiver):
         if timer.name != FEEDBACK_TIMER:
             return ()
         if reception.received_packets == self._reported_packets:
-            return (self._next(now_s, reception),)  # no data, no report [RFC 5348 sec 6.2]
+            # No data, no report [RFC 5348 sec 6.2]: but at once when some come [RFC 5348 sec 6.1 step 2]
+            return (SetTimer(FEEDBACK_TIMER, now_s + min(self._rtt_s(reception), self.parameters.first_packet_poll_s)),)
         return self._report(now_s, reception)
 
     def _report(self, now_s: float, reception: ReceptionState) -> tuple[ReceiverAction, ...]:
@@ -348,9 +355,9 @@ class TfrcReceiver(Receiver):
             self._max_received_bps = max(self._max_received_bps, received_bps)
 
     def _first_interval(self, rtt_s: float) -> float:
-        """1/p for which the equation gives X_target, the largest X_recv [RFC 5348 sec 6.3.1]; half a packet each R if there was none."""
+        """1/p for which the equation gives X_target, the largest X_recv, or half a packet each R if that is more [RFC 5348 sec 6.3.1]."""
         p = self.parameters
-        target_bps = self._max_received_bps or 0.5 * p.packet_bits / rtt_s
+        target_bps = max(self._max_received_bps, 0.5 * p.packet_bits / rtt_s)
         return 1 / loss_event_rate_for(target_bps, p.packet_bytes, rtt_s, p.rto_s(rtt_s), p.acked_packets)
 
 

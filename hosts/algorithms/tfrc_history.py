@@ -76,7 +76,8 @@ class LossHistory:
         df = self._discount(open_interval)
         total0 = open_interval * w[0]  # I_tot0, W_tot0: with the open interval [RFC 5348 sec 5.5]
         weight0 = w[0]
-        for i, (interval, discount) in enumerate(closed[: self.n - 1], start=1):
+        # The oldest of n, or of as many as there are, makes room for I_0: I_tot0 has I_0 ... I_(k-1), I_tot1 I_1 ... I_k [RFC 5348 sec 5.4]
+        for i, (interval, discount) in enumerate(closed[:-1], start=1):
             total0 += interval * w[i] * discount * df
             weight0 += w[i] * discount * df
         total1, weight1 = self._closed_sums()
@@ -105,7 +106,7 @@ class LossHistory:
         """An event begins with packet `sequence`: I_0 becomes I_1 [RFC 5348 sec 5.3]."""
         length = float(max(1, sequence - self.start_sequence))  # S_B - S_A [RFC 5348 sec 5.3]
         df = self._discount(length)
-        # What is discounted stays so: DF_(i+1) = DF DF_i, and DF_0 was 1 [RFC 5348 sec 5.5]
-        self.discounts = [df, *(df * discount for discount in self.discounts)][: self.n]
+        # What is discounted stays so: DF_(i+1) = DF DF_i for i > 0; I_0 was not discounted, and DF_1 = DF_0 = 1 [RFC 5348 sec 5.5]
+        self.discounts = [1.0, *(df * discount for discount in self.discounts)][: self.n]
         self.intervals = [length, *self.intervals][: self.n]
         self._begin(sequence, at_s)

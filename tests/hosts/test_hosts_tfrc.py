@@ -17,7 +17,7 @@ from hosts.algorithms.tfrc_equation import loss_event_rate_for, throughput_bps
 from hosts.algorithms.tfrc_history import LossHistory, weights
 
 RNG = random.Random(0)
-WIDE = TfrcParameters(max_rate_bps=1e9)
+WIDE = TfrcParameters(max_rate_bps=1e9, oscillation_reduction=False)
 
 
 def report(p: float = 0.0, rtt_s: float | None = 0.1, x_recv_bps: float = 1e6) -> Feedback:
@@ -27,6 +27,14 @@ def report(p: float = 0.0, rtt_s: float | None = 0.1, x_recv_bps: float = 1e6) -
 def started(parameters: TfrcParameters = WIDE) -> TfrcSender:
     sender = TfrcSender(parameters)
     sender.on_start(0.0, RNG)
+    return sender
+
+
+def reported(p: float, x_recv_bps: float) -> TfrcSender:
+    """Reports at 0.7 s, which begins, 0.8 and 1.0 s: by then those rates alone limit."""
+    sender = started()
+    for now_s in (0.7, 0.8, 1.0):
+        sender.on_feedback(now_s, report(p, x_recv_bps=x_recv_bps), RNG)
     return sender
 
 
@@ -127,16 +135,23 @@ def test_slow_start_doubles_once_each_round_trip_up_to_twice_the_receive_rate() 
     sender = started()
     sender.on_feedback(1.0, report(x_recv_bps=0.0), RNG)  # X = 320 kb/s
     assert rate(sender.on_feedback(1.05, report(x_recv_bps=320e3), RNG)) == pytest.approx(320e3)  # too early
-    assert rate(sender.on_feedback(1.1, report(x_recv_bps=320e3), RNG)) == pytest.approx(640e3)  # 2 X = recv_limit
-    assert rate(sender.on_feedback(1.2, report(x_recv_bps=500e3), RNG)) == pytest.approx(1000e3)  # recv_limit = 2 x 500
+    assert rate(sender.on_feedback(1.1, report(x_recv_bps=200e3), RNG)) == pytest.approx(640e3)  # 2 X; X_recv_set has Infinity
+    assert rate(sender.on_feedback(1.21, report(x_recv_bps=500e3), RNG)) == pytest.approx(1000e3)  # recv_limit = 2 x 500
     assert rate(sender.on_feedback(1.6, report(x_recv_bps=1e3), RNG)) == pytest.approx(320e3)  # no less than initial_rate
+
+
+def test_the_first_report_starts_and_limits_nothing() -> None:
+    """Step 4 is replaced [RFC 5348 sec 4.2]; recv_limit is infinite "for the first two round-trip times" [RFC 5348 sec 4.3]."""
+    sender = started()
+    assert rate(sender.on_feedback(1.0, report(0.5, x_recv_bps=0.0), RNG)) == pytest.approx(320e3)
+    assert rate(sender.on_feedback(1.1, report(0.001, x_recv_bps=1e3), RNG)) > 2e6  # X_Bps
+    assert rate(sender.on_feedback(1.21, report(0.001, x_recv_bps=1e3), RNG)) == pytest.approx(2e3)
 
 
 def test_receive_rates_are_those_of_two_round_trips() -> None:
     """Update X_recv_set; recv_limit = 2 max(X_recv_set) [RFC 5348 sec 4.3]."""
-    sender = started()
     p = 1e-6
-    sender.on_feedback(1.0, report(p, x_recv_bps=300e3), RNG)
+    sender = reported(p, x_recv_bps=300e3)
     assert rate(sender.on_feedback(1.1, report(p, x_recv_bps=100e3), RNG)) == pytest.approx(600e3)
     assert rate(sender.on_feedback(1.15, report(p, x_recv_bps=100e3), RNG)) == pytest.approx(600e3)  # 0.15 s ago: counts
     assert rate(sender.on_feedback(1.25, report(p, x_recv_bps=100e3), RNG)) == pytest.approx(200e3)  # 0.25 s ago: not
@@ -144,20 +159,20 @@ def test_receive_rates_are_those_of_two_round_trips() -> None:
 
 def test_congestion_avoidance_follows_the_equation() -> None:
     """X = max(min(X_Bps, recv_limit), s/t_mbi) [RFC 5348 sec 4.3 step 4]."""
-    sender = started()
-    actions = sender.on_feedback(1.0, report(0.06, x_recv_bps=1e6), RNG)
+    sender = reported(0.06, x_recv_bps=1e6)
+    actions = sender.on_feedback(1.1, report(0.06, x_recv_bps=1e6), RNG)
     assert rate(actions) == pytest.approx(8000 / 0.03204416)
-    assert rate(sender.on_feedback(2.0, report(1.0, rtt_s=60.0, x_recv_bps=0.0), RNG)) == 8000 / 64  # s / t_mbi
+    assert rate(sender.on_feedback(62.0, report(1.0, rtt_s=60.0, x_recv_bps=0.0), RNG)) == 8000 / 64  # s / t_mbi
     assert any(isinstance(a, Note) and dict(a.values)["p"] == 0.06 for a in actions)
 
 
 def test_nofeedback_timer_is_four_round_trips_or_two_packets() -> None:
     """RTO = max(4 R, 2 s / X), with the X before this report [RFC 5348 sec 4.3 steps 3, 6]."""
     sender = started()
-    # The first report sets X = W_init / R = 320 kb/s: 2 s / X = 0.05 s, 4 R = 0.4 s.
-    assert timer(sender.on_feedback(1.0, report(), RNG)) == pytest.approx(1.4)
-    slow = started()
-    slow.on_feedback(1.0, report(0.5, x_recv_bps=1e3), RNG)
+    # X is a packet a second before the first report, which sets X = W_init / R = 320 kb/s: then 2 s / X = 0.05 s, 4 R = 0.4 s.
+    assert timer(sender.on_feedback(1.0, report(), RNG)) == pytest.approx(3.0)
+    assert timer(sender.on_feedback(1.1, report(), RNG)) == pytest.approx(1.5)
+    slow = reported(0.5, x_recv_bps=1e3)
     x_bps = slow.allowed_bps
     assert timer(slow.on_feedback(2.0, report(0.5, x_recv_bps=1e3), RNG)) == pytest.approx(2.0 + max(0.4, 16000 / x_bps))
 
@@ -178,14 +193,13 @@ def test_nofeedback_in_slow_start_halves_x() -> None:
     """p = 0: X = max(X/2, s/t_mbi) [RFC 5348 sec 4.4]."""
     sender = started()
     sender.on_feedback(1.0, report(x_recv_bps=0.0), RNG)
-    assert rate(sender.on_timer(1.4, Timer(NO_FEEDBACK_TIMER), RNG)) == pytest.approx(160e3)
+    assert rate(sender.on_timer(3.0, Timer(NO_FEEDBACK_TIMER), RNG)) == pytest.approx(160e3)
     assert sender.on_timer(1.5, Timer("other"), RNG) == ()
 
 
 def test_nofeedback_when_the_receive_rate_limits() -> None:
     """X_Bps > 2 X_recv: Update_Limits(X_recv): X_recv_set = {X_recv / 2}, so X = X_recv [RFC 5348 sec 4.4]."""
-    sender = started()
-    sender.on_feedback(1.0, report(0.001, x_recv_bps=200e3), RNG)
+    sender = reported(0.001, x_recv_bps=200e3)
     assert sender.allowed_bps == pytest.approx(400e3)
     assert rate(sender.on_timer(1.4, Timer(NO_FEEDBACK_TIMER), RNG)) == pytest.approx(200e3)
     assert rate(sender.on_timer(1.8, Timer(NO_FEEDBACK_TIMER), RNG)) == pytest.approx(100e3)
@@ -193,8 +207,8 @@ def test_nofeedback_when_the_receive_rate_limits() -> None:
 
 def test_nofeedback_when_the_equation_limits() -> None:
     """Else Update_Limits(X_Bps / 2), so X = X_Bps / 2 [RFC 5348 sec 4.4]."""
-    sender = started()
-    x_bps = rate(sender.on_feedback(1.0, report(0.06, x_recv_bps=1e6), RNG))
+    sender = reported(0.06, x_recv_bps=1e6)
+    x_bps = sender.allowed_bps
     assert rate(sender.on_timer(1.4, Timer(NO_FEEDBACK_TIMER), RNG)) == pytest.approx(x_bps / 2)
 
 
@@ -262,10 +276,12 @@ def test_average_loss_interval() -> None:
 
 
 def test_short_history() -> None:
-    """k < n intervals: the sums have k terms [RFC 5348 sec 5.4]; no loss, p = 0."""
+    """k < n intervals: the sums have k terms, I_0 ... I_(k-1) or I_1 ... I_k [RFC 5348 sec 5.4]; no loss, p = 0."""
     assert LossHistory().loss_event_rate(500) == 0.0
     assert history(30, 60).loss_event_rate(1000) == pytest.approx(2 / 90)
-    assert history(30).loss_event_rate(1059) == pytest.approx(2 / 90)  # I_0 = 60 and I_1 = 30
+    assert history(30).loss_event_rate(1029) == pytest.approx(1 / 30)  # I_0 = 30 and I_1 = 30
+    assert history(30).loss_event_rate(1059) == pytest.approx(1 / 60)  # I_0 = 60
+    assert history(30, 60).loss_event_rate(1069) == pytest.approx(2 / 100)  # I_0 = 70 and I_1 = 30
 
 
 def test_history_discounting() -> None:
@@ -279,12 +295,15 @@ def test_history_discounting() -> None:
 
 
 def test_discounts_stay_when_the_interval_closes() -> None:
-    """DF_(i+1) = DF DF_i at a loss event [RFC 5348 sec 5.5]."""
+    """DF_i = DF DF_i for i = 1 to n, then DF_(i+1) = DF_i for i = n-1 to 0 with DF_0 = 1 [RFC 5348 sec 5.5]: the long interval is not
+    discounted itself. I_tot1 = 400 + 0.5 x (300 + 200), W_tot1 = 1 + 0.5 x (3 + 2); then 500 more, DF = 2 x 185.7 / 500."""
     made = history(*[100] * 8)
     made.lost(1400, 1400, 5.0, 5.0, 0.1, 0.0)
-    assert made.intervals[0] == 400 and made.discounts == pytest.approx([0.5] * 8)
-    # all factors equal: the mean is as without them
-    assert made.loss_event_rate(1400) == pytest.approx(6 / 900)
+    assert made.intervals[0] == 400 and made.discounts == pytest.approx([1.0] + [0.5] * 7)
+    assert made.loss_event_rate(1400) == pytest.approx(3.5 / 650)
+    made.lost(1900, 1900, 9.0, 9.0, 0.1, 0.0)
+    df = 2 * 650 / 3.5 / 500
+    assert made.discounts == pytest.approx([1.0, df] + [0.5 * df] * 6)
 
 
 @given(
@@ -339,7 +358,9 @@ def test_reports_come_once_each_round_trip_and_only_of_data() -> None:
     receiver = TfrcReceiver()
     poll(receiver, 1.0)
     assert poll(receiver, 1.1, packets=5) == (SendFeedback(0.0), SetTimer(FEEDBACK_TIMER, pytest.approx(1.2)))
-    assert poll(receiver, 1.2, packets=5) == (SetTimer(FEEDBACK_TIMER, pytest.approx(1.3)),)
+    # Without data it waits for the next packet [RFC 5348 sec 6.1 step 2], at which it looks each 10 ms.
+    assert poll(receiver, 1.2, packets=5) == (SetTimer(FEEDBACK_TIMER, pytest.approx(1.21)),)
+    assert poll(receiver, 1.21, packets=6) == (SendFeedback(0.0), SetTimer(FEEDBACK_TIMER, pytest.approx(1.31)))
 
 
 def gap(first: int, last: int, before_s: float, after_s: float, **state) -> Gap:
@@ -347,7 +368,7 @@ def gap(first: int, last: int, before_s: float, after_s: float, **state) -> Gap:
 
 
 def test_a_loss_event_is_reported_at_once() -> None:
-    """[RFC 5348 sec 6.1 step 3]; a further loss of the same event waits."""
+    """[RFC 5348 sec 6]; a further loss of the same event waits."""
     receiver = TfrcReceiver()
     poll(receiver, 1.0)
     poll(receiver, 1.1, packets=11)  # 10 packets in 0.1 s: X_recv = 800 kb/s
