@@ -1,0 +1,40 @@
+"""Measures of the rate that an algorithm allows, worked by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from fairlane.paper import measures
+from fairlane.series import FlowRecord, Steps
+
+EMPTY = Steps.of([], [])
+
+
+def flow(*rates: tuple[float, float]) -> FlowRecord:
+    return FlowRecord(SimpleNamespace(name="f"), EMPTY, EMPTY, EMPTY, list(rates), [], None)
+
+
+def test_rates_count_by_how_long_they_held() -> None:
+    """From 10 to 20 s: 100 for 2 s, 400 for 5 s, 300 for 3 s. Mean (200 + 2000 + 900) / 10; half of the time at 300 or less."""
+    record = flow((0.0, 100.0), (12.0, 400.0), (17.0, 300.0), (20.0, 900.0))
+    assert measures.allowed_rates(record, (10.0, 20.0)) == (pytest.approx(310.0), 300.0, 400.0)
+
+
+def test_a_window_before_the_first_rate_and_a_flow_without() -> None:
+    assert measures.allowed_rates(flow((5.0, 80.0)), (0.0, 10.0)) == (80.0, 80.0, 80.0)
+    assert all(math.isnan(v) for v in measures.allowed_rates(flow(), (0.0, 10.0)))
+    assert all(math.isnan(v) for v in measures.allowed_rates(flow((11.0, 80.0)), (0.0, 10.0)))
+
+
+def test_variation_of_a_sum_is_less_than_that_of_flows_that_take_turns() -> None:
+    """Two flows at 1 and 3, changing places each 0.15 s: each varies by 1 about 2, the sum is 4."""
+    here = [(0.15 * i, 1.0 + 2.0 * (i % 2)) for i in range(40)]
+    there = [(t, 4.0 - rate) for t, rate in here]
+    flows = [flow(*here), flow(*there)]
+    assert measures.OF_FLOWS["cov_sending"](flows, (0.0, 6.0)) == pytest.approx(0.5)
+    assert measures.OF_FLOWS["cov_sending_of_sum"](flows, (0.0, 6.0)) == pytest.approx(0.0, abs=1e-9)
+    assert math.isnan(measures.OF_FLOWS["cov_sending_of_sum"]([*flows, dataclasses.replace(flows[0], sending_rate=[])], (0.0, 6.0)))
