@@ -147,8 +147,8 @@ fn bound_of(op: &Op, facts: &Facts) -> u64 {
         Op::ClampU(u) => u.imm,
         Op::NonZero(_) | Op::IsZero(_) => 1,
         Op::Eq(_) | Op::Ne(_) | Op::LtU(_) | Op::LeU(_) | Op::LtS(_) | Op::LeS(_) => 1,
-        Op::Add(t) => of(t.a).checked_add(of(t.b)).unwrap_or(u64::MAX).min(t.mask),
-        Op::Mul(t) => of(t.a).checked_mul(of(t.b)).unwrap_or(u64::MAX).min(t.mask),
+        Op::Add(t) => of(t.a).saturating_add(of(t.b)).min(t.mask),
+        Op::Mul(t) => of(t.a).saturating_mul(of(t.b)).min(t.mask),
         Op::And(t) => of(t.a).min(of(t.b)).min(t.mask),
         Op::Or(t) | Op::Xor(t) => (bits(of(t.a)) | bits(of(t.b))).min(t.mask),
         Op::Shr(t) => match facts.known(t.b) {
