@@ -219,6 +219,23 @@ def _beside(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool
         page.write(outcomes, folder, quick_)
 
 
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that 'fairlane run' wrote, on any fabric.", show_default=False)],
+    out: Annotated[Optional[Path], typer.Option(help="FILE.html: also one page with every run's rates and queue; must not exist.", show_default=False)] = None,  # noqa: E501, UP045
+) -> None:
+    """Finished runs beside each other: one table, and a page. Reads results alone, runs nothing."""
+    from fairlane import compare
+
+    if out is not None:
+        compare.check_out(out)
+    runs = compare.load(folders)
+    compare.show(runs, console)
+    if out is not None:
+        compare.write(runs, out)
+        console.print(f"page: {out}", highlight=False, markup=False, soft_wrap=True)
+
+
 @app.command("list")
 def list_all() -> None:
     """Experiments, topologies, and every kind of flow."""

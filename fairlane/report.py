@@ -26,6 +26,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "duration_s": experiment.duration_s,
         "window_s": list(figures.window_s),
         "begin_unix_s": outcome.timing.begin_s,
+        "bottleneck": next(f"{p.node}->{p.peer}" for p in experiment.topology.ports()[experiment.bottleneck[0]] if p.number == experiment.bottleneck[1]),
         "flows": [
             {"name": f.name, "kind": f.kind, "goodput_bps": f.goodput_bps, "fair_share_bps": f.fair_share_bps,
              "sent_packets": f.sent_packets, "lost_packets": f.lost_packets, "loss_fraction": f.loss_fraction}

@@ -1,0 +1,182 @@
+"""`fairlane report`: any finished runs beside each other, read from their results; what is no result is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments import loader
+from fairlane import compare, execute, targets, virtual_fabric
+from fairlane.errors import Refusal
+
+pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
+
+EXPERIMENT = """
+title = "small"
+bottleneck = "s1->s2"
+duration_s = 8.0
+[topology]
+kind = "dumbbell"
+pairs = 2
+bottleneck = { rate_bps = 1_000_000, delay_s = 0.01, queue_packets = 20 }
+access = { rate_bps = 10_000_000 }
+[[flows]]
+name = "one"
+kind = "rap"
+[[flows]]
+name = "tcp"
+kind = "tcp-sack"
+[[checks]]
+name = "what cannot be"
+metric = "bottleneck_utilisation"
+low = 2.0
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs that differ in their seed, and one of a link twice as fast."""
+    folder = tmp_path_factory.mktemp("runs")
+    made = []
+    for name, text, seed in (("a", EXPERIMENT, 1), ("b", EXPERIMENT, 2), ("c", EXPERIMENT.replace("rate_bps = 1_000_000", "rate_bps = 2_000_000"), 1)):
+        path = folder / f"{name}.toml"
+        path.write_text(text)
+        execute.execute(loader.load(path, seed=seed), virtual_fabric.Options(targets.compiler()), "virtual", folder / name, Console(quiet=True))
+        made.append(folder / name)
+    return made
+
+
+class Page(HTMLParser):
+    """Text of a page, its ids, and whatever it would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+        self.cells: list[str] = []
+        self._in_cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        for key in ("src", "href", "xlink:href"):
+            if given.get(key) and not str(given[key]).startswith("#"):
+                self.fetched.append(str(given[key]))
+        if tag == "td":
+            self.cells.append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag != "td"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell:
+            self.cells[-1] += data
+
+
+def test_the_table_says_what_the_summaries_say(finished: list[Path], capsys: pytest.CaptureFixture) -> None:
+    runs = compare.load(finished)
+    lines = [dict(zip(compare.HEADS, line)) for line in compare.rows(runs)]
+    assert len(lines) == 6 and [line["kind"] for line in lines[:2]] == ["RAP", "TCP SACK"]
+    for run, first, second in zip(runs, lines[::2], lines[1::2]):
+        summary = json.loads((run.folder / "summary.json").read_text())
+        link = next(x for x in summary["links"] if x["name"] == "s1->s2")
+        assert (first["run"], first["clock"], first["checks that hold"]) == (f"{run.folder.parent.name}/{run.folder.name}", "virtual time", "0 of 1")
+        assert first["utilisation"] == f"{link['utilisation']:.3f}" and first["queue, packets"] == f"{link['mean_queue_packets']:.1f}"
+        for line, kind in zip((first, second), summary["kinds"]):
+            assert line["goodput of a flow, Mb/s"] == f"{kind['mean_goodput_bps'] / 1e6:.3f}"
+            assert line["share %"] == f"{100 * kind['share']:.1f}" and line["Jain"] == f"{kind['jain_index']:.3f}"
+        assert second["run"] == second["utilisation"] == ""
+    compare.show(runs, Console(width=200))
+    assert capsys.readouterr().out.count("what cannot be: ") == 3
+
+
+def test_the_page_stands_alone_and_reads_results_only(finished: list[Path], tmp_path: Path) -> None:
+    # Raw records and the experiment's file are not needed, nor anything but the results.
+    moved = tmp_path / "theirs"
+    shutil.copytree(finished[0], moved, ignore=shutil.ignore_patterns("raw", "*.png"))
+    compare.write(compare.load([moved, *finished[1:]]), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    page = Page(text)
+    assert page.fetched == [] and "@import" not in text
+    assert len(page.ids) == len(set(page.ids)) and text.count("<svg") == 6
+    assert page.cells[:2] == [f"{tmp_path.name}/theirs", "a"] and "NO" in page.cells
+    assert [p.name for p in tmp_path.iterdir() if p.suffix != ".html" and p != moved] == []
+
+
+def test_a_run_by_the_wall_clock_beside_one_in_virtual_time(finished: list[Path], tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    shutil.copytree(finished[0], real)
+    summary = json.loads((real / "summary.json").read_text())
+    # As BMv2 leaves it, and as results do that do not name the link.
+    summary |= {"fabric": "mininet", "target": "bmv2", "links": [{**x, "mean_queue_packets": None} for x in summary["links"]]}
+    del summary["bottleneck"]
+    (real / "summary.json").write_text(json.dumps(summary))
+    links = (real / "links.csv").read_text().splitlines()
+    at = links[0].split(",").index("queue_packets")
+    (real / "links.csv").write_text("\n".join([links[0], *(",".join(["" if i == at else v for i, v in enumerate(x.split(","))]) for x in links[1:])]))
+    runs = compare.load([finished[0], real])
+    assert [line[2] for line in compare.rows(runs)] == ["virtual time", "", "Mininet, wall clock", ""]
+    assert runs[1].link["name"] == "s1->s2" and compare.rows(runs)[2][compare.HEADS.index("queue, packets")] == "–"
+    compare.write(runs, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "no plot mixes them" in text and "Rates, virtual time" in text and "Rates, Mininet, wall clock" in text
+
+
+def broken(folder: Path, results: Path, what: str) -> Path:
+    copy = folder / "copy"
+    shutil.copytree(results, copy)
+    summary = json.loads((copy / "summary.json").read_text())
+    if what == "no summary":
+        (copy / "summary.json").unlink()
+    elif what == "half a summary":
+        (copy / "summary.json").write_text((copy / "summary.json").read_text()[:200])
+    elif what == "other JSON":
+        (copy / "summary.json").write_text("[1, 2]")
+    elif what == "no kinds":
+        del summary["kinds"]
+        (copy / "summary.json").write_text(json.dumps(summary))
+    elif what == "no flows":
+        (copy / "summary.json").write_text(json.dumps({**summary, "flows": []}))
+    elif what == "no table":
+        (copy / "flows.csv").unlink()
+    elif what == "another table":
+        (copy / "links.csv").write_text("a,b\n1,2\n")
+    elif what == "above":
+        return results.parent
+    elif what == "none":
+        return folder / "nowhere"
+    return copy
+
+
+@pytest.mark.parametrize(("what", "message"), [
+    ("none", "nowhere: no such folder. Give folders that 'fairlane run' wrote"),
+    ("no summary", "copy: not the results of a run: it has no summary.json."),
+    ("above", "not the results of a run: it has no summary.json; in it are results, such as "),
+    ("half a summary", "summary.json: cannot be read: "),
+    ("other JSON", "summary.json: not a run's summary: it is no object."),
+    ("no kinds", "summary.json: not a summary of this version's runs: kinds is missing."),
+    ("no flows", "summary.json: a run without flows has nothing to compare."),
+    ("no table", "flows.csv: cannot be read: No such file or directory."),
+    ("another table", "links.csv: no column time_s."),
+])
+def test_folders_that_hold_no_results(finished: list[Path], tmp_path: Path, what: str, message: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        compare.load([finished[1], broken(tmp_path, finished[0], what)])
+    assert message in str(refused.value)
+
+
+def test_a_folder_twice_and_pages_that_cannot_be(finished: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="is given twice"):
+        compare.load([finished[0], finished[0] / ".." / finished[0].name])
+    (tmp_path / "there.html").write_text("")
+    for name, message in (("there.html", "exists already"), ("page.pdf", "ends with .html"), ("no/page.html", "no folder")):
+        with pytest.raises(Refusal, match=message):
+            compare.check_out(tmp_path / name)
