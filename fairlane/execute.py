@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import tempfile
@@ -64,6 +65,7 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    results.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
     results.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}"
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)

@@ -83,6 +83,9 @@ class Page(HTMLParser):
 
 def test_the_table_says_what_the_summaries_say(finished: list[Path], capsys: pytest.CaptureFixture) -> None:
     runs = compare.load(finished)
+    configured = json.loads((finished[2] / "experiment.json").read_text())
+    assert (configured["seed"], [f["kind"] for f in configured["flows"]]) == (1, ["rap", "tcp-sack"])
+    assert max(link["rate_bps"] for link in configured["topology"]["links"]) == 10e6 and configured["flows"][0]["settings"]["parameters"]
     lines = [dict(zip(compare.HEADS, line)) for line in compare.rows(runs)]
     assert len(lines) == 6 and [line["kind"] for line in lines[:2]] == ["RAP", "TCP SACK"]
     for run, first, second in zip(runs, lines[::2], lines[1::2]):
