@@ -54,11 +54,14 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     assert document().values["tcp"]["timer_granularity_s"] == 0.1
     path = tmp_path / "e.toml"
     path.write_text(FILE)
+    (tmp_path / "row.toml").write_text(FILE + '[paper]\nreference = "-"\nsection = "-"\nfigure = "-"\n')
     assert (loader.load(path).duration_s, loader.load(path, fabric="mininet").duration_s) == (30.0, 12.0)
     # What the command line says of an axis comes first.
     one = loader.load(path, at=["n=1"], fabric="mininet")
     assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
     assert single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
+    # A part of the sweep without the table's points is a sweep all the same.
+    assert single.wants_sweep(path, ["delay_s=0.01"]) and len(row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
 
 
 def test_seeds_of_its_own() -> None:

@@ -120,11 +120,12 @@ def is_row(document: Document) -> bool:
 def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | None = None) -> Row:
     """Read a row, and load the experiment of each of its points, so that nothing is refused half way. at: "AXIS=VALUE", kept of an
     axis. seed: instead of the file's. ConfigError names file, line and key."""
-    document = sweep.narrowed(loader.read(path), at)
+    document = loader.read(path)
+    loader.check_mininet(document, path.stem)
+    document = sweep.narrowed(document, at)
     if seed is not None:
         document = Document(document.name, {**document.values, "seeds": [seed]}, document.places)
     tables = schema.build(_Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places))
-    loader.check_mininet(document, path.stem)
     expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
     names = set()
     settings = None
