@@ -2,6 +2,7 @@
 
     python tests/oracle/run_rates.py            all cases (some minutes); without ns-2 the committed data stay as they are
     python tests/oracle/run_rates.py --missing  only cases that the data have not
+    python tests/oracle/run_rates.py --here     Fairlane's side again; ns-2's stays
     python tests/oracle/run_rates.py --show     the table of the committed data
 
 Table 1 of the RAP paper: 100 B packets, 40 kb/s for each flow, drop-tail, a buffer of four round trips, 120 s of which the first quarter
@@ -101,13 +102,26 @@ def show(rows: list[dict]) -> None:
               f" | {ratio:10.2f} {ns_ratio:5.2f} {ratio / ns_ratio:6.2f}")
 
 
+def write(rows: list[dict]) -> None:
+    DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+    print(f"{DATA.relative_to(HERE.parents[1])}: {len(rows)} cases")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--here", action="store_true")
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     if args.show:
         show(json.loads(DATA.read_text()))
+        return 0
+    if args.here:
+        rows = json.loads(DATA.read_text())
+        for row in rows:
+            row["fairlane"] = [run_fairlane(row["case"], seed) for seed in SEEDS]
+            show([row])
+        write(rows)
         return 0
     if shutil.which("ns") is None:
         print("ns-2 is not installed (Debian: apt install ns2); the committed data stay as they are")
@@ -127,8 +141,7 @@ def main() -> int:
                 theirs, left_out = (theirs, left_out + 1) if frozen else ([*theirs, run], left_out)
         rows.append({"case": case, "ns2": theirs, "ns2_frozen_runs": left_out, "fairlane": [run_fairlane(case, seed) for seed in SEEDS]})
         show(rows[-1:])
-    DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-    print(f"{DATA.relative_to(HERE.parents[1])}: {len(rows)} cases")
+    write(rows)
     return 0
 
 
