@@ -51,12 +51,16 @@ def test_layers_follow_the_receivers_without_probing(tmp_path: Path) -> None:
     assert 0.65 < values["lowest_als_tcp_ratio_after"] < 0.8
     assert [c.check.metric for c in figures.checks if not c.holds] == ["lowest_als_tcp_ratio_after"]
 
-    # No layer is joined twice; what happens besides is that receivers leave at the end.
+    # In the first seconds, while TCP flows are still in slow start, the routers may see fewer connections than there are, and a receiver
+    # may be allowed a layer more. From then on nothing is joined but what receiver 0's coming asks for, and nothing left before the end.
     rows = memberships(tmp_path)
     within = [r for r in rows if float(r["time_s"]) < outcome.timing.end_s]
-    assert sorted((r["switch"], r["group"], r["event"]) for r in within) == [
-        ("r2", "239.1.0.1", "join"), ("r2", "239.1.0.2", "join"), ("r3", "239.1.0.1", "join"),
-        *(("r4", f"239.1.0.{n}", "join") for n in (1, 2, 3))]
+    members = set()
+    for r in within:
+        (members.add if r["event"] == "join" else members.remove)((r["switch"], r["group"]))
+    assert members == {("r2", "239.1.0.1"), ("r2", "239.1.0.2"), ("r3", "239.1.0.1"), *(("r4", f"239.1.0.{n}") for n in (1, 2, 3))}
+    late = [(r["switch"], r["group"], r["event"]) for r in within if float(r["time_s"]) > outcome.timing.begin_s + 30.0]
+    assert sorted(late) == [("r2", "239.1.0.2", "join"), ("r3", "239.1.0.1", "join")]
     assert sorted(r["event"] for r in rows[len(within):]) == ["leave"] * 6
 
     # n_conn: 9 TCP, and each layer where it goes. r0->r1 is the sender's own link.

@@ -23,7 +23,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
     import dask
     from distributed import Client, LocalCluster
 
-    # Workers are restarted when they die, and no dashboard is served.
+    # Workers are restarted when they die; the scheduler wants a port for HTTP, any free one on loopback.
     with dask.config.set({"distributed.scheduler.allowed-failures": _LOST_WORKERS, "distributed.comm.timeouts.connect": "10s",
                           "distributed.worker.daemon": True, "distributed.admin.log-format": "%(message)s", "logging.distributed": "error"}):
         if address is not None:
@@ -35,7 +35,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
                 yield client
             return
         count = workers or os.cpu_count() or 1
-        with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1", silence_logs=50) as local, \
+        with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1", silence_logs=50) as local, \
                 Client(local) as client:
             yield client
 
