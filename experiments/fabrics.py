@@ -50,13 +50,16 @@ def laid_over(document: Document, at: Sequence[str] = (), complete: bool = False
     return Document(document.name, values, laid.places)
 
 
-def difference(document: Document) -> str:
-    """What is other on Mininet than the file says, in words; empty when nothing is."""
+def laid(document: Document) -> str:
+    """What lies over the file there, in words; empty when nothing does."""
     table = _table(document) if sweep.MININET in document.values else {}
-    said = [f"{key} = {_shown(value)}" for key, value in table.items() if key not in (*_OWN, "seeds")]
-    if table.get("without"):
-        said.append(f"without {', '.join(table['without'])}")
-    return "; ".join(said)
+    return "; ".join(f"{key} = {_shown(value)}" for key, value in table.items() if key not in (*_OWN, "seeds"))
+
+
+def left_out(document: Document) -> str:
+    """The keys of the file that are not for Mininet, in words."""
+    table = _table(document) if sweep.MININET in document.values else {}
+    return f"without {', '.join(table['without'])}" if table.get("without") else ""
 
 
 def _shown(value: Any) -> str:

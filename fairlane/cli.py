@@ -14,7 +14,7 @@ from experiments import fabrics, kinds, loader
 from experiments.model import Experiment
 from fairlane import probes, quick, schema
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
-from fairlane.located_toml import ConfigError
+from fairlane.located_toml import ConfigError, Document
 from hosts.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ def _chosen(experiment: str, options: quick.Options, duration: float | None, see
     """The experiment that the words mean: a file's, or one of the options alone."""
     if experiment not in quick.TOPOLOGIES:
         path = loader.find(experiment)
-        if fabric == "mininet" and (said := fabrics.difference(loader.read(path))):
-            console.print(f"on Mininet, as [mininet] of the file says: {said}", highlight=False, markup=False, soft_wrap=True)
+        if fabric == "mininet":
+            _say_what_differs(loader.read(path))
         return loader.load(path, duration, seed, at, fabric)
     if at:
         raise Refusal(f"--at: {experiment} has no sweep")
@@ -155,6 +155,12 @@ def _chosen(experiment: str, options: quick.Options, duration: float | None, see
             raise Refusal(f"--save {save}: cannot be written: {error.strerror}") from error
         console.print(f"experiment saved: {save}", highlight=False, soft_wrap=True)
     return chosen
+
+
+def _say_what_differs(document: Document) -> None:
+    said = [text for text in (fabrics.laid(document), fabrics.left_out(document)) if text]
+    if said:
+        console.print(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool, pcap: Path | None, trace: Path | None,

@@ -50,7 +50,8 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     complete = sweep.expand(fabrics.laid_over(document(), complete=True))
     assert len(complete.points) == 4 and complete.seeds == (3, 4)
     assert complete.points[0].document.values["tcp"] == {"packet_bytes": 700, "delayed_ack": False, "timer_granularity_s": 0.1}
-    assert fabrics.difference(document()) == "duration_s = 12.0; tcp = { packet_bytes = 700 }; without tcp.timer_granularity_s"
+    assert fabrics.laid(document()) == "duration_s = 12.0; tcp = { packet_bytes = 700 }"
+    assert fabrics.left_out(document()) == "without tcp.timer_granularity_s"
     assert document().values["tcp"]["timer_granularity_s"] == 0.1
     path = tmp_path / "e.toml"
     path.write_text(FILE)
@@ -74,7 +75,7 @@ def test_a_file_that_inherits_the_table_is_not_chosen(tmp_path: Path) -> None:
     (tmp_path / "heir.toml").write_text('inherits = "base"\ntitle = "heir"\n')
     base, heir = (loader.read(tmp_path / f"{name}.toml") for name in ("base", "heir"))
     assert fabrics.is_chosen(base) and not fabrics.is_chosen(heir) and not fabrics.is_chosen(document(FILE.replace("[mininet]", "[let]")))
-    assert fabrics.difference(heir) == fabrics.difference(base)
+    assert fabrics.laid(heir) == fabrics.laid(base)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [

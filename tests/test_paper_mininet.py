@@ -105,7 +105,7 @@ def test_the_table_of_both_clocks(tmp_path: Path) -> None:
     assert shown["lines"] == [["1", "cbr_bps", "200 k", "190 k to 210 k", "210 k", "1.05"], ["", "utilisation", "–", "–", "0.9", "–"],
                               ["", "nothing", "–", "–", "–", "–"]]
     assert [title for title, _ in shown["figures"]] == ["rates"] and shown["current"]
-    assert shown["difference"] == "duration_s = 8.0; without tcp.timer_granularity_s"
+    assert (shown["laid"], shown["left_out"]) == ("duration_s = 8.0", "without tcp.timer_granularity_s")
     # Words may change, what is run may not.
     assert beside.shown(tmp_path, load(tmp_path, FILE.replace("A row on", "Rows on")))["current"]
     assert not beside.shown(tmp_path, load(tmp_path, FILE.replace("rate_bps = 200_000", "rate_bps = 300_000")))["current"]

@@ -49,7 +49,7 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
             at = [str(point["axes"].get(axis, "")) if number == 0 else "" for axis in axes]
             lines.append([*at, name, *_cells(virtual, [run["values"].get(name) for run in point["runs"]])])
     current = sorted(inputs(p) for p in points(row)) == sorted(run["inputs"] for point in kept["points"] for run in point["runs"])
-    return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "difference": fabrics.difference(row.document),
+    return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "laid": fabrics.laid(row.document), "left_out": fabrics.left_out(row.document),
             "where": kept["where"], "failed": kept["failed"], "current": current,
             "runs": [run for point in kept["points"] for run in point["runs"]]}
 
@@ -61,7 +61,8 @@ def _cells(virtual: Sequence[float | None], real: Sequence[float | None]) -> lis
     # A median over seeds of which one could not be measured would hide that.
     middle = statistics.median(known) if known and len(known) == len(virtual) else math.nan
     found = statistics.median(measured) if measured and len(measured) == len(real) else math.nan
-    between = f"{number(min(known))} to {number(max(known))}" if len(known) > 1 else "–"
+    ends = [number(v) for v in (min(known), max(known))] if len(known) > 1 else ["–", "–"]
+    between = ends[0] if ends[0] == ends[1] else " to ".join(ends)
     text = number(found) + (f" ({number(min(measured))} to {number(max(measured))})" if len(measured) > 1 else "")
     return [number(middle), between, text, number(found / middle) if middle else "–"]
 
