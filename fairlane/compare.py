@@ -237,8 +237,8 @@ def _draw_rates(axes: Any, run: Finished, longest: float, top: float) -> None:
     axes.axvspan(window[0], window[1], color="0.94", zorder=0)
     for kind in dict.fromkeys(run.flows["kind"]):
         for number, (_, flow) in enumerate(run.flows[run.flows["kind"] == kind].groupby("flow", sort=False)):
-            axes.plot(flow["time_s"], flow["goodput_bps"] / 1e6, color=palette.of_kind(kind), linestyle=palette.line(kind), linewidth=1.6 if number == 0 else 0.8,
-                      alpha=1.0 if number == 0 else 0.5, label=palette.label(kind) if number == 0 else None)
+            axes.plot(flow["time_s"], flow["goodput_bps"] / 1e6, color=palette.of_kind(kind), linestyle=palette.line(kind),
+                      linewidth=1.6 if number == 0 else 0.8, alpha=1.0 if number == 0 else 0.5, label=palette.label(kind) if number == 0 else None)
     axes.set_xlim(0, longest)
     axes.set_ylim(0, top / 1e6 if top > 0 else 1.0)
     axes.set_ylabel("goodput, Mb/s")

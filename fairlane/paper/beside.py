@@ -41,16 +41,16 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
         return None
     axes = list(dict.fromkeys(name for point in kept["points"] for name in point["axes"]))
     seeds = kept["virtual_seeds"]
-    heads = [*axes, "measure", f"virtual time, median of {len(seeds)} seeds" if len(seeds) > 1 else f"virtual time, seed {seeds[0]}", "range over seeds",
-             "Mininet, wall clock", "Mininet / virtual"]
+    virtual = f"virtual time, median of {len(seeds)} seeds" if len(seeds) > 1 else f"virtual time, seed {seeds[0]}"
+    heads = [*axes, "measure", virtual, "range over seeds", "Mininet, wall clock", "Mininet / virtual"]
     lines = []
     for point in kept["points"]:
-        for number, (name, virtual) in enumerate(point["virtual"].items()):
+        for number, (name, values) in enumerate(point["virtual"].items()):
             at = [str(point["axes"].get(axis, "")) if number == 0 else "" for axis in axes]
-            lines.append([*at, name, *_cells(virtual, [run["values"].get(name) for run in point["runs"]])])
+            lines.append([*at, name, *_cells(values, [run["values"].get(name) for run in point["runs"]])])
     current = sorted(inputs(p) for p in points(row)) == sorted(run["inputs"] for point in kept["points"] for run in point["runs"])
-    return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "laid": fabrics.laid(row.document), "left_out": fabrics.left_out(row.document),
-            "where": kept["where"], "failed": kept["failed"], "current": current,
+    return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "laid": fabrics.laid(row.document),
+            "left_out": fabrics.left_out(row.document), "where": kept["where"], "failed": kept["failed"], "current": current,
             "runs": [run for point in kept["points"] for run in point["runs"]]}
 
 
