@@ -350,7 +350,8 @@ class _FlowWriter:
                 "packets": new, "bytes": received - self._received[1], "received_packets": packets, "received_bytes": received,
                 "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
                 "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
-                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None}
+                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None,
+                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields}}
             self._received = (packets, received)
         elif kind == "tcp_sent":
             if seconds > 0:
