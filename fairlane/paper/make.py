@@ -19,9 +19,6 @@ from fairlane.paper.judge import Verdict, judge
 from fairlane.paper.row import Row
 from fairlane.paper.store import Store
 
-_SECONDS_PER_FLOW_SECOND = 0.011
-"""Processor time of a second of one flow where nothing is known yet; what rows took before is better known."""
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -95,7 +92,7 @@ def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: l
     hands = workers or os.cpu_count() or 1
     console.print(f"{len(rows)} rows of the ledger, {len(jobs)} runs; {len(jobs) - len(todo)} are there already.", highlight=False)
     if todo:
-        seconds = sum(j.cost for j in todo) * _SECONDS_PER_FLOW_SECOND
+        seconds = sum(j.cost for j in todo)
         where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} workers here"
         console.print(f"{len(todo)} to go {where}: about {span(seconds)} of processor time"
                       + ("." if scheduler else f", {span(seconds / hands)} by the clock."), highlight=False)
