@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import uuid
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.bmv2 import pairs
+
 GROUP = "239.1.0.1"
 # 0.9 times the rate of the ports towards h0, h1, and h2; all on the way to h2 are faster than its own.
 R_F = {"h0": 7_200_000, "h1": 3_600_000, "h2": 1_800_000}
 NOBODY = {"h0": [], "h1": [], "h2": []}
-
-
-def program(name: str) -> str | None:
-    """One of ours from FAIRLANE_BIN or beside this Python, anybody else's from PATH."""
-    folder = os.environ.get("FAIRLANE_BIN", str(Path(sys.executable).parent))
-    return shutil.which(name, path=folder) or shutil.which(name)
-
-
-@pytest.fixture(scope="module")
-def namespace():
-    if os.geteuid() != 0:
-        pytest.skip("a network namespace needs root")
-    name = f"fl-igmp-{uuid.uuid4().hex[:8]}"
-    subprocess.run(["ip", "netns", "add", name], check=True)
-    yield name
-    subprocess.run(["ip", "netns", "del", name], check=True)
 
 
 def only(*names: str) -> dict[str, list[int]]:
@@ -40,22 +19,10 @@ def only(*names: str) -> dict[str, list[int]]:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("switch", ["fairlane-switch", "simple_switch_grpc"])
-@pytest.mark.parametrize("compiler", ["fairlane-compile", "p4c-bm2-ss"])
-def test_the_kernels_joins_and_leaves(compiler: str, switch: str, tmp_path: Path, namespace: str) -> None:
-    compile_with, run_on = program(compiler), program(switch)
-    if compile_with is None:
-        pytest.skip(f"{compiler} is not installed")
-    if run_on is None:
-        pytest.skip(f"{switch} is not installed")
-    out, info = tmp_path / "als.json", tmp_path / "als.p4info.txtpb"
-    subprocess.run([compile_with, "-o", out, "--p4runtime-files", info, ROOT / "p4src/als.p4"], check=True)
-    done = subprocess.run(
-        ["ip", "netns", "exec", namespace, "unshare", "--net", sys.executable, str(ROOT / "tests/bmv2/multicast.py"), run_on, out, info],
-        cwd=tmp_path, capture_output=True, text=True, timeout=110)
-    logs = "".join(f"\n{p.name}:\n{p.read_text()[-2000:]}" for p in (tmp_path / "s1.log", tmp_path / "s2.log") if p.exists())
-    assert done.returncode == 0, done.stderr + done.stdout + logs
-    result = json.loads(done.stdout.strip().splitlines()[-1])
+@pytest.mark.parametrize("switch", pairs.SWITCHES)
+@pytest.mark.parametrize("compiler", pairs.COMPILERS)
+def test_the_kernels_joins_and_leaves(compiler: str, switch: str, tmp_path: Path) -> None:
+    result = pairs.drive("multicast.py", compiler, switch, tmp_path, timeout_s=110)
 
     assert result["nobody"] == NOBODY
     # Each copy has the fair rate of its own branch.
