@@ -1,0 +1,103 @@
+"""A simple_switch process."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tools.bmv2.packets import PacketPort
+from tools.bmv2.runtime import Runtime
+
+PROGRAM = "simple_switch"
+# No packet may be lost in a queue.
+QUEUE_DEPTH = 1_000_000
+PRIORITIES = 8
+
+
+def why_absent() -> str | None:
+    """Why there is no BMv2 to drive; None when there is."""
+    if shutil.which(PROGRAM) is None:
+        return f"{PROGRAM} is not in PATH"
+    said = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=20).stdout
+    missing = [option for option in ("--packet-in", "--thrift-port") if option not in said]
+    return f"{PROGRAM} was built without {', '.join(missing)}" if missing else None
+
+
+class SwitchDied(Exception):
+    """simple_switch ended by itself; the message has the signal and the end of its log."""
+
+
+class Bmv2:
+    """One running switch: `runtime` to control it, `packets` in and out. Close it, or use it with `with`."""
+
+    def __init__(self, program_json: Path, log_level: str | None = None, start_timeout_s: float = 30.0) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="bmv2-"))
+        self.log = self.folder / "switch.log"
+        self._out = (self.folder / "out").open("wb")
+        port = _free_port()
+        logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level] if log_level else []
+        self._process = subprocess.Popen(
+            [PROGRAM, "--packet-in", f"ipc://{self.folder}/packets", "--thrift-port", str(port),
+             "--notifications-addr", f"ipc://{self.folder}/notifications", *logging, str(program_json), "--",
+             "--priority-queues", str(PRIORITIES)], stdout=self._out, stderr=subprocess.STDOUT, cwd=self.folder)
+        try:
+            self._connect(port, start_timeout_s)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, port: int, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                self.runtime = Runtime(port)
+                break
+            except OSError:
+                self.check()
+                if time.monotonic() > deadline:
+                    raise SwitchDied(f"no answer at its Thrift port within {timeout_s:.0f} s\n{self.said()}") from None
+                time.sleep(0.01)
+        self.packets = PacketPort(self.folder / "packets")
+        self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
+
+    def check(self) -> None:
+        """Raises SwitchDied when the process has ended."""
+        status = self._process.poll()
+        if status is not None:
+            name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            raise SwitchDied(f"{name}\n{self.said()}".strip())
+
+    def said(self) -> str:
+        """The end of what it printed."""
+        return (self.folder / "out").read_text(errors="replace")[-2000:]
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        for part in ("packets", "runtime"):
+            if hasattr(self, part):
+                with contextlib.suppress(OSError):
+                    getattr(self, part).close()
+        self._process.kill()
+        self._process.wait(10)
+        self._out.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Bmv2:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
