@@ -94,8 +94,9 @@ def run(
                             tuple(set_ or ()))
     if experiment not in quick.TOPOLOGIES:
         _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
-        from fairlane.paper import single
+        from fairlane.paper import row, single
 
+        row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), at or [], fabric):
             if fabric != "virtual":
                 raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")

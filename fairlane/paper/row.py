@@ -34,6 +34,7 @@ from experiments.model import Paper
 from experiments.sweep import Sweep
 from fairlane import schema
 from fairlane.located_toml import Document
+from fairlane.paper import reference
 from fairlane.paper.judge import Expectation
 
 @dataclass(frozen=True)
@@ -78,10 +79,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Which row of the ledger this is. differs: what does not come out and the reason found, for the report."""
+    """Which row of the ledger this is. differs: what does not come out and the reason found, for the report. reference: a file beside the
+    experiment's, with what another program gave at the same points (`fairlane.paper.reference`)."""
 
     row: str
     differs: str = ""
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class Row:
     expectations: tuple[Expectation, ...]
     open: tuple[dict[str, str], ...]
     document: Document
+    reference: reference.Reference | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,12 @@ def is_row(document: Document) -> bool:
     return "expect" in document.values or "ledger" in document.values
 
 
+def reference_file(path: Path) -> Path | None:
+    """Where a row says that the results of another program are."""
+    name = loader.read(path).values.get("ledger", {}).get("reference", "")
+    return path.parent / name if name else None
+
+
 def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | None = None) -> Row:
     """Read a row, and load the experiment of each of its points, so that nothing is refused half way. at: "AXIS=VALUE", kept of an
     axis. seed: instead of the file's. ConfigError names file, line and key."""
@@ -130,6 +140,8 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     names = set()
     settings = None
     for point in expanded.points:
+        if point.seed != expanded.seeds[0]:
+            continue  # a seed decides nothing that could be refused
         experiment = loader.from_document(point.document, path.stem)
         settings = settings or experiment.settings
         names |= {group.name for group in experiment.settings.flows}
@@ -159,9 +171,21 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
             _one_of(document, ("figures", i, "x"), figure.x, set(expanded.axes) | known, "axis or measure")
         if figure.series:
             _one_of(document, ("figures", i, "series"), figure.series, set(expanded.axes), "axis")
+    from fairlane.paper import bounds
+
+    whole = loader.read(path)
+    if tables.expect:
+        bounds.check(whole, "expect", tables.expect, measures)
+    of_run = {check.metric: f"= run.{check.metric}" for check in settings.checks}
+    bounds.check(whole, "checks", [Expectation(c.name, c.metric, low=c.low, high=c.high) for c in settings.checks], of_run)
+    ledger = tables.ledger or Ledger(path.stem)
+    beside = reference.load(document, path.parent, ledger.reference)
+    for i, expectation in enumerate(tables.expect):
+        if expectation.of_reference and (beside is None or not beside.has(expectation.measure)):
+            raise document.error(("expect", i, "of_reference"), f"no [ledger] reference says anything of {expectation.measure!r}")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
-    return Row(path.stem, settings.title, settings.paper, tables.ledger or Ledger(path.stem), expanded, measures, tables.curves,
-               tables.figures, tuple(expectations), opens, document)
+    return Row(path.stem, settings.title, settings.paper, ledger, expanded, measures, tables.curves,
+               tables.figures, tuple(expectations), opens, document, beside)
 
 
 def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:
