@@ -3,6 +3,7 @@
 # make bench    forwarding rate of one switch; virtual time beside ns-2, and its cost over flows and switches
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
+# make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -12,8 +13,9 @@
 SHELL := /bin/bash
 EXPERIMENT ?= als-3
 ARGS ?=
+P4C ?=
 
-.PHONY: run setup build test bench paper shell stop clean
+.PHONY: run setup build test bench conformance paper shell stop clean
 
 run: build
 	@scripts/run $(EXPERIMENT) $(ARGS)
@@ -35,6 +37,10 @@ bench: build
 	.venv/bin/python bench/forward.py $(ARGS)
 	.venv/bin/python bench/virtual.py --compare
 	.venv/bin/python bench/virtual.py --growth
+
+conformance: build
+	@[ -n "$(P4C)" ] || { echo "Say where a checkout of p4c is: make conformance P4C=DIR" >&2; exit 2; }
+	nice .venv/bin/python -m tools.conformance --p4c $(P4C) $(ARGS)
 
 paper: build
 	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(if $(MININET),--mininet) $(ARGS)

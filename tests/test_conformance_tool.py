@@ -1,0 +1,148 @@
+"""The tool that counts against p4c's samples, on a checkout and compilers made up here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tools.conformance import errors, p4info, panics, samples, stf
+from tools.conformance import runs as runs_module
+from tools.conformance.checkout import Checkout, NoCheckout
+from tools.conformance.compilers import Compiler, Message, our_errors, p4c_errors
+from tools.conformance.report import Count, Known, Miss, show
+from tools.conformance.runs import Runner, execute
+from tools.conformance.suite import Suite
+
+# A compiler that does what the program's comments say.
+COMPILER = """#!/bin/sh
+while [ $# -gt 1 ]; do
+    case $1 in -o) json=$2; shift ;; --p4runtime-files) info=$2; shift ;; -I) shift ;; esac
+    shift
+done
+grep -q "panics: WHO" "$1" && { echo "thread 'main' panicked at a.rs:1:2" >&2; exit 101; }
+if grep -q "refuses: WHO" "$1"; then echo "$1:2:3: error[name]: WHO cannot find \\`x\\`" >&2; exit 1; fi
+echo "{}" > "$json"
+echo "tables { preamble { id: $(grep -c "other id: WHO" "$1") } }" > "$info"
+echo x >> "COUNT"
+"""
+RUNNER = '#!/bin/sh\ngrep -q pass "$2" || { echo "a.stf:3: port 1: not sent"; exit 1; }\n'
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    root = tmp_path / "p4c"
+    programs = root / "testdata/p4_16_samples"
+    for folder in (programs, root / "testdata/p4_16_errors", root / "testdata/p4_16_errors_outputs", root / "p4include"):
+        folder.mkdir(parents=True)
+    (root / "p4include/v1model.p4").touch()
+    head = "#include <v1model.p4>\n"
+    for name, text in {
+        "good.p4": head, "refused.p4": head + "// refuses: ours", "both.p4": head + "// refuses: ours refuses: p4c",
+        "panic.p4": head + "// panics: ours", "info.p4": head + "// other id: ours", "psa.p4": "#include <psa.p4>\n",
+        "through.p4": '#include "good.p4"\n', "good.stf": "pass", "info.stf": "fail",
+    }.items():
+        (programs / name).write_text(text)
+    (root / "testdata/p4_16_errors/a.p4").write_text("// refuses: ours")
+    (root / "testdata/p4_16_errors/b.p4").write_text("")
+    (root / "testdata/p4_16_errors_outputs/a.p4-stderr").write_text("a.p4(2): [--Werror=not-found] error: x: declaration not found\n")
+    checkout = Checkout.at(root)
+    runner = Runner(tmp_path / "cache")
+    made = {
+        who: executable(tmp_path / f"{who}-compile", COMPILER.replace("WHO", who).replace("COUNT", str(tmp_path / f"{who}.count")))
+        for who in ("ours", "p4c")}
+    return Suite(
+        checkout, Compiler(made["ours"], checkout, runner, ours=True), Compiler(made["p4c"], checkout, runner, ours=False),
+        executable(tmp_path / "stf", RUNNER), runner, jobs=2)
+
+
+def misses(count: Count) -> dict[str, str]:
+    return {m.program: m.cause for m in count.misses}
+
+
+def test_samples_are_those_for_v1model_that_p4c_accepts(suite: Suite) -> None:
+    count = samples.count(suite)
+    assert (count.good, count.total) == (3, 5)  # good, info, through; not refused, panic; both.p4 and psa.p4 do not count
+    assert misses(count) == {"refused.p4": "ours cannot find `x`", "panic.p4": "PANIC: panicked at a.rs:1:2"}
+
+
+def test_p4info_is_compared_where_both_accept(suite: Suite) -> None:
+    count = p4info.count(suite)
+    assert (count.good, count.total) == (2, 3)
+    assert misses(count) == {"info.p4": "+tables.preamble.id: 1"}  # protobuf text leaves out a zero
+
+
+def test_errors_count_the_lines_of_both(suite: Suite) -> None:
+    count = errors.count(suite)
+    assert (count.good, count.total) == (1, 2)
+    assert misses(count) == {"b.p4": "p4c has no error stored"}
+    assert "1 have an error of ours on the line of p4c's first" in count.notes[1]
+
+
+def test_packet_tests_for_each_pair(suite: Suite) -> None:
+    for count in stf.count(suite)[:2]:
+        assert (count.good, count.total) == (1, 2)
+        assert misses(count) == {"info.p4": "port 1: not sent"}
+
+
+def test_panics_are_looked_for_everywhere(suite: Suite) -> None:
+    assert list(misses(panics.count(suite))) == ["p4_16_samples/panic.p4"]
+
+
+def test_a_second_run_starts_nothing_and_a_changed_include_does(suite: Suite, tmp_path: Path) -> None:
+    runs = tmp_path / "ours.count"
+    samples.count(suite)
+    before = runs.read_text()
+    samples.count(suite)
+    assert runs.read_text() == before
+    (suite.checkout.samples / "good.p4").write_text("#include <v1model.p4>\n// changed")
+    runs_module.source_hash.cache_clear()
+    for name in ("good.p4", "through.p4"):
+        suite.ours.compile(suite.checkout.samples / name)
+    assert len(runs.read_text()) == len(before) + 4
+
+
+def test_a_run_out_of_time_ends_its_children(tmp_path: Path) -> None:
+    script = executable(tmp_path / "slow", "#!/bin/sh\nsleep 60 & echo $! > pid\nwait\n")
+    run = execute([script], (), 0.5, tmp_path)
+    assert run.timed_out
+    child = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        for _ in range(1000):  # the child is reaped by init
+            os.kill(child, 0)
+            if Path(f"/proc/{child}/stat").read_text().split(")")[1].split()[0] == "Z":
+                raise ProcessLookupError
+
+
+def test_known_divergences_are_marked_and_must_still_be_there() -> None:
+    known = Known({"samples": {"a.p4": "a table twice", "b.p4": "gone"}})
+    count = Count("samples", "accepted", total=3, good=1, misses=[Miss("a.p4", "refused"), Miss("c.p4", "`y` is 7 wide")])
+    text, as_filed = show(count, known)
+    assert not as_filed
+    assert "known: a table twice" in text and "NEW: `…` is N wide" in text
+    assert text.splitlines()[-1].strip() == "b.p4"
+    assert show(Count("samples", "accepted", 2, 1, [Miss("a.p4", "refused")]), Known({"samples": {"a.p4": "x"}}))[1]
+
+
+def test_messages_of_both_compilers() -> None:
+    assert our_errors("a.p4:9:11: error[name]: no `x`\n 9 | x\n1 error\nerror: cannot read") == [
+        Message("a.p4", 9, "name", "no `x`"), Message("", 0, "", "cannot read")]
+    text = ("a.p4(4): [--Wwarn=unused] warning: x\na.p4(9): [--Werror=type-error] error: y\nb.p4(3):syntax error, unexpected x\n"
+            "[--Werror=overlimit] error: 2 errors encountered, aborting compilation\n")
+    assert p4c_errors(text) == [Message("a.p4", 9, "type-error", "y"), Message("b.p4", 3, "", "syntax error, unexpected x")]
+
+
+def test_the_filed_divergences_can_be_read() -> None:
+    assert set(Known.load().causes) <= {"samples", "errors", "p4info", "panics"} | {f"stf {c}/{s}" for c in ("ours", "p4c") for s in ("ours", "bmv2")}
+
+
+def test_a_folder_that_is_no_checkout(tmp_path: Path) -> None:
+    with pytest.raises(NoCheckout, match="git clone"):
+        Checkout.at(tmp_path)
