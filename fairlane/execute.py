@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -42,6 +43,18 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
     return all(c.holds for c in figures.checks)
 
 
+def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
+    """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
+    folder = results.ResultFolder(out)
+    try:
+        shutil.copytree(raw, folder.work / "raw")
+        _write(experiment, outcome, folder.work / "raw", folder.work, "virtual", "virtual")
+        return folder.publish()
+    except BaseException:
+        folder.discard()
+        raise
+
+
 def _remove_empty_logs(folder: Path) -> None:
     """Most processes print nothing."""
     for path in folder.glob("*.log"):
@@ -58,11 +71,7 @@ def _keep_logs_if_asked(folder: results.ResultFolder) -> None:
 def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str) -> metrics.Figures:
     recorded = series.load(raw, experiment, outcome.timing)
     figures = metrics.compute(recorded)
-    tables = {
-        "flows": series.flow_table(recorded, series.ShareTable(recorded)),
-        "links": series.link_table(recorded),
-        "fair_rates": series.fair_rate_table(recorded),
-    }
+    tables = series.tables(recorded)
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     results.write_json(folder / "experiment.json", dataclasses.asdict(experiment))

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import pandas as pd  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 
 from experiments.model import Experiment  # noqa: E402
@@ -25,28 +26,43 @@ def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.Da
          bottleneck: str, note: str) -> list[Path]:
     """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
     target, under the title."""
-    title = f"{experiment.id}: {experiment.settings.title}"
-    has_als = any(f.kind.startswith("als") for f in experiment.flows)
-    at_bottleneck = fair_rates[fair_rates["link"] == bottleneck] if not fair_rates.empty else fair_rates
-    pictures = {
-        "rates": lambda ax: _rates(ax, experiment, flows, at_bottleneck if has_als else at_bottleneck.iloc[:0]),
-        "queue": lambda ax: _queue(ax, experiment, links[links["link"] == bottleneck]),
-    }
-    if has_als:
-        pictures["fair_rate"] = lambda ax: _fair_rate(ax, experiment, at_bottleneck)
     drawn = []
-    for name, draw_one in pictures.items():
-        figure, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
-        draw_one(axes)
-        axes.set_xlim(0, experiment.duration_s)
-        axes.set_xlabel("time (s)")
-        axes.set_title(f"{title}\n{note}", fontsize=10, loc="left")
-        axes.grid(alpha=0.3)
+    for name in pictures(experiment):
         path = folder / f"{name}.png"
-        figure.savefig(path)
-        plt.close(figure)
+        picture = figure(name, experiment, flows, links, fair_rates, bottleneck, note)
+        picture.savefig(path)
+        plt.close(picture)
         drawn.append(path)
     return drawn
+
+
+def pictures(experiment: Experiment) -> list[str]:
+    """The plots that a run has: fair_rate only where ALS flows are told of one."""
+    return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
+
+
+def figure(name: str, experiment: Experiment, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str,
+           note: str) -> Figure:
+    """One of `pictures`; arguments as of `draw`. ValueError for another name."""
+    if name not in pictures(experiment):
+        raise ValueError(f"no plot {name!r} of {experiment.id}: it has {', '.join(pictures(experiment))}")
+    at_bottleneck = fair_rates[fair_rates["link"] == bottleneck] if not fair_rates.empty else fair_rates
+    drawn, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
+    if name == "rates":
+        _rates(axes, experiment, flows, at_bottleneck if _has_als(experiment) else at_bottleneck.iloc[:0])
+    elif name == "queue":
+        _queue(axes, experiment, links[links["link"] == bottleneck])
+    else:
+        _fair_rate(axes, experiment, at_bottleneck)
+    axes.set_xlim(0, experiment.duration_s)
+    axes.set_xlabel("time (s)")
+    axes.set_title(f"{experiment.id}: {experiment.settings.title}\n{note}", fontsize=10, loc="left")
+    axes.grid(alpha=0.3)
+    return drawn
+
+
+def _has_als(experiment: Experiment) -> bool:
+    return any(f.kind.startswith("als") for f in experiment.flows)
 
 
 def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: pd.DataFrame) -> None:

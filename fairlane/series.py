@@ -315,6 +315,11 @@ class ShareTable:
         return total / weight if weight else 0.0
 
 
+def tables(series: Series) -> dict[str, pd.DataFrame]:
+    """The tables of a run's results (docs/results.md), by name."""
+    return {"flows": flow_table(series, ShareTable(series)), "links": link_table(series), "fair_rates": fair_rate_table(series)}
+
+
 def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
     """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
     rows = []

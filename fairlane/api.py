@@ -1,0 +1,143 @@
+"""Runs from Python: `fairlane.run(...)` gives a `Result` with data frames and plots. All in virtual time, in this process, without root.
+
+    import fairlane
+
+    result = fairlane.run("als-3", seed=2)
+    result = fairlane.run("dumbbell", flows=["rap:2", "tcp-sack:2"], bottleneck="10mbit", rtt="64ms", queue="red", duration_s=30)
+    result.kinds          # one row for each kind of flow: goodput, loss, share
+    result.flows          # one row for each second and flow
+    result.plot()         # rates of the flows against their fair share
+
+The same arguments give the same result on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from experiments import loader
+from experiments.model import Experiment
+from fairlane import execute, metrics, plots, quick, report, series, targets, virtual_fabric
+from fairlane.errors import Refusal
+from fairlane.progress import Snapshot
+from hosts import algorithms as known
+
+Plot = Literal["rates", "queue", "fair_rate"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave. summary: as `summary.json` of docs/results.md. flows, links, fair_rates: the tables of that page, times in
+    seconds, rates in bit/s."""
+
+    experiment: Experiment
+    summary: dict[str, Any]
+    flows: pd.DataFrame
+    links: pd.DataFrame
+    fair_rates: pd.DataFrame
+
+    @cached_property
+    def kinds(self) -> pd.DataFrame:
+        """One row for each kind of flow, over the window that the experiment measures."""
+        return pd.DataFrame(self.summary["kinds"]).set_index("kind")
+
+    @cached_property
+    def per_flow(self) -> pd.DataFrame:
+        """One row for each flow, over the window."""
+        return pd.DataFrame(self.summary["flows"]).set_index("name")
+
+    @cached_property
+    def checks(self) -> pd.DataFrame:
+        """What was expected of the run, and whether it holds."""
+        return pd.DataFrame(self.summary["checks"], columns=["name", "value", "low", "high", "holds"])
+
+    @property
+    def bottleneck(self) -> dict[str, Any]:
+        """Utilisation, mean queue (packets) and drops by cause of the link that the experiment follows, over the window."""
+        return next(link for link in self.summary["links"] if link["name"] == self.summary["bottleneck"])
+
+    def plot(self, what: Plot = "rates") -> Figure:
+        """rates: of each flow, against its fair share. queue: of the bottleneck. fair_rate: R_f and connections, where ALS runs."""
+        note = f"virtual time, seed {self.experiment.seed}"
+        return plots.figure(what, self.experiment, self.flows, self.links, self.fair_rates, self.summary["bottleneck"], note)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.experiment.id}, seed {self.experiment.seed}, {self.experiment.duration_s:g} s of virtual time"
+        return f"<p>{title}</p>{self.kinds.to_html(float_format='%.4g')}"
+
+
+def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float | None = None, seed: int | None = None,
+        at: Sequence[str] = (), bottleneck: str | None = None, rtt: str | None = None, queue: Literal["red", "droptail"] | None = None,
+        buffer: str | None = None, side_delay: str | None = None, side_rate: str | None = None, packet_bytes: int | None = None,
+        start_jitter: str | None = None, switches: int | None = None, settings: Sequence[str] = (),
+        algorithms: Sequence[str | Path] = (), program: str | Path | None = None, out: str | Path | None = None) -> Result:
+    """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
+    `fairlane run`, as text ("10mbit", "64ms").
+
+    algorithms: Python files with flow kinds of one's own. program: another P4 program for the switches. out: a folder that gets all that
+    `fairlane run` writes. Refusal and ConfigError say what is wrong with the arguments before anything runs; RunFailed: it ended early.
+    """
+    for path in algorithms:
+        use_algorithm(path)
+    options = quick.Options(tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
+                            tuple(settings))
+    if str(experiment) in quick.TOPOLOGIES:
+        chosen = quick.experiment(str(experiment), options, duration_s, seed)
+    elif options.given():
+        raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
+    else:
+        chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
+    return run_experiment(chosen, program, out)
+
+
+def run_experiment(chosen: Experiment, program: str | Path | None = None, out: str | Path | None = None) -> Result:
+    """As `run`, of an experiment that is loaded."""
+    if program is not None:
+        control = replace(chosen.settings.control, program=str(Path(program).resolve()))
+        chosen = replace(chosen, settings=replace(chosen.settings, control=control))
+    virtual_fabric.check_built()
+    options = virtual_fabric.Options(targets.compiler())
+    with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
+        outcome = virtual_fabric.run(chosen, options, Path(folder), _Silent())
+        recorded = series.load(Path(folder), chosen, outcome.timing)
+        figures = metrics.compute(recorded)
+        result = Result(chosen, report.summary(chosen, figures, outcome, "virtual", "virtual"), **series.tables(recorded))
+        if out is not None:
+            execute.publish(chosen, outcome, Path(folder), Path(out))
+        return result
+
+
+def use_algorithm(path: str | Path) -> list[str]:
+    """The flow kinds of a Python file anywhere, which experiments may name from now on; processes that runs start know them too.
+    Refusal says what is wrong with the file."""
+    try:
+        found = known.load_file(path)
+    except (ValueError, OSError) as error:
+        raise Refusal(str(error)) from error
+    listed = os.environ.get(known.FILES_VARIABLE, "").split(os.pathsep)
+    if str(Path(path).resolve()) not in listed:
+        os.environ[known.FILES_VARIABLE] = os.pathsep.join(filter(None, [*listed, str(Path(path).resolve())]))
+    return found
+
+
+class _Silent:
+    """A progress that shows nothing."""
+
+    def say(self, text: str) -> None:
+        pass
+
+    def show(self, snapshot: Snapshot) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,95 @@
+"""Runs from Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import kinds
+from fairlane import api, probes
+from fairlane.errors import Refusal
+from hosts import algorithms
+
+OWN = '''
+from hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
+from hosts.algorithms.base import Kind
+
+KINDS = (Kind("own-scheme", "ALS by another name", AlsParameters, AlsSender, AlsReceiver),)
+'''
+
+
+@pytest.fixture(scope="module")
+def result() -> api.Result:
+    return api.run("dumbbell", ["als:2", "tcp-reno:1"], duration_s=20, queue="red", seed=3)
+
+
+def test_a_result_has_tables_and_figures(result: api.Result) -> None:
+    assert list(result.kinds.index) == ["als", "tcp-reno"]
+    assert set(result.flows["flow"]) == {"als-0", "als-1", "tcp-reno"} | set(result.per_flow.index) and len(result.per_flow) == 3
+    assert result.bottleneck["rate_bps"] == 10e6
+    assert result.fair_rates["connections"].max() == 3
+
+
+def test_plots_are_those_of_the_run(result: api.Result) -> None:
+    assert len(result.plot("fair_rate").axes) == 2
+    assert result.plot().axes[0].get_ylabel() == "goodput (Mb/s)"
+    with pytest.raises(ValueError, match="it has rates, queue, fair_rate"):
+        result.plot("rtt")  # type: ignore[arg-type]
+
+
+def test_the_same_arguments_give_the_same_result(result: api.Result) -> None:
+    again = api.run("dumbbell", ["als:2", "tcp-reno:1"], duration_s=20, queue="red", seed=3)
+    assert again.summary == result.summary
+    assert again.flows.equals(result.flows)
+
+
+def test_results_are_written_where_asked(tmp_path: Path) -> None:
+    api.run("dumbbell", ["als:1"], duration_s=5, out=tmp_path / "out")
+    assert {"summary.json", "flows.csv", "rates.png", "raw"} <= {p.name for p in (tmp_path / "out").iterdir()}
+    with pytest.raises(Refusal, match="never overwritten"):
+        api.run("dumbbell", ["als:1"], duration_s=5, out=tmp_path / "out")
+
+
+def test_options_of_a_file_of_its_own_are_refused() -> None:
+    with pytest.raises(Refusal, match="--bottleneck: als-3 is an experiment with its own network"):
+        api.run("als-3", bottleneck="1mbit")
+
+
+@pytest.fixture
+def no_other_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(algorithms.FILES_VARIABLE, "")
+
+
+def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithms: None) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    try:
+        result = api.run("dumbbell", ["own-scheme:2"], duration_s=10, algorithms=[path])
+        assert list(result.kinds.index) == ["own-scheme"]
+        # Processes that a run starts know it, too.
+        line = "from hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"
+        done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True, cwd=probes.ROOT)
+        assert done.stdout == "ALS by another name\n"
+        assert os.environ[algorithms.FILES_VARIABLE] == str(path)
+    finally:
+        algorithms.ALGORITHMS.pop("own-scheme", None)
+    assert "own-scheme" not in kinds.names()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("x = 1", "lists no flow kind"),
+    (OWN.replace("own-scheme", "als"), r"flow kind 'als' is listed in hosts/algorithms/als.py, too"),
+    (OWN.replace("own-scheme", "Own Scheme"), "lower case, words joined by hyphens"),
+    ("KINDS = (1,)", "holds 1, which is no"),
+])
+def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, message: str, no_other_algorithms: None) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(Refusal, match=message):
+        api.use_algorithm(path)
+    with pytest.raises(Refusal, match="no such Python file"):
+        api.use_algorithm(tmp_path / "other.py")
