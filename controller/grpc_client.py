@@ -122,6 +122,10 @@ class GrpcSwitch:
                 again.append(p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT, entity=given[i].entity))
         self._send(again, set())
 
+    def apply(self, update: p4runtime_pb2.Update) -> None:
+        """One update as it is; SwitchError when it is refused, whatever the reason."""
+        self._send([update], set())
+
     def _write(self, entities: list[p4runtime_pb2.Entity], kind: int) -> dict[int, int]:
         """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
         return self._send(updates(entities, kind), {code_pb2.ALREADY_EXISTS})

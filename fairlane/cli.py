@@ -53,6 +53,7 @@ def _option(help_text: str, panel: str | None = None, *names: str, **more):
 
 
 _QUICK = "With dumbbell, chain or tree instead of an experiment"
+_TUTORIALS = "With a topology.json of the P4 tutorials"
 
 
 def _fail(message: str, code: int) -> None:
@@ -62,7 +63,8 @@ def _fail(message: str, code: int) -> None:
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow.", show_default=False)],
+    context: typer.Context,
+    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],  # noqa: E501
     fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
     target: TargetOption = "auto",
     duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's, or 60.", show_default=False)] = None,  # noqa: UP045
@@ -88,8 +90,15 @@ def run(
     switches: Annotated[Optional[int], _option("Of a chain, or leaves of a tree. Default: 3.", _QUICK, min=2, max=200)] = None,  # noqa: UP045
     set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _QUICK, "--set")] = None,  # noqa: E501, UP045
     save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
+    program: Annotated[Optional[list[Path]], _option("FILE.p4 in place of the one of that name beside the topology. Repeatable.", _TUTORIALS)] = None,  # noqa: UP045
+    prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
+    if experiment.endswith(".json"):
+        _run_tutorial(context, experiment, fabric, target, program or [], prompt, out, pcap, grpc_port, strict)
+        return
+    if program or prompt:
+        raise Refusal(f"{'--program' if program else '--cli'}: only with a topology.json of the P4 tutorials")
     options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(set_ or ()))
     if experiment not in quick.TOPOLOGIES:
@@ -121,6 +130,23 @@ def run(
     real = Options(targets.resolve(target, chosen.topology), grpc_port, restart_after, rtt_check, pcap is not None)
     holds = execute.execute(chosen, real, fabric, out, console)
     if strict and not holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, programs: list[Path], prompt: bool, out: Path | None,
+                  pcap: Path | None, grpc_port: int, strict: bool) -> None:
+    """A topology of the P4 tutorials. What the command line leaves open is the tutorials' to say, not this program's."""
+    from fairlane.tutorials import run as tutorial
+
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    stray = given - {"experiment", "fabric", "target", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
+    if stray:
+        raise Refusal(f"--{sorted(stray)[0].strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
+    options = tutorial.Options(fabric if "fabric" in given else None, target, tuple(programs), prompt, out, pcap,
+                               grpc_port if "grpc_port" in given else None)
+    reached = tutorial.run(Path(path), options, console)
+    if strict and not reached:
         raise typer.Exit(CHECK_FAILED)
 
 
