@@ -1,0 +1,1 @@
+"""Teaching labs and their grader."""

@@ -1,0 +1,23 @@
+"""The grader of the labs. A lab's `grade.py` is a list of checks:
+
+    from labs.grading import Answer, Missed, check
+
+    @check(2, "the program compiles")
+    def compiles(answer: Answer) -> None:
+        answer.p4("forward.p4")
+
+    @check(3, "packets to 10.0.1.2 leave by port 2")
+    def forwards(answer: Answer) -> None:
+        result = answer.stf("forward.p4", TEST)
+        if not result.passed:
+            raise Missed(result.message, hint="which field does the table look at?")
+
+A check that returns earns its points; `Missed` earns those that it names, none otherwise, and says what was seen and what to look at. Whatever
+a student's file does besides (raise, loop without end, return what no rate can be) is told with the file's own line, and the next
+check goes on.
+"""
+
+from labs.grading.answer import Answer
+from labs.grading.checks import Check, Missed, check
+
+__all__ = ["Answer", "Check", "Missed", "check"]

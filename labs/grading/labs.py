@@ -1,0 +1,110 @@
+"""The labs on disk: what a folder `labs/NN` holds.
+
+    labs/04/README.md          the task, one page
+    labs/04/lab.toml           title, files that a student changes, typical wrong answers
+    labs/04/grade.py           CHECKS, in order
+    labs/04/als_feedback.p4    the skeleton, which the student changes
+    labs/04/solution/          the same files, solved
+
+A wrong answer is the solution with something in it replaced, so that each shows one mistake:
+
+    [[wrong]]
+    name = "divides by n + 1"
+    file = "controller.py"
+    find = "rate_bps / n"
+    replace = "rate_bps / (n + 1)"
+    hint = "how many connections"       # part of the hint that the grader has for it
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlane import located_toml, probes, schema
+from labs.grading.checks import Check
+
+FOLDER = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One typical mistake. Without `find`, `replace` is the whole file."""
+
+    name: str
+    file: str
+    replace: str
+    hint: str
+    find: str = ""
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """The keys of lab.toml. minutes: what the lab takes a class."""
+
+    title: str
+    files: tuple[str, ...]
+    minutes: int
+    wrong: tuple[Wrong, ...]
+    mininet: str = ""
+
+    def __post_init__(self) -> None:
+        for i, wrong in enumerate(self.wrong):
+            if wrong.file not in self.files:
+                raise ValueError(f"wrong: wrong[{i}].file {wrong.file!r} is none of files")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """number: as in `labs/NN`."""
+
+    number: str
+    folder: Path
+    settings: LabSettings
+
+    @property
+    def checks(self) -> list[Check]:
+        return list(importlib.import_module(f"labs.{self.number}.grade").CHECKS)
+
+
+def numbers() -> list[str]:
+    """Of all labs, in order."""
+    return sorted(p.parent.name for p in FOLDER.glob("*/lab.toml"))
+
+
+def load(number: str) -> Lab:
+    """ConfigError names file, line and key."""
+    folder = FOLDER / number
+    return Lab(number, folder, schema.build(LabSettings, located_toml.read(folder / "lab.toml")))
+
+
+def skeleton(lab: Lab, folder: Path) -> Path:
+    """The files as they are handed out, copied into `folder`: from the last commit where there is one, since the student changes them in place."""
+    for name in lab.settings.files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        path = f"labs/{lab.number}/{name}"
+        done = subprocess.run(["git", "-C", str(probes.ROOT), "show", f"HEAD:{path}"], capture_output=True, check=False)
+        (folder / name).write_bytes(done.stdout if done.returncode == 0 else (lab.folder / name).read_bytes())
+    return folder
+
+
+def solution(lab: Lab, folder: Path) -> Path:
+    """The solved files, copied into `folder`."""
+    for name in lab.settings.files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(lab.folder / "solution" / name, folder / name)
+    return folder
+
+
+def wrong(lab: Lab, mistake: Wrong, folder: Path) -> Path:
+    """The solution with one mistake in it. ValueError when the text to be replaced is not there exactly once."""
+    solution(lab, folder)
+    path = folder / mistake.file
+    text = path.read_text()
+    if mistake.find and text.count(mistake.find) != 1:
+        raise ValueError(f"labs/{lab.number}/lab.toml: wrong answer {mistake.name!r}: {mistake.find!r} is {text.count(mistake.find)} times in {mistake.file}")
+    path.write_text(text.replace(mistake.find, mistake.replace) if mistake.find else mistake.replace)
+    return folder

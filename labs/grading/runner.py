@@ -1,0 +1,148 @@
+"""Runs the checks of a lab, each in a process of its own, so that nothing that an answer does reaches another check."""
+
+from __future__ import annotations
+
+import faulthandler
+import math
+import multiprocessing
+import os
+import re
+import sys
+import traceback
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO
+
+from labs.grading.answer import Answer
+from labs.grading.checks import Check, Missed
+
+_GRACE_S = 5.0
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one check gave."""
+
+    title: str
+    points: float
+    of: int
+    message: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Of one answer to one lab."""
+
+    lab: str
+    scores: tuple[Score, ...]
+
+    @property
+    def points(self) -> float:
+        return sum(s.points for s in self.scores)
+
+    @property
+    def of(self) -> int:
+        return sum(s.of for s in self.scores)
+
+    def as_json(self) -> dict:
+        """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint"}]}."""
+        return {"lab": self.lab, "points": self.points, "of": self.of, "checks": [asdict(s) for s in self.scores]}
+
+
+def grade(lab: str, checks: list[Check], folder: Path) -> Grade:
+    """All checks of a lab, in order, on the files in `folder`. Nothing that they make of the answer stays."""
+    with TemporaryDirectory(prefix="fairlane-lab-") as scratch:
+        answer = Answer(folder, Path(scratch))
+        return Grade(lab, tuple(_one(check, answer) for check in checks))
+
+
+def _one(check: Check, answer: Answer) -> Score:
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    with TemporaryFile("w+") as stacks, TemporaryFile("w+") as printed:
+        child = context.Process(target=_child, args=(check, answer, theirs, stacks, printed), daemon=False)
+        child.start()
+        theirs.close()
+        try:
+            told = ours.recv() if ours.poll(check.limit_s + _GRACE_S) else None
+        except EOFError:
+            told = None
+        child.join(0 if told is None else _GRACE_S)
+        if child.is_alive():
+            child.kill()
+            child.join()
+        stacks.seek(0)
+        found = stacks.read()
+    if told is not None:
+        points, message, hint = told
+        return Score(check.title, points, check.points, message, hint)
+    if child.exitcode is not None and child.exitcode >= 0 and not found:
+        return Score(check.title, 0, check.points, f"the answer ended the program (exit code {child.exitcode})", "take sys.exit and the like out")
+    return Score(check.title, 0, check.points, f"{_place(found, answer)}still not done after {check.limit_s:g} s: a loop without end?",
+                 "what changes in the loop, and does that make its condition false some day?")
+
+
+def _child(check: Check, answer: Answer, told: Connection, stacks: IO[str], printed: IO[str]) -> None:
+    """Works a check out and sends (points, message, hint). An endless loop leaves the place where it was in `stacks`."""
+    os.setpgid(0, 0)  # a kill of the grader's group by Ctrl-C goes to the grader, which ends this
+    os.dup2(printed.fileno(), sys.stdout.fileno())
+    os.dup2(printed.fileno(), sys.stderr.fileno())
+    faulthandler.dump_traceback_later(check.limit_s, exit=True, file=stacks)
+    told.send(_worked_out(check, answer))
+    told.close()
+    os._exit(0)
+
+
+def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
+    try:
+        check.function(answer)
+    except Missed as missed:
+        return min(missed.points, check.points), missed.message, missed.hint
+    except SyntaxError as error:
+        return 0, f"{_own_name(error.filename or '', answer)}:{error.lineno}: {error.msg}: {(error.text or '').strip()}", "Python cannot read this line"
+    except RecursionError as error:
+        return 0, f"{_of_exception(error, answer)}a function that calls itself without end", "when does it stop calling itself?"
+    except BaseException as error:  # whatever a student's file raises, SystemExit too
+        return 0, f"{_of_exception(error, answer)}{type(error).__name__}: {error}", "the line is yours; print what its variables hold"
+    return check.points, "", ""
+
+
+def _of_exception(error: BaseException, answer: Answer) -> str:
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _own_name(frame.filename, answer)]
+    if not own:
+        return ""
+    last = own[-1]
+    return f"{_own_name(last.filename, answer)}:{last.lineno}: in {last.name}: {(last.line or '').strip()}\n"
+
+
+def _place(stacks: str, answer: Answer) -> str:
+    """The innermost line of the answer in a dump of stacks, whose innermost frames come first."""
+    for match in _FRAME.finditer(stacks):
+        name = _own_name(match["file"], answer)
+        if name:
+            return f"{name}:{match['line']}: "
+    return ""
+
+
+def _own_name(file: str, answer: Answer) -> str:
+    """A file's name within the answer, "" when it is not of it."""
+    try:
+        return str(Path(file).resolve().relative_to(answer.folder.resolve()))
+    except (ValueError, OSError):
+        return ""
+
+
+def text(grade_: Grade) -> str:
+    """For people."""
+    lines = []
+    for score in grade_.scores:
+        lines.append(f"[{'x' if score.points >= score.of else '~' if score.points else ' '}] {score.points:g}/{score.of}  {score.title}")
+        lines += [f"         {line}" for line in score.message.splitlines()]
+        if score.hint:
+            lines.append(f"         hint: {score.hint}")
+    lines.append(f"lab {grade_.lab}: {math.floor(grade_.points * 10 + 0.5) / 10:g} of {grade_.of} points")
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""Every lab: the skeleton scores nothing, the solution all, each typical mistake less, with its own hint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fairlane import probes
+from labs.grading import Answer, Check, Missed, check, labs, runner
+from labs.grading.answer import close, number
+
+LABS = [labs.load(n) for n in labs.numbers()]
+MISTAKES = [(lab, mistake) for lab in LABS for mistake in lab.settings.wrong]
+
+
+def graded(lab: labs.Lab, folder: Path) -> runner.Grade:
+    return runner.grade(lab.number, lab.checks, folder)
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
+def test_the_skeleton_scores_nothing(lab: labs.Lab, tmp_path: Path) -> None:
+    grade = graded(lab, labs.skeleton(lab, tmp_path))
+    assert grade.points == 0
+    assert all(s.hint for s in grade.scores), runner.text(grade)
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
+def test_the_solution_scores_all(lab: labs.Lab, tmp_path: Path) -> None:
+    grade = graded(lab, labs.solution(lab, tmp_path))
+    assert grade.points == grade.of, runner.text(grade)
+
+
+@pytest.mark.parametrize(("lab", "mistake"), MISTAKES, ids=[f"{lab.number}-{m.name}" for lab, m in MISTAKES])
+def test_each_mistake_costs_points_and_has_its_hint(lab: labs.Lab, mistake: labs.Wrong, tmp_path: Path) -> None:
+    grade = graded(lab, labs.wrong(lab, mistake, tmp_path))
+    assert grade.points < grade.of
+    assert any(mistake.hint in score.hint for score in grade.scores), runner.text(grade)
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
+def test_mistakes_differ_and_are_enough(lab: labs.Lab) -> None:
+    assert len(lab.settings.wrong) >= 5
+    assert len({m.hint for m in lab.settings.wrong}) >= 5
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
+def test_a_lab_is_whole(lab: labs.Lab, tmp_path: Path) -> None:
+    page = (lab.folder / "README.md").read_text()
+    assert page.startswith(f"# Lab {int(lab.number)}: {lab.settings.title}")
+    for part in ("Aim", "Theory", "Predict", "Run", "Plot", "Explain"):
+        assert f"## {part}" in page, part
+    assert len(page.splitlines()) <= 80, "one page"
+    for name in lab.settings.files:
+        assert "TODO" in (labs.skeleton(lab, tmp_path) / name).read_text()
+        assert "TODO" not in (lab.folder / "solution" / name).read_text()
+
+
+def test_make_check_writes_points(tmp_path: Path) -> None:
+    target = tmp_path / "points.json"
+    command = [str(probes.VENV_BIN / "python"), "-m", "labs.grading", "04", "--answer", "labs/04/solution", "--json", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=probes.ROOT)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "lab 04: 10 of 10 points")
+    told = json.loads(target.read_text())
+    assert (told["lab"], told["points"], told["of"], len(told["checks"])) == ("04", 10, 10, 6)
+
+
+# ------------------------------------------------------------------------------------------- broken code of a student
+
+
+def one(tmp_path: Path, text: str, limit_s: float = 30) -> runner.Score:
+    """Grade a file `own.py` by a check that calls its function f, and another check after it."""
+    (tmp_path / "own.py").write_text(text)
+
+    @check(2, "f", limit_s)
+    def calls(answer: Answer) -> None:
+        close(answer.function("own.py", "f")(3), 9.0, "f(3)", "is it the square?")
+
+    @check(1, "goes on")
+    def goes_on(answer: Answer) -> None:
+        answer.path("own.py")
+
+    first, second = runner.grade("00", [calls, goes_on], tmp_path).scores
+    assert second.points == 1, "the grader goes on"
+    return first
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), [
+    ("def f(x):\n    return x * x\n", "", ""),
+    ("def f(x):\n    return x + x\n", "f(3) gives 6, which is not it", "is it the square?"),
+    ("def f(x):\n    y = 0\n    return x / y\n", "own.py:3: in f: return x / y\nZeroDivisionError: division by zero", "the line is yours"),
+    ("def f(x)\n    return x\n", "own.py:1: expected ':': def f(x)", "cannot read"),
+    ("def f(x):\n    return float('nan')\n", "f(3) gives nan", "divided by zero"),
+    ("def f(x):\n    x * x\n", "f(3) gives None, which is no number but None", "end with 'return'"),
+    ("def f(x):\n    return '9'\n", "f(3) gives '9', which is no number but a str", "end with 'return'"),
+    ("def f(x):\n    return f(x)\n", "own.py:2: in f", "when does it stop"),
+    ("def g(x):\n    return x\n", "own.py: there is no function f", "keep its name"),
+    ("import sys\n\ndef f(x):\n    sys.exit(0)\n", "own.py:4: in f: sys.exit(0)\nSystemExit: 0", "the line is yours"),
+    ("import os\n\ndef f(x):\n    os._exit(0)\n", "ended the program", "sys.exit and the like"),
+    ("def f(x):\n    print('x' * 10 ** 6)\n    return 9\n", "", ""),
+])
+def test_broken_code_is_told_with_its_line(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    score = one(tmp_path, text)
+    assert message in score.message
+    assert hint in score.hint
+    assert score.points == (0 if message else 2)
+
+
+def test_a_loop_without_end_is_told_with_its_line(tmp_path: Path) -> None:
+    score = one(tmp_path, "def f(x):\n    while x > 0:\n        x = x + 1\n    return x\n", limit_s=1)
+    assert score.points == 0
+    assert score.message.startswith(("own.py:2: still not done", "own.py:3: still not done"))
+    assert "loop" in score.hint
+
+
+def test_points_for_part_of_it(tmp_path: Path) -> None:
+    def half(answer: Answer) -> None:
+        raise Missed("half of it", "go on", points=2)
+
+    assert runner.grade("00", [Check(3, "half", half)], tmp_path).points == 2
+
+
+def test_p4_that_does_not_compile_names_its_line(tmp_path: Path) -> None:
+    lab = labs.load("04")
+    labs.wrong(lab, next(m for m in lab.settings.wrong if m.name == "does not compile"), tmp_path)
+    score = graded(lab, tmp_path).scores[0]
+    assert "fair_rate.p4:" in score.message and "desired_rate" in score.message
+
+
+@pytest.mark.parametrize("value", [True, None, "1", [1.0], float("inf")])
+def test_what_is_no_number(value: object) -> None:
+    with pytest.raises(Missed):
+        number(value, "f(1)")
