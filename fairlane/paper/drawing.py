@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from experiments.sweep import matching  # noqa: E402
 from fairlane import palette  # noqa: E402
 from fairlane.paper.judge import Axes, medians  # noqa: E402
+from fairlane.paper.reference import Reference  # noqa: E402
 from fairlane.paper.row import Figure, Row  # noqa: E402
 
 _STYLE = {
@@ -37,7 +38,7 @@ def draw(row: Row, figure: Figure, results: Results) -> str:
         if figure.curves:
             _over_time(axes, figure, results)
         else:
-            _over_axis(axes, figure, results)
+            _over_axis(axes, figure, results, row.reference)
         _finish(axes, figure)
         text = io.StringIO()
         canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
@@ -53,7 +54,7 @@ def _own_ids(svg: str, prefix: str) -> str:
     return re.sub(r"url\(#(?!" + re.escape(prefix) + ")", f"url(#{prefix}-", svg)
 
 
-def _over_axis(axes: Any, figure: Figure, results: Results) -> None:
+def _over_axis(axes: Any, figure: Figure, results: Results, reference: Reference | None = None) -> None:
     lines: dict[Any, list[tuple[Any, float, float, float]]] = {}
     picked = list(matching(results, figure.where))
     xs = {at: _x(figure, at, results[at]) for at in picked}
@@ -83,8 +84,27 @@ def _over_axis(axes: Any, figure: Figure, results: Results) -> None:
         if (shown := paper.pop(str(name), None)) is not None:
             axes.plot([x for x, _ in shown], [y for _, y in shown], marker=_MARKERS[index % len(_MARKERS)], color=colour,
                       label=f"{label}, paper" if label else "paper", **_PAPER)
+    if reference is not None and reference.has(figure.y) and figure.kind == "lines":
+        _beside(axes, figure, picked, list(lines), reference)
     for name, shown in paper.items():
         axes.plot([x for x, _ in shown], [y for _, y in shown], marker="x", color="0.35", label=f"{name}, paper" if name else "paper", **_PAPER)
+
+
+def _beside(axes: Any, figure: Figure, picked: list[Axes], names: list[Any], reference: Reference) -> None:
+    """Another program's medians, in the colours of our lines; one entry of the legend for all."""
+    lines: dict[Any, list[tuple[float, float]]] = {}
+    for at in picked:
+        given = dict(at)
+        x = given[figure.x] if figure.x in given else reference.median(at, figure.x)
+        if reference.values(at, figure.y) and not math.isnan(float(x)):
+            lines.setdefault(given.get(figure.series, "") if figure.series else "", []).append((x, reference.median(at, figure.y)))
+    style = {"linestyle": ":", "markersize": 6, "markerfacecolor": "none", "linewidth": 1.0}
+    for name, points in lines.items():
+        index = names.index(name) if name in names else len(names)
+        points.sort()
+        axes.plot([x for x, _ in points], [y for _, y in points], marker=_MARKERS[index % len(_MARKERS)], color=palette.of(str(name), index), **style)
+    if lines:
+        axes.plot([], [], marker="o", color="0.35", label=reference.program, **style)
 
 
 def _x(figure: Figure, at: Axes, runs: list[dict[str, Any]]) -> Any:

@@ -20,6 +20,13 @@
     ratio_to = { scheme = "static" }
     high = 0.8
 
+    [[expect]]
+    name = "as in ns-2"
+    measure = "ratio"
+    of_reference = true                     # the median over that of [ledger] reference at the same point
+    low = 0.75
+    high = 1.25
+
     any = "max_p"                           # of a plain or ratio expectation: one value of that axis for which all the others hold
 """
 
@@ -33,6 +40,7 @@ from typing import Any, Literal
 
 from experiments.expressions import Value
 from experiments.sweep import matching
+from fairlane.paper.reference import Reference
 
 Axes = tuple[tuple[str, Value], ...]
 LEAST_TAU = 0.5
@@ -53,6 +61,7 @@ class Expectation:
     ratio_of: dict[str, Any] = field(default_factory=dict)
     ratio_to: dict[str, Any] = field(default_factory=dict)
     any: str = ""
+    of_reference: bool = False
     paper: str = ""
 
     def __post_init__(self) -> None:
@@ -60,6 +69,8 @@ class Expectation:
             raise ValueError("trend: 'over' and 'trend' go together")
         if bool(self.ratio_of) != bool(self.ratio_to):
             raise ValueError("ratio_of: 'ratio_of' and 'ratio_to' go together")
+        if self.of_reference and (self.trend or self.ratio_of):
+            raise ValueError("of_reference: is of single points, without 'trend' and 'ratio_of'")
         if self.trend:
             if self.any or self.ratio_of or math.isfinite(self.low) or math.isfinite(self.high):
                 raise ValueError("trend: takes no 'low', 'high', 'any' or 'ratio_of'")
@@ -102,9 +113,12 @@ def medians(samples: Mapping[Axes, Iterable[float]]) -> dict[Axes, float]:
     return result
 
 
-def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]]) -> Verdict:
-    """samples: for each point, the measure at every seed."""
+def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], reference: Reference | None = None) -> Verdict:
+    """samples: for each point, the measure at every seed. reference: what `of_reference` is held against; a point that it has not is
+    not a number."""
     at = medians(samples)
+    if expectation.of_reference:
+        at = {axes: value / (reference.median(axes, expectation.measure) or math.nan) if reference else math.nan for axes, value in at.items()}
     picked = {axes: at[axes] for axes in matching(at, expectation.where)}
     if expectation.trend:
         findings = _trends(expectation, picked)

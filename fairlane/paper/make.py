@@ -116,7 +116,8 @@ def _outcome(r: Row, jobs: list[points.Job], known: dict[tuple[str, str], Any], 
     own = [j for j in jobs if j.row == r.id]
     for job in own:
         results.setdefault(job.axes, []).append(known[job.row, job.key])
-    verdicts = tuple(judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}) for e in r.expectations)
+    verdicts = tuple(judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}, r.reference)
+                     for e in r.expectations)
     return Outcome(r, results, verdicts, kept.took_s(r.id, {j.key for j in own}))
 
 

@@ -13,7 +13,7 @@ import jinja2
 
 from fairlane import results
 from fairlane.paper import beside, drawing
-from fairlane.paper.judge import Expectation, Verdict
+from fairlane.paper.judge import Expectation, Verdict, describe
 
 if TYPE_CHECKING:
     from fairlane.paper.make import Outcome
@@ -30,8 +30,8 @@ def interval(values: list[float]) -> float:
     return _T95[min(len(values) - 1, len(_T95)) - 1] * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def expected(expectation: Expectation) -> str:
-    """What an expectation asks for, in words."""
+def expected(expectation: Expectation, program: str = "the reference") -> str:
+    """What an expectation asks for, in words. program: whose results `of_reference` means."""
     if expectation.trend:
         return f"{expectation.trend} with {expectation.over}"
     if math.isinf(expectation.low):
@@ -40,6 +40,8 @@ def expected(expectation: Expectation) -> str:
         text = f"at least {expectation.low:g}"
     else:
         text = f"{expectation.low:g} to {expectation.high:g}"
+    if expectation.of_reference:
+        text = f"{text} times {program}'s"
     return f"{text}, for some {expectation.any}" if expectation.any else text
 
 
@@ -75,6 +77,38 @@ def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     return [*(k for k, _ in next(iter(outcome.results), ())), *names], lines
 
 
+def against(outcome: Outcome) -> dict[str, Any] | None:
+    """Points beside another program's: heads, lines of (cells, whether all that is expected of the point holds). None without one."""
+    reference = outcome.row.reference
+    if reference is None:
+        return None
+    names = [m for m in outcome.row.measures if reference.has(m)]
+    wanted = [v for v in outcome.verdicts if v.expectation.of_reference]
+    heads = [*(k for k, _ in next(iter(outcome.results), ()))]
+    for name in names:
+        heads += [f"{name}, {reference.program}", f"{name}, here", "here / " + reference.program]
+    lines = []
+    for axes, runs in outcome.results.items():
+        if not reference.values(axes, names[0] if names else ""):
+            continue
+        cells = [str(v) for _, v in axes]
+        for name in names:
+            theirs = reference.values(axes, name)
+            ours = [math.nan if (v := run["values"].get(name)) is None else float(v) for run in runs]
+            cells += [_spread(theirs), _spread(ours), number(statistics.median(ours) / statistics.median(theirs)) if theirs and all(theirs) else "–"]
+        judged = [f.holds for v in wanted for f in v.findings if f.where == describe(axes)]
+        lines.append((cells, all(judged) if judged else None))
+    return {"heads": heads, "axes": len(next(iter(outcome.results), ())), "lines": lines}
+
+
+def _spread(values: list[float]) -> str:
+    """Median, and the range where there is one."""
+    if not values or any(math.isnan(v) for v in values):
+        return "–"
+    low, high = number(min(values)), number(max(values))
+    return number(statistics.median(values)) + (f" ({low} to {high})" if low != high else "")
+
+
 def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
     """The report and its data in `folder`; each file appears whole."""
     rows = folder / "rows"
@@ -83,13 +117,14 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
     for outcome in outcomes:
         _write_data(outcome, rows)
         heads, lines = table(outcome)
+        program = outcome.row.reference.program if outcome.row.reference else ""
         shown.append({
             "row": outcome.row, "holds": outcome.holds, "heads": heads, "lines": lines,
             "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
-            "verdicts": [{"name": v.expectation.name, "paper": v.expectation.paper, "expected": expected(v.expectation), "found": _found(v),
+            "verdicts": [{"name": v.expectation.name, "paper": v.expectation.paper, "expected": expected(v.expectation, program), "found": _found(v),
                           "holds": v.holds, "against": [f for f in v.findings if not f.holds] if not v.holds else []} for v in outcome.verdicts],
             "seeds": len(outcome.row.sweep.seeds), "runs": len(outcome.row.sweep.points), "took_s": outcome.took_s,
-            "beside": beside.shown(folder, outcome.row),
+            "program": program, "against": against(outcome), "beside": beside.shown(folder, outcome.row),
         })
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)

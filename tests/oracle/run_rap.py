@@ -1,0 +1,148 @@
+"""The RAP paper's scenarios in ns-2: writes `experiments/reference/ID-ns2.json`, which is committed and which the report shows beside our runs.
+
+    python tests/oracle/run_rap.py                     all rows that name such a file under [ledger]; minutes on two cores
+    python tests/oracle/run_rap.py rap-3 rap-4         some of them
+    python tests/oracle/run_rap.py --missing           only points that the data have not
+    python tests/oracle/run_rap.py --at n=1 --at flavour=tcp-tahoe rap-3     prints single points and writes nothing
+
+Each point's scenario is read from the experiment file itself: rates, delays, buffer, RED, numbers and kinds of flows, duration,
+window. Set equal: packets of 100 B on the wire (links here carry 14 B of Ethernet more and are that much faster), waiting packets, TCP's
+window, ticks, 200 ms of least RTO, no delayed acknowledgements; flows start within the first second. ns-2's TCP starts with a window of
+two packets and without handshake.
+
+Jitter: where the file has any (`pacing_jitter` of the rate-based flows), ns-2's TCP adds up to a packet's time on the bottleneck to each
+sending, RAP up to a fifth of it to each gap: the whole would cost RAP 6% of its rate. A run in which SRTT of a RAP agent froze is
+left out and another seed taken, ten at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from experiments import loader, sweep  # noqa: E402
+from experiments.model import Experiment  # noqa: E402
+from fairlane.paper import row  # noqa: E402
+
+TCL = Path(__file__).with_name("rates.tcl")
+SEEDS = 5
+SPARE = 10
+"""Seeds tried in place of runs in which a RAP agent's SRTT froze."""
+ETHERNET_BYTES = 14
+RAP_JITTER = 0.2
+"""RAP's part of TCP's jitter."""
+
+
+def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP_JITTER) -> dict[str, Any]:
+    """What rates.tcl needs to know of an experiment. jitter: of a TCP sending, in packets' times on the bottleneck."""
+    node, port = experiment.bottleneck
+    ports = experiment.topology.ports()
+    trunk = ports[node][port - 1].link
+    rap = next(g for g in experiment.settings.flows if g.kind in ("rap", "rap-fine"))
+    tcp = next(g for g in experiment.settings.flows if g.kind.startswith("tcp-"))
+    flow = next(f for f in experiment.flows if f.kind == rap.kind)
+    access = ports[flow.sender][0].link
+    packet = flow.settings.packet_bytes
+    framed = (packet + ETHERNET_BYTES) / packet
+    rate_bps = trunk.rate_bps / framed
+    jittered = flow.settings.pacing_jitter > 0
+    start, end = experiment.window_s
+    given = {
+        "agent": "rap", "fine": int(rap.kind == "rap-fine"), "flavour": tcp.kind.removeprefix("tcp-"), "adaptive": rap.count, "sacks": tcp.count,
+        "rate_bps": round(rate_bps), "delay_ms": round(1e3 * trunk.delay_s, 6), "access_bps": round(access.rate_bps / framed),
+        "access_ms": round(1e3 * access.delay_s, 6), "buffer_packets": trunk.queue_packets, "packet_bytes": packet, "seconds": end, "from": start,
+        "jitter_s": round(jitter * 8 * packet / rate_bps, 9) if jittered else 0.0, "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
+    }
+    if trunk.red is not None:
+        given |= {"red": 1, "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6), "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
+                  "max_p": trunk.red.max_p, "weight": trunk.red.weight}
+    return given
+
+
+def run(given: dict[str, Any], seed: int) -> dict[str, Any]:
+    """One run: mean rates of the RAP and the TCP flows in bit/s, and what the queue and TCP did."""
+    argv = ["ns", str(TCL), *(str(x) for pair in {**given, "seed": seed}.items() for x in pair)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=3600)
+    rates: dict[int, float] = {}
+    totals: dict[str, float] = {}
+    for words in map(str.split, done.stdout.splitlines()):
+        if words and words[0] == "flow":
+            rates[int(words[1])] = float(words[2])
+        elif words:
+            totals |= {k: float(v) for k, v in zip(words[::2], words[1::2])}
+    raps = given["adaptive"]
+    flows = raps + given["sacks"]
+    rap_bps, tcp_bps = (sum(rates.get(i, 0.0) for i in part) / len(part) for part in (range(raps), range(raps, flows)))
+    return {
+        "seed": seed, "frozen": int(totals["frozen"]), "rap_bps": round(rap_bps, 1), "tcp_bps": round(tcp_bps, 1),
+        "ratio": round(rap_bps / tcp_bps, 4) if tcp_bps else None, "outstanding": round(totals["outstanding"], 2), "timeouts": int(totals["timeouts"]),
+        "cuts": int(totals["cuts"]), "drops": int(totals["drops"]), "queue": round(totals["queue"], 2),
+        "queue_swing": round(totals["deviation"] / totals["queue"], 4) if totals["queue"] else None,
+    }
+
+
+def cell(given: dict[str, Any], seeds: int = SEEDS) -> dict[str, Any]:
+    """Runs of one point, without those in which an SRTT froze unless nothing else came. Without jitter and with one start all seeds
+    would be the same: one run."""
+    runs, frozen = [], []
+    for seed in range(1, seeds + SPARE + 1):
+        one = run(given, seed)
+        (frozen if one.pop("frozen") else runs).append(one)
+        if len(runs) == seeds:
+            break
+    return {"runs": runs or frozen[:seeds], "frozen_runs": len(frozen)}
+
+
+def points(identity: str, at: list[str]) -> dict[tuple, Experiment]:
+    """The experiment of each point of a row, by its axes."""
+    document = sweep.narrowed(loader.read(loader.find(identity)), at)
+    expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS))
+    return {p.axes: loader.from_document(p.document, identity) for p in expanded.points if p.seed == expanded.seeds[0]}
+
+
+def write(path: Path, cells: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"program": "ns-2", "cells": [\n' + ",\n".join(json.dumps(c) for c in cells) + "\n]}\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--at", action="append", default=[])
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--jitter", type=float, default=1.0)
+    parser.add_argument("--rap-jitter", type=float, default=RAP_JITTER)
+    parser.add_argument("--out", type=Path, help="instead of where the row looks")
+    args = parser.parse_args()
+    if shutil.which("ns") is None:
+        print("ns-2 is not installed (Debian: apt install ns2); the committed data stay as they are")
+        return 0
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
+        for identity in args.ids or [name for name in loader.names() if row.reference_file(loader.find(name)) is not None]:
+            path = args.out or row.reference_file(loader.find(identity))
+            known = {tuple(c["axes"].items()): c for c in json.loads(path.read_text())["cells"]} if args.missing and path.exists() else {}
+            experiments = points(identity, args.at)
+            todo = {axes: pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds) for axes, e in experiments.items() if axes not in known}
+            cells = [known.get(axes) or {"axes": dict(axes), **todo[axes].result()} for axes in experiments]
+            for c in cells:
+                ratios = sorted(r["ratio"] for r in c["runs"])
+                print(identity, " ".join(f"{k}={v}" for k, v in c["axes"].items()), f"ratio {ratios[len(ratios) // 2]:.3f}",
+                      f"({ratios[0]:.2f} to {ratios[-1]:.2f})", f"frozen {c['frozen_runs']}", flush=True)
+            if not args.at or args.out:
+                write(path, cells)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
