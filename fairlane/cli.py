@@ -67,6 +67,7 @@ def run(
     experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],  # noqa: E501
     fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
     target: TargetOption = "auto",
+    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours (mininet).")] = "auto",
     duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's, or 60.", show_default=False)] = None,  # noqa: UP045
     seed: SeedOption = None,
     out: Annotated[Optional[Path], typer.Option(help="Folder for the results; must not exist. Default: results/ID/TIME-seedN.", show_default=False)] = None,  # noqa: E501, UP045
@@ -121,13 +122,14 @@ def run(
         return
     if trace is not None:
         raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
-    from fairlane import preflight, targets
+    from fairlane import flows, preflight, targets
 
     preflight.check_machine(chosen)
     from fairlane import execute
     from fairlane.run import Options
 
-    real = Options(targets.resolve(target, chosen.topology), grpc_port, restart_after, rtt_check, pcap is not None)
+    toolchain = targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), compiler)
+    real = Options(toolchain, grpc_port, restart_after, rtt_check, pcap is not None)
     holds = execute.execute(chosen, real, fabric, out, console)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
@@ -351,13 +353,13 @@ def doctor() -> None:
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = 9559) -> None:
     """A Mininet prompt on an experiment's network, with its controller, without its flows."""
     chosen = loader.load(loader.find(experiment), fabric="mininet")
-    from fairlane import preflight, targets
+    from fairlane import flows, preflight, targets
 
     preflight.check_machine(chosen)
     from fairlane import execute
     from fairlane.run import Options
 
-    execute.shell(chosen, Options(targets.resolve(target, chosen.topology), grpc_port), console)
+    execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen)), grpc_port), console)
 
 
 @app.command()

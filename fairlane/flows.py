@@ -10,6 +10,7 @@ from experiments.kinds import SOURCE_KINDS, AlgorithmSettings, TcpSettings
 from experiments.model import Experiment, Flow
 from hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from topologies.addressing import HostAddress
+from topologies.bmv2_ports import PacketSizes
 
 RTP_PORT = 5004
 TCP_PORT = 5201
@@ -39,6 +40,12 @@ class Program:
     name: str
     argv: tuple[str, ...]
     with_children: bool
+
+
+def packet_sizes(experiment: Experiment) -> PacketSizes:
+    """Of all flows' data packets."""
+    sizes = [f.settings.packet_bytes for f in experiment.flows]
+    return PacketSizes(min(sizes), max(sizes))
 
 
 def record_roles(flow: Flow) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from experiments.kinds import TCP_KINDS
 from experiments.model import Experiment
 from fairlane import flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from topologies.switch_process import Target, thrift_port
 
 # Program -> Debian package.
 _PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
@@ -52,9 +53,15 @@ def check_machine(experiment: Experiment) -> None:
                               f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).", CANNOT_RUN_HERE)
 
 
-def check_ports(ports: Sequence[int]) -> None:
-    """The switches' P4Runtime ports must be free."""
+def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
+    """The switches' P4Runtime ports must be free, and with BMv2 its Thrift ports."""
     for port in ports:
-        if probes.port_in_use(port):
-            raise Refusal(f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows by whom;"
-                          " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")
+        _check_port(port, "P4Runtime")
+        if target == "bmv2":
+            _check_port(thrift_port(port), "Thrift")
+
+
+def _check_port(port: int, protocol: str) -> None:
+    if probes.port_in_use(port):
+        raise Refusal(f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows by whom;"
+                      " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from importlib.metadata import version
 from typing import Any
@@ -47,6 +48,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "open_parameters": [{"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in experiment.settings.open],
         "round_trips": outcome.round_trips,
         "shaping": outcome.shaping,
+        "delay_lines": None if outcome.delay_lines is None else dataclasses.asdict(outcome.delay_lines),
         "events": [{"time_s": e.time_s - outcome.timing.begin_s, "what": e.what} for e in outcome.events],
     }
 

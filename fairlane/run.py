@@ -24,6 +24,7 @@ from fairlane.progress import Progress
 from fairlane.raw import json_lines
 from fairlane.supervisor import Event, Supervisor
 from fairlane.targets import Toolchain
+from topologies.delay_lines import Precision
 
 _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
@@ -45,12 +46,14 @@ class Options:
 
 @dataclass
 class Outcome:
-    """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured."""
+    """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured.
+    shaping: what was chosen for the network. delay_lines: their precision, where there were any."""
 
     timing: Timing
     events: list[Event] = field(default_factory=list)
     round_trips: list[dict] = field(default_factory=list)
     shaping: str = ""
+    delay_lines: Precision | None = None
 
 
 @contextlib.contextmanager
@@ -77,8 +80,9 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     for what in leftovers.clean():
         say(f"removed what a dead run had left behind: {what}")
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
-    preflight.check_ports(list(grpc_ports.values()))
-    json_path, p4info_path = options.toolchain.compile(probes.ROOT / experiment.settings.control.program, folder)
+    preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
+    control = experiment.settings.control
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
     # Mininet is imported only where it is needed: it may not be installed.
     from topologies.mininet_builder import FabricError, MininetNetwork
 
@@ -90,8 +94,9 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
             fabric = MininetNetwork(
                 experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
                 seed=experiment.seed, pcap=options.pcap, host_tcp=flows.host_tcp(experiment),
-                packet_bytes=max(f.settings.packet_bytes for f in experiment.flows))
-            say(fabric.shaping.sentence())
+                packet_sizes=flows.packet_sizes(experiment))
+            for sentence in fabric.sentences():
+                say(sentence)
             fabric.start()
         except FabricError as error:
             raise RunFailed(str(error)) from error
@@ -121,7 +126,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     if late:
         say(f"note: {', '.join(late)} would start after the end of a run of {experiment.duration_s:g} s, and never send")
     with network(experiment, options, folder, say) as (fabric, controller, start_controller):
-        outcome = Outcome(Timing(0.0, 0.0), shaping=fabric.shaping.sentence())
+        outcome = Outcome(Timing(0.0, 0.0), shaping="; ".join(fabric.sentences()))
         outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
 
         def happened(event: Event) -> None:
@@ -131,7 +136,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         supervisor = Supervisor(options.restart_after_s, happened)
         supervisor.watch("the controller", controller, start_controller)
         for switch in fabric.switches:
-            supervisor.watch(f"switch {switch.name}", switch.process, lambda s=switch: fabric.restart(s))
+            supervisor.watch(f"switch {switch.name}", switch.process, lambda s=switch: _again(lambda: fabric.restart(s)))
+        if fabric.delays is not None:
+            supervisor.watch("the delay lines' process", fabric.delays, lambda: _again(fabric.start_delays))
         outcome.timing = _timing(experiment)
         agents = _start_flows(fabric, experiment, outcome.timing, folder)
         try:
@@ -139,7 +146,20 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         finally:
             progress.close()
             stop_all(agent for agent, _ in agents)
-        return outcome
+    outcome.delay_lines = fabric.precision()
+    if outcome.delay_lines is not None:
+        say(outcome.delay_lines.sentence())
+    return outcome
+
+
+def _again(start: Callable[[], Process]) -> Process:
+    """Start something that had died. RunFailed when it cannot be started."""
+    from topologies.mininet_builder import FabricError
+
+    try:
+        return start()
+    except FabricError as error:
+        raise RunFailed(str(error)) from error
 
 
 def _wait_for_controller(controller: Process, folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from experiments import loader
 from fairlane import preflight, probes, results, targets
 from fairlane.errors import Refusal
+from topologies.bmv2_ports import PacketSizes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -116,23 +117,49 @@ def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.Mo
         monkeypatch.setattr(probes, "has_qdisc", lambda kind: netem)
 
     topology = loader.load(loader.find("als-3")).topology
-    ours, theirs = ("fairlane-switch", "fairlane-compile"), ("simple_switch_grpc", "p4c-bm2-ss", "simple_switch_CLI")
+    ours, theirs = ("fairlane-switch", "fairlane-compile", "fairlane-link"), ("simple_switch_grpc", "p4c-bm2-ss")
     machine(*ours)
     assert targets.resolve("auto", topology).why == "target embedded: fairlane-switch (no simple_switch_grpc and p4c-bm2-ss here)"
-    machine(*ours, "simple_switch_grpc", "simple_switch_CLI")
+    machine(*ours, "simple_switch_grpc")
     assert targets.resolve("auto", topology).target == "embedded"
     assert targets.resolve("bmv2", topology).compiler.name == "fairlane-compile"
     machine(*ours, *theirs)
     assert (targets.resolve("auto", topology).target, targets.resolve("embedded", topology).target) == ("bmv2", "embedded")
     machine(*ours, *theirs, netem=False)
+    assert targets.resolve("auto", topology).target == "bmv2", "the delay is in a delay line"
+    machine("fairlane-switch", "fairlane-compile", *theirs, netem=False)
     assert targets.resolve("auto", topology).why == (
-        "target embedded: fairlane-switch (not BMv2, for link s1 - s2 has a delay of 5 ms, BMv2 has none, and this kernel has no netem)")
+        "target embedded: fairlane-switch (not BMv2, for link s1 - s2 has a delay of 5 ms, BMv2 has none, this kernel has no netem, and"
+        " fairlane-link is not built ('make build'))")
     with pytest.raises(Refusal, match="^--target bmv2: link s1 - s2 has a delay of 5 ms"):
         targets.resolve("bmv2", topology)
     machine()
     for choice in ("auto", "embedded", "bmv2"):
         with pytest.raises(Refusal):
             targets.resolve(choice, topology)
+
+
+def test_auto_leaves_to_the_embedded_switch_what_is_too_fast_for_bmv2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "program", lambda name: Path("/opt") / name)
+    monkeypatch.setattr(probes, "has_qdisc", lambda kind: True)
+    topology = loader.load(loader.find("als-3")).topology
+    small = PacketSizes(100, 100)  # 10 Mb/s in these: 10,965 packets/s
+    assert "not BMv2, for s1->s2 at 10 Mb/s carries 10965 packets/s" in targets.resolve("auto", topology, small).why
+    assert targets.resolve("bmv2", topology, small).target == "bmv2", "who asks for it gets it, and a warning"
+
+
+def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {"fairlane-switch", "fairlane-compile", "fairlane-link", "simple_switch_grpc", "p4c-bm2-ss"}
+    monkeypatch.setattr(probes, "program", lambda name: Path("/opt") / name if name in here else None)
+    monkeypatch.setattr(probes, "has_qdisc", lambda kind: True)
+    topology = loader.load(loader.find("als-3")).topology
+    chosen = {(target, choice): targets.resolve(target, topology, compiler=choice).compiler.name
+              for target in ("embedded", "bmv2") for choice in ("auto", "fairlane", "p4c")}
+    assert chosen == {("embedded", "auto"): "fairlane-compile", ("embedded", "fairlane"): "fairlane-compile", ("embedded", "p4c"): "p4c-bm2-ss",
+                      ("bmv2", "auto"): "p4c-bm2-ss", ("bmv2", "fairlane"): "fairlane-compile", ("bmv2", "p4c"): "p4c-bm2-ss"}
+    here.remove("p4c-bm2-ss")
+    with pytest.raises(Refusal, match="^--compiler p4c: no p4c-bm2-ss in PATH. BMv2 and p4c are the packages p4lang-bmv2"):
+        targets.resolve("bmv2", topology, compiler="p4c")
 
 
 def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:

@@ -1,11 +1,12 @@
 """A topology as a Mininet network: namespaces for hosts, a process for each switch, everything else in the switches' ports.
 
 Where things live:
-  link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`): the P4 program sees that queue
+  link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`; BMv2's over Thrift): the P4 program sees that queue
   host -> switch        the host's own interface: netem where the kernel has it, otherwise tbf (a rate only)
   delay, switch port    in the sending switch port (`--port-delay`)
   delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
                         delay, so that every round trip is right, though the two one-way delays are not
+  any delay, BMv2       netem behind the switch and on the host; on a kernel without it, a delay line (`delay_lines.py`) in the link
 Offloads are off on every interface, and IPv6: no packet but the experiment's, and what the kernel gives is what is sent.
 """
 
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mininet.link import Link as MininetLink
 from mininet.log import setLogLevel
@@ -31,10 +33,15 @@ from fairlane.leftovers import RunRecord
 from fairlane.processes import Process, spawn, stop_all
 from fairlane.targets import Toolchain
 from topologies import addressing as addresses
-from topologies import bmv2_ports
+from topologies import delay_lines
 from topologies.addressing import Addressing
+from topologies.bmv2_ports import PacketSizes
+from topologies.delay_lines import Precision
 from topologies.model import Port, Topology
-from topologies.switch_process import PortSetting, SwitchSettings
+from topologies.switch_process import PortSetting, SwitchSettings, Target
+
+if TYPE_CHECKING:
+    from topologies.bmv2_switches import Bmv2Switches
 
 _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
 # IANA's port of P4Runtime; further switches count up.
@@ -48,20 +55,25 @@ class FabricError(RuntimeError):
 
 @dataclass(frozen=True)
 class HostShaping:
-    """How hosts' interfaces get rate and delay on this kernel: "netem", "tbf" or "none"."""
+    """How hosts' interfaces get rate and delay on this kernel: "netem", "tbf" or "none", which leaves the delay to the switch's
+    port. delay "line": a delay line in each link holds both directions', of links between switches too."""
 
     rate: str
     delay: str
 
     @staticmethod
-    def probe() -> HostShaping:
+    def probe(target: Target = "embedded") -> HostShaping:
         netem = probes.has_qdisc("netem")
-        return HostShaping("tbf" if probes.has_qdisc("tbf") else "netem" if netem else "none", "netem" if netem else "none")
+        delay = "netem" if netem else "line" if target == "bmv2" else "none"
+        return HostShaping("tbf" if probes.has_qdisc("tbf") else "netem" if netem else "none", delay)
 
     def sentence(self) -> str:
         """What was chosen, and why."""
-        delay = ("delay of host links: netem on the host, and the switch's port" if self.delay == "netem" else
-                 "no netem in this kernel: delays are in the switches' ports, both directions' of a host link in the one towards the host")
+        delay = {
+            "netem": "delay of host links: netem on the host, and the switch's port",
+            "none": "no netem in this kernel: delays are in the switches' ports, both directions' of a host link in the one towards the host",
+            "line": "no netem in this kernel, and BMv2 has no delays: fairlane-link delays each direction of a link",
+        }[self.delay]
         rate = {"tbf": "tbf", "netem": "netem", "none": "nothing: this kernel has neither tbf nor netem"}[self.rate]
         return f"{delay}; hosts' sending rate is held by {rate}"
 
@@ -79,14 +91,15 @@ class HostShaping:
         return None
 
 
-def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool) -> dict[str, tuple[PortSetting, ...]]:
-    """The ports of each switch. host_delay_in_switch: ports towards hosts carry the delay of both directions."""
+def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool, delays: bool = True) -> dict[str, tuple[PortSetting, ...]]:
+    """The ports of each switch. host_delay_in_switch: ports towards hosts carry the delay of both directions. delays: False where
+    something else delays, and no port."""
     hosts = set(topology.hosts)
     settings = {}
     for name in topology.switches:
         settings[name] = tuple(
             PortSetting(p.number, interface_name(topology, prefix, name, p.number), p.link.rate_bps, p.link.queue_packets,
-                        p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1))
+                        p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1) if delays else 0.0)
             for p in topology.ports()[name])
     return settings
 
@@ -147,19 +160,22 @@ class MininetNetwork:
 
     def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
                  first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_tcp: Mapping[str, HostTcp] | None = None,
-                 packet_bytes: int = 1000) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. packet_bytes: usual size of a packet, for targets whose rates are in packets."""
+                 packet_sizes: PacketSizes = PacketSizes(1000, 1000)) -> None:
+        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets."""
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
-        self.shaping = HostShaping.probe()
+        self.shaping = HostShaping.probe(toolchain.target)
         self._folder = folder
         self._record = record
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
-        self._packet_bytes = packet_bytes
+        self._bmv2 = _bmv2_switches(packet_sizes) if toolchain.target == "bmv2" else None
+        self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
+        self._starts = 0
+        self.delays: Process | None = None
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
-        ports = port_settings(topology, record.prefix, self.shaping.delay == "none")
+        ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line")
         for index, name in enumerate(topology.switches):
             settings = SwitchSettings(
                 name, index + 1, first_grpc_port + index, ports[name], log=folder / f"{name}.log", stats=folder / f"{name}.csv",
@@ -168,8 +184,8 @@ class MininetNetwork:
         for name in topology.hosts:
             address = self.addressing.hosts[name]
             record.add(self.net.addHost(name, ip=f"{address.ip}/{addresses.PREFIX_LENGTH}", mac=address.mac).pid)
-        for link in topology.links:
-            self._add_link(link.ends)
+        for index in range(len(topology.links)):
+            self._add_link(index)
         self._configure_root()
         for name in topology.hosts:
             self._configure_host(name)
@@ -180,25 +196,59 @@ class MininetNetwork:
     def switches(self) -> list[FairlaneSwitch]:
         return list(self.net.switches)
 
+    def sentences(self) -> list[str]:
+        """What was chosen for this network, and what it means."""
+        return [self.shaping.sentence(), *(self._bmv2.sentences(self.topology) if self._bmv2 else ())]
+
     def start(self) -> None:
-        """Start all switches and wait until each serves P4Runtime."""
-        cli = probes.program("simple_switch_CLI")
+        """Start the delay lines and all switches, and wait until each serves P4Runtime and has its queues."""
+        if self._lines:
+            self.delays = self.start_delays()
         self.net.start()
         for switch in self.switches:
             switch.wait_ready()
-            if self._toolchain.target == "bmv2" and cli is not None:
-                reason = bmv2_ports.apply(switch.settings.ports, cli, switch.settings.thrift_port, self._packet_bytes)
-                if reason is not None:
-                    raise FabricError(f"switch {switch.name}: its queues could not be set: {reason}")
+            self._configure_queues(switch)
+        if self._bmv2 is not None:
+            self._bmv2.start_records([s.settings for s in self.switches])
+
+    def start_delays(self) -> Process:
+        """The process that delays frames; also a new one where that has died."""
+        program = probes.program("fairlane-link")
+        if program is None:
+            raise FabricError("fairlane-link is not built: run 'make build'")
+        self._starts += 1
+        log = self._folder / "fairlane-link.log"
+        written = log.stat().st_size if log.exists() else 0
+        process = spawn("fairlane-link", delay_lines.command(program, self._lines, self._folder / f"delays.{self._starts}.json"), log)
+        self._record.add(process.pid)
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while b"ready" not in log.read_bytes()[written:]:
+            if process.exit_code() is not None or time.monotonic() > deadline:
+                raise FabricError(f"fairlane-link {process.how_it_ended()} and carries no frames:\n{process.last_words(8)}")
+            time.sleep(0.02)
+        return process
+
+    def precision(self) -> Precision | None:
+        """Of the delay lines, once the network has stopped; None where there are none."""
+        return delay_lines.precision([self._folder / f"delays.{n + 1}.json" for n in range(self._starts)])
 
     def restart(self, switch: FairlaneSwitch) -> Process:
-        """Start a switch anew that has died; it comes up empty, and the controller fills it. Its statistics go on in another
-        file: `s1.csv`, then `s1.2.csv`."""
-        starts = len(list(self._folder.glob(f"{switch.name}*.csv"))) + 1
-        switch.settings = dataclasses.replace(switch.settings, stats=self._folder / f"{switch.name}.{starts}.csv")
+        """Start a switch anew that has died; it comes up empty, and the controller fills it. The embedded switch goes on with its
+        statistics in another file: `s1.csv`, then `s1.2.csv`."""
+        if self._bmv2 is None:
+            starts = len(list(self._folder.glob(f"{switch.name}*.csv"))) + 1
+            switch.settings = dataclasses.replace(switch.settings, stats=self._folder / f"{switch.name}.{starts}.csv")
         switch.start(None)
         assert switch.process is not None
+        if self._bmv2 is not None:
+            self._configure_queues(switch)
         return switch.process
+
+    def _configure_queues(self, switch: FairlaneSwitch) -> None:
+        if self._bmv2 is not None:
+            reason = self._bmv2.configure(switch.settings)
+            if reason is not None:
+                raise FabricError(f"switch {switch.name}: its queues could not be set: {reason}")
 
     def spawn(self, host: str, name: str, argv: Sequence[str], log: Path, with_children: bool = False) -> Process:
         """Start a program on a host; see `fairlane.processes.spawn`."""
@@ -228,7 +278,14 @@ class MininetNetwork:
         return trips
 
     def stop(self) -> None:
+        if self._bmv2 is not None:
+            self._bmv2.stop()
         self.net.stop()
+        if self.delays is not None:
+            stop_all([self.delays])
+        for line in self._lines:
+            # Mininet knows one end of each pair that it made, and none of these.
+            subprocess.run(["ip", "link", "del", line.far], capture_output=True, check=False)
 
     def _launch(self, settings: SwitchSettings) -> Process:
         if settings.pcap is not None:
@@ -237,10 +294,17 @@ class MininetNetwork:
         self._record.add(process.pid)
         return process
 
-    def _add_link(self, ends: tuple[str, str]) -> None:
-        a, b = (end.partition(":")[0] for end in ends)
-        index = next(i for i, link in enumerate(self.topology.links) if link.ends == ends)
+    def _add_link(self, index: int) -> None:
+        ends = [end.partition(":")[0] for end in self.topology.links[index].ends]
+        line = next((x for x in self._lines if x.link_index == index), None)
+        a, b = ends
         first, second = (self._end(node, index) for node in (a, b))
+        if line is not None:
+            # The pair that Mininet makes ends at the delay line; a second one leads from there to the switch.
+            switch = first if line.switch == a else second
+            _shell(["ip", "link", "add", line.far, "type", "veth", "peer", "name", switch[1], "address", switch[2]])
+            near = (switch[0], line.near, f"02:02:00:00:{index >> 8:02x}:{index & 255:02x}")
+            first, second = (near, second) if line.switch == a else (first, near)
         self.net.addLink(a, b, port1=first[0], port2=second[0], intfName1=first[1], intfName2=second[1],
                          addr1=first[2], addr2=second[2])
 
@@ -254,6 +318,7 @@ class MininetNetwork:
 
     def _configure_root(self) -> None:
         names = [p.interface for s in self.switches for p in s.settings.ports]
+        names += [end for line in self._lines for end in (line.near, line.far)]
         lines = []
         for name in names:
             lines += [f"ethtool -K {name} {_OFFLOADS} >/dev/null",
@@ -285,6 +350,13 @@ class MininetNetwork:
         if shape is not None:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
+
+
+def _bmv2_switches(sizes: PacketSizes) -> Bmv2Switches:
+    # Its Thrift library is imported only where it is needed.
+    from topologies.bmv2_switches import Bmv2Switches
+
+    return Bmv2Switches(sizes)
 
 
 def _subnet(ip: str) -> str:

@@ -39,12 +39,16 @@ class SwitchSettings:
 
     @property
     def thrift_port(self) -> int:
-        """BMv2's own control port, clear of the others' gRPC ports."""
-        return self.grpc_port + 1000
+        return thrift_port(self.grpc_port)
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.grpc_port}"
+
+
+def thrift_port(grpc_port: int) -> int:
+    """BMv2's own control port, clear of the other switches' gRPC ports."""
+    return grpc_port + (1000 if grpc_port <= 64535 else -1000)
 
 
 def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:

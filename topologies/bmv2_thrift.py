@@ -1,0 +1,99 @@
+"""BMv2's Thrift port: queue rates and depths, which its command line does not set, and registers, which its P4Runtime server
+does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` beside this file is the part used."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Self
+
+import thriftpy2
+from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
+from thriftpy2.thrift import TClient, TException
+from thriftpy2.transport import TBufferedTransport, TSocket
+
+# The one context that simple_switch has.
+_CONTEXT = 0
+_REGISTER_CODES = {1: "no such register", 2: "no such index"}
+
+
+class Bmv2Error(RuntimeError):
+    """BMv2 refused a call, or does not answer."""
+
+
+class NoSuchRegister(Bmv2Error):
+    """The program has no such register or index; or the switch has no program yet."""
+
+
+class Bmv2Thrift:
+    """One connection. Every call raises Bmv2Error when it fails, and gives up after `timeout_s`. Not for several threads at once."""
+
+    def __init__(self, port: int, timeout_s: float = 10.0) -> None:
+        self._where = f"127.0.0.1:{port}"
+        milliseconds = int(timeout_s * 1000)
+        self._transport = TBufferedTransport(TSocket("127.0.0.1", port, socket_timeout=milliseconds, connect_timeout=milliseconds))
+        protocol = TBinaryProtocol(self._transport)
+        self._standard = TClient(_interface().Standard, TMultiplexedProtocol(protocol, "standard"))
+        self._switch = TClient(_interface().SimpleSwitch, TMultiplexedProtocol(protocol, "simple_switch"))
+        self._call(self._transport.open)
+
+    @staticmethod
+    def connect(port: int, within_s: float = 10.0) -> Bmv2Thrift:
+        """Connect to a switch that may still be starting."""
+        deadline = time.monotonic() + within_s
+        while True:
+            try:
+                return Bmv2Thrift(port)
+            except Bmv2Error:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.05)
+
+    def set_queue(self, port: int, rate_pps: int, depth_packets: int) -> None:
+        """Packets a second that leave the queue of `port`, whatever their size, and how many may wait in it."""
+        for method, value in ((self._switch.set_egress_queue_depth, depth_packets), (self._switch.set_egress_queue_rate, rate_pps)):
+            if self._call(method, port, value) != 0:
+                raise Bmv2Error(f"BMv2 at {self._where} refuses port {port}: {rate_pps} packets/s, {depth_packets} waiting")
+
+    def registers(self, name: str) -> list[int]:
+        """All values of a register array."""
+        return self._register(self._standard.bm_register_read_all, name)
+
+    def register(self, name: str, index: int) -> int:
+        return self._register(self._standard.bm_register_read, name, index)
+
+    def set_register(self, name: str, index: int, value: int) -> None:
+        self._register(self._standard.bm_register_write, name, index, value)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _register(self, method: Callable[..., Any], name: str, *arguments: int) -> Any:
+        try:
+            return self._call(method, _CONTEXT, name, *arguments)
+        except _interface().InvalidRegisterOperation as refused:
+            what = f"BMv2 at {self._where}: register {name}{list(arguments[:1]) or ''}"
+            reason = _REGISTER_CODES.get(refused.code)
+            raise NoSuchRegister(f"{what}: {reason}") if reason else Bmv2Error(f"{what}: error {refused.code}") from None
+
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return method(*arguments)
+        except _interface().InvalidRegisterOperation:
+            raise
+        except (TException, OSError, EOFError) as error:
+            raise Bmv2Error(f"BMv2's Thrift port {self._where} does not answer: {error}") from error
+
+
+@functools.cache
+def _interface() -> ModuleType:
+    return thriftpy2.load(str(Path(__file__).with_name("bmv2.thrift")), module_name="bmv2_thrift")
