@@ -10,9 +10,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from tools.bmv2.packets import PacketPort
 from tools.bmv2.runtime import Runtime
+from tools.bmv2.thrift import ThriftError
 
 PROGRAM = "simple_switch"
 # No packet may be lost in a queue.
@@ -57,14 +59,15 @@ class Bmv2:
         while True:
             try:
                 self.runtime = Runtime(port)
-                break
-            except OSError:
+                # The server answers before all of its services are registered.
+                self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
+                self.packets = PacketPort(self.folder / "packets")
+                return
+            except (OSError, ThriftError) as error:
                 self.check()
                 if time.monotonic() > deadline:
-                    raise SwitchDied(f"no answer at its Thrift port within {timeout_s:.0f} s\n{self.said()}") from None
+                    raise SwitchDied(f"no answer at its Thrift port within {timeout_s:.0f} s: {error}\n{self.said()}") from None
                 time.sleep(0.01)
-        self.packets = PacketPort(self.folder / "packets")
-        self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
 
     def check(self) -> None:
         """Raises SwitchDied when the process has ended."""
@@ -72,6 +75,18 @@ class Bmv2:
         if status is not None:
             name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
             raise SwitchDied(f"{name}\n{self.said()}".strip())
+
+    def died(self, error: OSError) -> NoReturn:
+        """Raises SwitchDied if the process has ended or is about to, else the error."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        self.check()
+        raise error
+
+    def settle_death(self) -> None:
+        """Waits a moment for a process that is ending."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
 
     def said(self) -> str:
         """The end of what it printed."""

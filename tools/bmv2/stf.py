@@ -338,6 +338,9 @@ def key_match(text: str, prefix: int | None, key: Key) -> dict:
         bits = _bits_per_digit(text)
         stars = len(text) - len(text.rstrip("*"))
         return _lpm(number(text.replace("*", "0")), width if not stars else max(width - stars * bits, 0), width)
+    if key.kind == "ternary" and "&&&" in text:
+        value, mask = text.split("&&&")
+        return runtime.ternary(to_bytes(number(value), width), to_bytes(number(mask), width))
     if key.kind == "ternary":
         bits = _bits_per_digit(text)
         if not bits:
@@ -375,7 +378,7 @@ def _lpm(value: int, prefix: int, width: int) -> dict:
 
 
 def _cli_key(text: str, key: Key) -> dict:
-    if key.kind == "ternary" or key.kind == "optional":
+    if key.kind == "optional" and "&&&" in text:
         value, _, mask = text.partition("&&&")
         return runtime.ternary(to_bytes(number(value), key.width), to_bytes(number(mask), key.width))
     value, _, prefix = text.partition("/")

@@ -5,6 +5,9 @@
 //! packet PORT HEX...        expect PORT [HEX... [$]]                    no_packet
 //! check_counter NAME(INDEX) [packets|bytes ==|!=|<|<=|>|>= N]           wait        remove all
 //! mirroring_add SESSION PORT    mc_mgrp_create GROUP    mc_node_create RID PORT...    mc_node_associate GROUP NODE
+//! act_prof_create_member PROFILE ACTION ARG...    act_prof_create_group PROFILE
+//! act_prof_add_member_to_group PROFILE MEMBER GROUP
+//! table_indirect_add TABLE KEY... => MEMBER    table_indirect_add_with_group TABLE KEY... => GROUP
 //! counter_write, register_write, register_reset, meter_set_rates, meter_array_set_rates, ...
 //! ```
 //!
@@ -15,10 +18,12 @@
 
 mod compare;
 mod names;
+mod profiles;
 mod read;
+pub mod replay;
 mod run;
 mod value;
 
 pub use compare::{Difference, Pattern};
 pub use read::{read, ActionText, Command, Comparison, CounterUnit, KeyText, ReadError, Script, Statement};
-pub use run::{run, Outcome, RunError};
+pub use run::{run, Outcome, Player, RunError};

@@ -160,7 +160,7 @@ fn command(line: &str) -> Result<Command, String> {
             Ok(Command::SetDefault { table, action })
         }
         "check_counter" => check_counter(&mut Tokens::new(rest)?),
-        name if DIRECT.contains(&name) => {
+        name if DIRECT.contains(&name) || crate::profiles::COMMANDS.contains(&name) => {
             Ok(Command::Direct { name: name.to_string(), words: rest.split_whitespace().map(str::to_string).collect() })
         }
         _ => Err(format!("unknown command `{word}`")),

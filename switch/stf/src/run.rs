@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use fairlane_device::{Capacity, Device, DeviceConfig, Nanos, PortConfig, PortId};
 use fairlane_pipeline::{
-    ActionCall, ActionId, CloneSession, CounterData, KeyMatch, MeterConfig, Program, Replica, Switch, TableAction,
+    ActionCall, ActionId, CloneSession, CounterData, CounterId, KeyMatch, MeterConfig, Program, RegisterId, Replica, Switch, TableAction,
     TableEntry, TableId,
 };
 
 use crate::compare::{Difference, Pattern};
 use crate::names::{find, find_key};
+use crate::profiles;
 use crate::read::{ActionText, Command, CounterUnit, KeyText, Script};
 use crate::value::{fitting, key_match, number, omitted};
 
@@ -54,7 +55,8 @@ pub fn run(program: Arc<Program>, script: &Script) -> Result<Outcome, RunError> 
     Ok(player.finish())
 }
 
-struct Player {
+/// A switch that a script is played on, and that packets can be given beside.
+pub struct Player {
     program: Arc<Program>,
     device: Device,
     now: Nanos,
@@ -66,7 +68,8 @@ struct Player {
 }
 
 impl Player {
-    fn new(program: Arc<Program>) -> Player {
+    /// A switch in the program's initial state.
+    pub fn new(program: Arc<Program>) -> Player {
         let mut device = Device::new(DeviceConfig { priorities: PRIORITIES, log: true, ..DeviceConfig::default() });
         for port in 0..=510 {
             let config = PortConfig { capacity: Capacity::Unlimited, priorities: PRIORITIES, ..PortConfig::default() };
@@ -90,7 +93,41 @@ impl Player {
         self.device.switch_mut().ok_or_else(|| "no program is loaded".to_string())
     }
 
-    fn play(&mut self, line: u32, command: &Command) -> Result<(), String> {
+    /// One packet in; what comes out of which port, in order.
+    pub fn exchange(&mut self, port: PortId, bytes: &[u8]) -> Vec<(PortId, Vec<u8>)> {
+        self.now += BETWEEN_PACKETS;
+        self.device.receive(self.now, port, bytes);
+        let mut out: Vec<(PortId, Nanos, Vec<u8>)> = Vec::new();
+        self.device.poll(self.now, &mut out);
+        self.device.take_events();
+        self.device.take_log();
+        out.into_iter().map(|(port, _, bytes)| (port, bytes)).collect()
+    }
+
+    /// The values of all registers and indirect counters, one array a line: `register NAME VALUE...`,
+    /// `counter NAME PACKETS BYTES PACKETS BYTES...`.
+    pub fn state(&self) -> Result<String, String> {
+        let switch = self.device.switch().ok_or("no program is loaded")?;
+        let mut text = String::new();
+        for (i, info) in self.program.registers().iter().enumerate() {
+            text.push_str(&format!("register {}", info.name));
+            let values = switch.register_read_range(RegisterId(i as u32), 0, info.size).map_err(|e| e.to_string())?;
+            values.iter().for_each(|value| text.push_str(&format!(" {value}")));
+            text.push('\n');
+        }
+        for (i, info) in self.program.counters().iter().enumerate().filter(|(_, c)| c.table.is_none()) {
+            text.push_str(&format!("counter {}", info.name));
+            for cell in 0..info.size {
+                let data = switch.counter_read(CounterId(i as u32), cell).map_err(|e| e.to_string())?;
+                text.push_str(&format!(" {} {}", data.packets, data.bytes));
+            }
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    /// Plays one command of a script.
+    pub fn play(&mut self, line: u32, command: &Command) -> Result<(), String> {
         match command {
             Command::Packet { port, bytes } => {
                 self.outcome.packets_in += 1;
@@ -117,6 +154,7 @@ impl Player {
             Command::SetDefault { table, action } => {
                 let table = self.table(table)?;
                 let action = self.action(table, action)?;
+                let action = self.in_profile(table, action)?;
                 self.switch()?.table_set_default(table, Some(action)).map_err(|e| e.to_string())?;
             }
             Command::CheckCounter { name, index, check } => {
@@ -206,6 +244,14 @@ impl Player {
         Ok(TableAction::Call(ActionCall { action: id, args }))
     }
 
+    /// Where a table has an action profile, an action of a script becomes a member of it.
+    fn in_profile(&mut self, table: TableId, action: TableAction) -> Result<TableAction, String> {
+        let TableAction::Call(call) = action else { return Ok(action) };
+        let program = self.program.clone();
+        let member = profiles::member(&program, self.switch()?, table, call.clone())?;
+        Ok(member.map_or(TableAction::Call(call), TableAction::Member))
+    }
+
     fn add(
         &mut self,
         table: &str,
@@ -226,6 +272,7 @@ impl Player {
         }
         // Scripts count priorities from 0, the pipeline from 1; larger wins in both.
         let priority = if info.needs_priority { priority.unwrap_or(0).saturating_add(1) } else { 0 };
+        let action = self.in_profile(table, action)?;
         let entry = TableEntry { key: key.clone(), priority, action, idle_timeout: 0 };
         let now = self.now;
         self.switch()?.table_insert(now, table, entry).map_err(|e| e.to_string())?;
@@ -351,7 +398,7 @@ impl Player {
                 }
                 Ok(())
             }
-            other => Err(format!("unknown command `{other}`")),
+            other => profiles::command(other, words, &program, self.switch()?, now),
         }
     }
 

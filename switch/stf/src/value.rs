@@ -56,8 +56,11 @@ fn bits_per_digit(text: &str) -> Option<u32> {
     }
 }
 
-/// Value and mask, bit by bit: a `*` digit is masked out, and so is all above the digits written.
+/// Value and mask, as `VALUE&&&MASK` or bit by bit: a `*` digit is masked out, and so is all above the digits written.
 fn ternary(text: &str, width: u32) -> Result<KeyMatch, String> {
+    if let Some((value, mask)) = text.split_once("&&&") {
+        return Ok(KeyMatch::Ternary { value: fitting(value, width)?, mask: fitting(mask, width)? });
+    }
     let Some(bits) = bits_per_digit(text) else {
         return fitting(text, width).map(KeyMatch::Exact);
     };

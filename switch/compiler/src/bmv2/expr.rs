@@ -196,14 +196,16 @@ impl Expressions<'_> {
     }
 
     fn cast(&self, inner: &Expr, to: &Type) -> Value {
-        let v = local(self.value(inner));
+        let plain = self.value(inner);
+        let v = local(plain.clone());
         match (&inner.ty, to) {
-            (Type::Bits { width: from, signed: false }, Type::Bits { width, signed: false }) if from <= width => v,
-            (Type::Bits { width: from, signed: true }, Type::Bits { width, signed: true }) if from <= width => v,
-            (Type::Bits { width: from, signed: false }, Type::Bits { width, signed: true }) if from < width => v,
+            // Not `v`: data of the action may stand alone here.
+            (Type::Bits { width: from, signed: false }, Type::Bits { width, signed: false }) if from <= width => plain,
+            (Type::Bits { width: from, signed: true }, Type::Bits { width, signed: true }) if from <= width => plain,
+            (Type::Bits { width: from, signed: false }, Type::Bits { width, signed: true }) if from < width => plain,
             (_, Type::Bits { width, signed: false }) => operation("&", v, hexstr(&mask(*width), bits_of(&inner.ty).max(*width))),
             (_, Type::Bits { .. }) => clamp(v, to),
-            _ => v,
+            _ => plain,
         }
     }
 

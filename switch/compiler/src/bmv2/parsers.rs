@@ -96,7 +96,7 @@ impl Emitter<'_> {
                 }
             }
             Stmt::Verify(c, error, _) => json!({"parameters": [x.value(c), wrap_none(x.value(error))], "op": "verify"}),
-            Stmt::Advance(n, _) => json!({"parameters": [x.value(n)], "op": "advance"}),
+            Stmt::Advance(n, _) => json!({"parameters": [wrap(x.value(n))], "op": "advance"}),
             s => {
                 if matches!(s, Stmt::Exit(_) | Stmt::Loop(..) | Stmt::If(..) | Stmt::Scope(..) | Stmt::Leave(..)) {
                     self.report.error(statement_span(s), BMV2, "this statement is not supported in a parser");

@@ -1,0 +1,1 @@
+"""Generated packets through our switch and BMv2, which must agree on every byte: see README.md."""

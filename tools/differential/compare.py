@@ -1,0 +1,184 @@
+"""One program on both switches, batch after batch, until something differs."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.bmv2 import stf
+from tools.bmv2.packets import Packet
+from tools.bmv2.process import Bmv2, SwitchDied
+from tools.bmv2.program import Program
+from tools.differential import entries
+from tools.differential.ours import Ours
+from tools.differential.stream import Stream
+from tools.differential.suite import Case
+from tools.differential.walk import Walker
+
+# A packet that has not come out after so long is lost.
+LOST_S = 10.0
+_NOT_SETUP = {"packet", "expect", "no_packet", "check_counter", "wait", "remove", "counter_read", "register_read", "mirroring_get"}
+
+
+class Differs(Exception):
+    """`batch` packets of batch `number` did not leave both switches alike, or the arrays differ in the end."""
+
+    def __init__(self, what: str, number: int, packets: Sequence[Packet]) -> None:
+        super().__init__(what)
+        self.number = number
+        self.packets = packets
+
+
+@dataclass
+class Result:
+    packets: int = 0
+    out: int = 0
+    dropped: int = 0
+    reordered: int = 0
+    cells: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is needed to play one program's packets, on fresh switches as often as one likes."""
+
+    case: Case
+    program_json: Path
+    setup: Path
+    replay: Path
+    stream: Stream
+    program: Program
+
+    @classmethod
+    def prepare(cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int) -> Comparison:
+        program = Program.load(program_json)
+        walker = Walker(program)
+        samples = [packet for path in case.all_samples for packet in stf.packets_of(path.read_text(encoding="utf-8"))]
+        for _, data in samples:
+            walker.take_apart(data)
+        lines = [line for path in case.setups for line in _commands(path.read_text(encoding="utf-8"))]
+        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), case.fixed, lines)
+        setup = folder / f"{case.name}.setup.stf"
+        setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return cls(case, program_json, setup, replay, Stream(program, walker, samples, f"{case.name}/{seed}"), program)
+
+    def fresh(self) -> Both:
+        return Both(self)
+
+    def run(self, packets: int, progress: Callable[[Result], None]) -> Result:
+        """All packets; raises Differs, or SwitchDied."""
+        result = Result()
+        begin = time.monotonic()
+        with self.fresh() as both:
+            number = 0
+            while result.packets < packets:
+                size = min(self.case.batch, packets - result.packets)
+                batch = self.stream.batch(number, size)
+                both.compare(number, batch, result)
+                result.seconds = time.monotonic() - begin
+                number += 1
+                progress(result)
+            both.compare_state(number, result)
+        return result
+
+
+class Both:
+    """Our switch and BMv2 with the same program and entries."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.case = comparison.case
+        self.program = comparison.program
+        self.ours = Ours(comparison.replay, comparison.program_json, comparison.setup)
+        try:
+            self.bmv2 = Bmv2(comparison.program_json)
+            try:
+                stf.play(self.bmv2, comparison.program, comparison.setup.read_text(encoding="utf-8"))
+            except BaseException:
+                self.bmv2.close()
+                raise
+        except BaseException:
+            self.ours.close()
+            raise
+
+    def compare(self, number: int, batch: Sequence[Packet], result: Result) -> None:
+        """Sends a batch through both; raises Differs unless the same packets come out of the same ports."""
+        try:
+            self._compare(number, batch, result)
+        except (OSError, SwitchDied) as error:
+            self.bmv2.settle_death()
+            raise Differs(f"BMv2 ended: {error}", number, batch) from error
+
+    def _compare(self, number: int, batch: Sequence[Packet], result: Result) -> None:
+        self.bmv2.packets.send(batch)
+        answers = self.ours.exchange(batch)
+        wanted = [packet for answer in answers for packet in answer]
+        arrived = self.bmv2.packets.wait(len(wanted), LOST_S)
+        self.bmv2.packets.settle(0)
+        got = self.bmv2.packets.take()
+        ours, theirs = by_port(wanted), by_port(got)
+        if ours != theirs:
+            if not arrived:
+                self.bmv2.check()
+            if {p: sorted(v) for p, v in ours.items()} != {p: sorted(v) for p, v in theirs.items()} or self.case.order == "port":
+                raise Differs(difference(ours, theirs), number, batch)
+            result.reordered += 1
+        result.packets += len(batch)
+        result.out += len(wanted)
+        result.dropped += sum(not answer for answer in answers)
+
+    def compare_state(self, number: int, result: Result) -> None:
+        """Registers and indirect counters, once nothing is under way any more."""
+        self.bmv2.packets.settle(0.3)
+        late = self.bmv2.packets.take()
+        if late:
+            raise Differs(f"BMv2 sent {len(late)} packets more, the first to port {late[0][0]}: {late[0][1].hex()}", number, [])
+        ours = self.ours.state()
+        for name, values in ours.items():
+            kind, array = name.split(" ", 1)
+            if any(array.endswith(i) for i in self.case.ignored):
+                continue
+            if kind == "register":
+                theirs = [v & (1 << 64) - 1 for v in self.bmv2.runtime.register_read_all(array)]
+                values = [v & (1 << 64) - 1 for v in values]
+            else:
+                theirs = [v for i in range(len(values) // 2) for v in self.bmv2.runtime.counter_read(array, i)]
+            if values != theirs:
+                at = next(i for i, (a, b) in enumerate(zip(values, theirs, strict=True)) if a != b)
+                raise Differs(f"{name}, value {at}: ours {values[at]}, BMv2 {theirs[at]}", number, [])
+            result.cells += len(values)
+
+    def __enter__(self) -> Both:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ours.close()
+        self.bmv2.close()
+
+
+def by_port(packets: Iterable[Packet]) -> dict[int, list[bytes]]:
+    ports: dict[int, list[bytes]] = defaultdict(list)
+    for port, data in packets:
+        ports[port].append(data)
+    return ports
+
+
+def difference(ours: dict[int, list[bytes]], theirs: dict[int, list[bytes]]) -> str:
+    """The first port at which they differ, in words."""
+    for port in sorted(ours.keys() | theirs.keys()):
+        a, b = ours.get(port, []), theirs.get(port, [])
+        if a != b:
+            at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+            mine = a[at].hex() if at < len(a) else "nothing"
+            other = b[at].hex() if at < len(b) else "nothing"
+            return f"port {port}, packet {at + 1} of {len(a)} (BMv2: {len(b)}):\n  ours {mine}\n  BMv2 {other}"
+    return "no difference"
+
+
+def _commands(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and line.split()[0].lower() not in _NOT_SETUP
+            and not line.strip().startswith("#")]
