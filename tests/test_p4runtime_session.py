@@ -459,7 +459,7 @@ class TestDigests:
         started = time.monotonic()
         self.learn(client, 1, 2)
         assert sorted(self.addresses(client.stream.receive("digest"))) == [1, 2]
-        assert 0.15 < time.monotonic() - started < 1.5
+        assert 0.15 < time.monotonic() - started < 5
 
     def test_known_until_acknowledged(self, client: Client, names: Names) -> None:
         self.enable(client, names, max_timeout_ns=0, max_list_size=1, ack_timeout_ns=10**11)

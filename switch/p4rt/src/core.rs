@@ -9,6 +9,7 @@ use prost::Message;
 
 use crate::arbitration::{Arbitration, ClientId, Notification, RoleKey};
 use crate::entity::{idle_message, Target};
+use crate::limits::Limits;
 use crate::packet_io;
 use crate::pipeline_config::PipelineConfig;
 use crate::proto::p4::v1 as p4;
@@ -59,12 +60,19 @@ pub struct Core {
     epoch: Nanos,
     committed: Option<PipelineConfig>,
     saved: Option<Box<Saved>>,
+    limits: Limits,
 }
 
 impl Core {
     /// A service without pipeline or clients. `epoch` is added to the device's time in timestamps (0: they are the device's time).
     pub fn new(device_id: u64, epoch: Nanos) -> Core {
-        Core { arbitration: Arbitration::new(device_id), epoch, committed: None, saved: None }
+        Core { arbitration: Arbitration::new(device_id), epoch, committed: None, saved: None, limits: Limits::default() }
+    }
+
+    /// The same with other limits than the default.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Core {
+        Core { limits, ..self }
     }
 
     // Streams
@@ -284,16 +292,16 @@ impl Core {
         self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
         let config = request.config.as_ref();
         match Action::try_from(request.action) {
-            Ok(Action::Verify) => PipelineConfig::verify(config).map(drop),
+            Ok(Action::Verify) => PipelineConfig::verify(config, self.limits).map(drop),
             Ok(Action::VerifyAndSave) => {
-                let config = PipelineConfig::verify(config)?;
+                let config = PipelineConfig::verify(config, self.limits)?;
                 let mut device = Device::new(device.config().clone());
                 device.load(now, config.model.program.clone());
                 self.saved = Some(Box::new(Saved { config, device }));
                 Ok(())
             }
             Ok(Action::VerifyAndCommit) => {
-                let config = PipelineConfig::verify(config)?;
+                let config = PipelineConfig::verify(config, self.limits)?;
                 self.realize(config, device, now);
                 Ok(())
             }
@@ -320,13 +328,13 @@ impl Core {
             .as_deref_mut()
             .ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
         let (kept, measured) = target(&mut saved.config, &mut saved.device, now)?.dump()?;
-        let config = PipelineConfig::verify(Some(&saved.config.message))?;
+        let config = PipelineConfig::verify(Some(&saved.config.message), self.limits)?;
         self.realize(config, device, now);
         self.target(device, now)?.replay(&kept, &measured)
     }
 
     fn reconcile(&mut self, config: Option<&p4::ForwardingPipelineConfig>, device: &mut Device, now: Nanos) -> Result<()> {
-        let mut config = PipelineConfig::verify(config)?;
+        let mut config = PipelineConfig::verify(config, self.limits)?;
         let Some(committed) = &mut self.committed else {
             self.realize(config, device, now);
             return Ok(());
@@ -345,7 +353,7 @@ impl Core {
         target(&mut config, &mut trial, now)?
             .replay(&kept, &measured)
             .map_err(|status| Status::invalid(format!("the forwarding state does not fit the new config: {status}")))?;
-        let config = PipelineConfig::verify(Some(&config.message))?;
+        let config = PipelineConfig::verify(Some(&config.message), self.limits)?;
         self.realize(config, device, now);
         self.target(device, now)?.replay(&kept, &measured)
     }
@@ -430,7 +438,8 @@ fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 fn target<'a>(config: &'a mut PipelineConfig, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
     let switch = device.switch_mut().ok_or_else(no_pipeline)?;
-    Ok(Target { model: &config.model, notes: &mut config.notes, digests: &mut config.digests, switch, now })
+    let max_table_entries = config.limits.max_table_entries;
+    Ok(Target { model: &config.model, notes: &mut config.notes, digests: &mut config.digests, switch, now, max_table_entries })
 }
 
 fn no_pipeline() -> Status {

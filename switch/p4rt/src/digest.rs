@@ -16,8 +16,6 @@ use p4::update::Type;
 
 /// Messages in one list when `max_list_size` is 0, and in a buffer whatever the configuration says.
 const MAX_LIST: usize = 1024;
-/// Lists kept for acknowledgement; the oldest is forgotten beyond that, so that a client that never acknowledges costs no more.
-const MAX_UNACKNOWLEDGED: usize = 1024;
 
 type Message = Vec<Value>;
 
@@ -43,14 +41,21 @@ struct Learner {
 }
 
 /// The digests of one pipeline configuration.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Digests {
     learners: BTreeMap<u32, Learner>,
     next_list: u64,
+    /// Messages of one digest that are kept, sent or not: a client that never acknowledges costs no more.
+    backlog: usize,
 }
 
 impl Learner {
-    fn new(config: p4::digest_entry::Config, number: &dyn Fn(&str, i64) -> Result<u64>) -> Result<Learner> {
+    fn new(
+        config: p4::digest_entry::Config,
+        backlog: usize,
+        number: &dyn Fn(&str, i64) -> Result<u64>,
+    ) -> Result<Learner> {
+        let longest = MAX_LIST.min(backlog);
         let timeout = number("max_timeout_ns", config.max_timeout_ns)?;
         let ack_timeout = number("ack_timeout_ns", config.ack_timeout_ns)?;
         let list_size = number("max_list_size", i64::from(config.max_list_size))? as usize;
@@ -58,7 +63,7 @@ impl Learner {
             config,
             timeout,
             ack_timeout,
-            list_size: if list_size == 0 { MAX_LIST } else { list_size.min(MAX_LIST) },
+            list_size: if list_size == 0 { longest } else { list_size.min(longest) },
             buffer: Vec::new(),
             since: 0,
             sent: VecDeque::new(),
@@ -89,6 +94,11 @@ impl Learner {
 }
 
 impl Digests {
+    /// No digest enabled. `backlog`: messages of one digest that may wait to be sent or acknowledged, at least 1.
+    pub fn new(backlog: usize) -> Digests {
+        Digests { learners: BTreeMap::new(), next_list: 0, backlog: backlog.max(1) }
+    }
+
     /// Enables, changes or disables a digest.
     ///
     /// # Errors
@@ -107,7 +117,7 @@ impl Digests {
                 Ok(())
             }
             _ => {
-                let learner = Learner::new(entry.config.unwrap_or_default(), &number).map_err(at)?;
+                let learner = Learner::new(entry.config.unwrap_or_default(), self.backlog, &number).map_err(at)?;
                 match self.learners.get_mut(&entry.digest_id) {
                     Some(old) => {
                         // The buffer and the lists under way stay; their lists keep the timeouts they were sent with.
@@ -159,7 +169,7 @@ impl Digests {
         }
         learner.buffer.push(members);
         let full = learner.buffer.len() >= learner.list_size || learner.timeout == 0;
-        full.then(|| send(&mut self.next_list, digest, learner, now, epoch))
+        full.then(|| send(&mut self.next_list, self.backlog, digest, learner, now, epoch))
     }
 
     /// An acknowledgement from a client.
@@ -184,7 +194,7 @@ impl Digests {
             learner.expire(now);
             let due = !learner.buffer.is_empty() && learner.since.saturating_add(learner.timeout) <= now;
             if let (true, Some(digest)) = (due, model.digests.get(id)) {
-                lists.push(send(&mut self.next_list, digest, learner, now, epoch));
+                lists.push(send(&mut self.next_list, self.backlog, digest, learner, now, epoch));
             }
         }
         lists
@@ -200,7 +210,14 @@ fn known(model: &Model, id: u32) -> Result<&Digest> {
     model.digests.get(&id).ok_or_else(|| Status::invalid(format!("digest_id {id} (0x{id:08x}) is not in the P4Info")))
 }
 
-fn send(next_list: &mut u64, digest: &Digest, learner: &mut Learner, now: Nanos, epoch: Nanos) -> p4::DigestList {
+fn send(
+    next_list: &mut u64,
+    backlog: usize,
+    digest: &Digest,
+    learner: &mut Learner,
+    now: Nanos,
+    epoch: Nanos,
+) -> p4::DigestList {
     *next_list += 1;
     let messages = std::mem::take(&mut learner.buffer);
     let list = p4::DigestList {
@@ -216,10 +233,10 @@ fn send(next_list: &mut u64, digest: &Digest, learner: &mut Learner, now: Nanos,
         // A shorter timeout configured later must not wait behind a longer one.
         let place = learner.sent.partition_point(|other| other.expires <= sent.expires);
         learner.sent.insert(place, sent);
-        if learner.sent.len() > MAX_UNACKNOWLEDGED {
-            if let Some(oldest) = learner.sent.pop_front() {
-                learner.forget(oldest);
-            }
+        // The oldest go first: a message of theirs that comes again is sent again.
+        while learner.known.len() > backlog {
+            let Some(oldest) = learner.sent.pop_front() else { break };
+            learner.forget(oldest);
         }
     }
     list

@@ -7,6 +7,7 @@ use prost::Message;
 
 use crate::digest::Digests;
 use crate::entity::Notes;
+use crate::limits::Limits;
 use crate::model::Model;
 use crate::proto::p4::v1 as p4;
 use crate::status::{Result, Status};
@@ -20,6 +21,7 @@ pub(crate) struct PipelineConfig {
     pub model: Arc<Model>,
     pub notes: Notes,
     pub digests: Digests,
+    pub limits: Limits,
 }
 
 /// The wrapping of device configurations that PI once used and that the P4 tutorials' Python library still writes.
@@ -36,7 +38,7 @@ impl PipelineConfig {
     ///
     /// # Errors
     /// INVALID_ARGUMENT with the first thing that is wrong.
-    pub fn verify(message: Option<&p4::ForwardingPipelineConfig>) -> Result<PipelineConfig> {
+    pub fn verify(message: Option<&p4::ForwardingPipelineConfig>, limits: Limits) -> Result<PipelineConfig> {
         let message = message.ok_or_else(|| Status::invalid("config is not set"))?;
         let info = message.p4info.as_ref().ok_or_else(|| Status::invalid("config.p4info is not set"))?;
         if message.p4_device_config.is_empty() {
@@ -49,7 +51,8 @@ impl PipelineConfig {
             message: message.clone(),
             model: Arc::new(model),
             notes: Notes::default(),
-            digests: Digests::default(),
+            digests: Digests::new(limits.max_digest_backlog),
+            limits,
         })
     }
 

@@ -24,8 +24,11 @@ use tonic::{Request, Response, Streaming};
 
 use crate::arbitration::{ClientId, Notification};
 use crate::core::Core;
+use crate::limits::Limits;
+use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
 use crate::status::Status;
+use crate::tls::{self, TlsError, TlsFiles};
 
 use p4::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use p4::stream_message_response::Update as StreamUpdate;
@@ -39,21 +42,21 @@ pub struct ServerConfig {
     pub device_id: u64,
     /// Nanoseconds since the Unix epoch at the device's instant 0, for timestamps.
     pub epoch: Nanos,
-    /// Longest message, in either direction. A pipeline's JSON may be many megabytes.
-    pub max_message_bytes: usize,
-    /// Messages that wait for one client.
-    pub queue: usize,
+    /// What clients may take.
+    pub limits: Limits,
+    /// Certificate and key; `None` serves without TLS.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for ServerConfig {
-    /// The loopback address with the port of P4Runtime, device 0, messages up to 256 MiB (as PI's server).
+    /// The loopback address with the port of P4Runtime, device 0, the default limits, no TLS.
     fn default() -> Self {
         ServerConfig {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9559)),
             device_id: 0,
             epoch: 0,
-            max_message_bytes: 256 << 20,
-            queue: 4096,
+            limits: Limits::default(),
+            tls: None,
         }
     }
 }
@@ -65,6 +68,8 @@ pub enum ServeError {
     AddressInUse(SocketAddr),
     /// The address cannot be listened on.
     Bind(SocketAddr, io::Error),
+    /// TLS was asked for and cannot be had.
+    Tls(TlsError),
     /// The threads of the server cannot be started.
     Start(io::Error),
 }
@@ -78,6 +83,7 @@ impl fmt::Display for ServeError {
                  another address with --grpc-server-addr"
             ),
             ServeError::Bind(address, error) => write!(f, "P4Runtime cannot listen on {address}: {error}"),
+            ServeError::Tls(error) => error.fmt(f),
             ServeError::Start(error) => write!(f, "the P4Runtime server cannot start: {error}"),
         }
     }
@@ -97,7 +103,7 @@ struct Shared {
     rearm: Notify,
     /// Messages lost because a client did not read.
     lost: AtomicU64,
-    queue: usize,
+    limits: Limits,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -225,6 +231,9 @@ struct Service(Arc<Shared>);
 
 type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
 
+/// Messages that one client's queue holds at least: an answer to arbitration must find room.
+const MIN_QUEUE: usize = 16;
+
 /// Packet-outs and acknowledgements of one client that wait for the device's thread.
 const PENDING: usize = 256;
 
@@ -285,9 +294,21 @@ impl P4Runtime for Service {
         &self,
         request: Request<Streaming<p4::StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, tonic::Status> {
+        let limits = self.0.limits;
         let client = ClientId(self.0.next_client.fetch_add(1, Ordering::Relaxed));
-        let (sender, receiver) = mpsc::channel(self.0.queue);
-        lock(&self.0.clients).insert(client, sender.clone());
+        let (sender, receiver) = mpsc::channel(limits.max_queue.max(MIN_QUEUE));
+        {
+            let mut clients = lock(&self.0.clients);
+            if clients.len() >= limits.max_streams {
+                tracing::warn!(streams = clients.len(), "another client's stream is refused");
+                return Err(tonic::Status::resource_exhausted(format!(
+                    "{} streams are open, which is the limit: close one, or start the switch with a higher \
+                     --grpc-server-max-streams",
+                    clients.len()
+                )));
+            }
+            clients.insert(client, sender.clone());
+        }
         tracing::info!(client = client.0, "a client has opened a stream");
         tokio::spawn(serve_stream(Arc::clone(&self.0), client, request.into_inner(), sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
@@ -315,7 +336,17 @@ async fn serve_stream(
             message = incoming.message() => message,
             () = outgoing.closed() => break,
         };
-        let Ok(Some(message)) = message else { break };
+        let message = match message {
+            Ok(Some(message)) => message,
+            Ok(None) => break,
+            Err(status) => {
+                if let Some(refusal) = oversize::status(&status) {
+                    tracing::info!(client = client.0, %refusal, "the client's stream is closed");
+                    let _ = outgoing.try_send(Err(refusal));
+                }
+                break;
+            }
+        };
         let Ok(permit) = Arc::clone(&pending).acquire_owned().await else { break };
         let outgoing = outgoing.clone();
         let in_job = Arc::clone(&shared);
@@ -384,6 +415,11 @@ impl Server {
     /// # Errors
     /// [`ServeError`], before any client is served.
     pub fn start(config: ServerConfig, access: Arc<dyn DeviceAccess>) -> Result<Server, ServeError> {
+        let mut builder = tonic::transport::Server::builder();
+        if let Some(files) = &config.tls {
+            let tls = tls::load(files).map_err(ServeError::Tls)?;
+            builder = builder.tls_config(tls).map_err(|error| ServeError::Tls(tls::mismatch(files, &error)))?;
+        }
         let listener = TcpListener::bind(config.address).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServeError::AddressInUse(config.address),
             _ => ServeError::Bind(config.address, error),
@@ -399,17 +435,17 @@ impl Server {
             .map_err(start)?;
         let shared = Arc::new(Shared {
             access,
-            core: Mutex::new(Core::new(config.device_id, config.epoch)),
+            core: Mutex::new(Core::new(config.device_id, config.epoch).with_limits(config.limits)),
             clients: Mutex::new(HashMap::new()),
             next_client: AtomicU64::new(1),
             armed: AtomicU64::new(Nanos::MAX),
             rearm: Notify::new(),
             lost: AtomicU64::new(0),
-            queue: config.queue.max(16),
+            limits: config.limits,
         });
         let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
-            .max_decoding_message_size(config.max_message_bytes)
-            .max_encoding_message_size(config.max_message_bytes);
+            .max_decoding_message_size(config.limits.max_message_bytes)
+            .max_encoding_message_size(config.limits.max_message_bytes);
         let (stop, mut stopped) = watch::channel(false);
         let (finished, done) = oneshot::channel();
         let guard = runtime.enter();
@@ -419,10 +455,10 @@ impl Server {
         runtime.spawn(timer(Arc::clone(&shared)));
         runtime.spawn(async move {
             // Keep-alives find clients that vanished without closing: another may then become primary.
-            let result = tonic::transport::Server::builder()
+            let result = builder
                 .http2_keepalive_interval(Some(Duration::from_secs(10)))
                 .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-                .add_service(service)
+                .add_service(Oversize(service))
                 .serve_with_incoming_shutdown(incoming, async move {
                     // An error means that the sender is gone, which is a stop as well.
                     let _ = stopped.wait_for(|stop| *stop).await;
@@ -433,7 +469,7 @@ impl Server {
             }
             let _ = finished.send(());
         });
-        tracing::info!(%address, "P4Runtime server listening");
+        tracing::info!(%address, tls = config.tls.is_some(), "P4Runtime server listening");
         Ok(Server { shared, runtime: Some(runtime), stop, done: Some(done), address })
     }
 

@@ -8,10 +8,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use fairlane_p4rt::{Limits, TlsFiles};
 use fairlane_device::{units, Capacity, DeviceConfig, Nanos, PortConfig, PortId, MAX_PORT, MAX_PRIORITIES};
 
 /// The port that IANA assigned to P4Runtime.
-pub const DEFAULT_GRPC: &str = "0.0.0.0:9559";
+/// on the loopback address: whoever reaches it can program the switch.
+pub const DEFAULT_GRPC: &str = "127.0.0.1:9559";
 
 #[derive(Debug, Parser)]
 #[command(name = "fairlane-switch", version, about = "A P4 switch: v1model programs as BMv2 JSON, P4Runtime over gRPC, bit rates per port")]
@@ -111,6 +113,10 @@ struct Target {
     /// Priority queues per port; the highest number is served first
     #[arg(long, value_name = "N", default_value_t = 1)]
     priority_queues: usize,
+    #[command(flatten)]
+    tls: crate::cli_server::Tls,
+    #[command(flatten)]
+    limits: crate::cli_server::ServerLimits,
 
     #[arg(long, hide = true)]
     disable_swap: bool,
@@ -122,16 +128,6 @@ struct Target {
     max_l1_entries: Option<String>,
     #[arg(long, hide = true)]
     max_l2_entries: Option<String>,
-    #[arg(long, hide = true)]
-    grpc_server_ssl: bool,
-    #[arg(long, hide = true)]
-    grpc_server_cacert: Option<String>,
-    #[arg(long, hide = true)]
-    grpc_server_cert: Option<String>,
-    #[arg(long, hide = true)]
-    grpc_server_key: Option<String>,
-    #[arg(long, hide = true)]
-    grpc_server_with_client_auth: bool,
     #[arg(long, hide = true)]
     dp_grpc_server_addr: Option<String>,
 }
@@ -174,6 +170,10 @@ pub struct Options {
     pub device_id: u64,
     pub device: DeviceConfig,
     pub grpc_address: SocketAddr,
+    /// Certificates of the P4Runtime server; `None` is no TLS.
+    pub tls: Option<TlsFiles>,
+    /// What P4Runtime clients may take.
+    pub limits: Limits,
     pub log: LogTarget,
     pub log_level: LogLevel,
     /// Bytes of each packet in the log.
@@ -247,12 +247,15 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         check_cpu_port(cpu_port, drop_port, &interfaces)?;
     }
     let ports = port_configs(&general, &interfaces, target.priority_queues)?;
-    let grpc_address = target.grpc_server_addr.parse().map_err(|_| {
+    let grpc_address: SocketAddr = target.grpc_server_addr.parse().map_err(|_| {
         CliError::Bad(format!(
             "--grpc-server-addr {}: write it as ADDRESS:PORT with an IP address, as in {DEFAULT_GRPC}",
             target.grpc_server_addr
         ))
     })?;
+    let tls = target.tls.files().map_err(CliError::Bad)?;
+    let limits = target.limits.check().map_err(CliError::Bad)?;
+    notes.extend(crate::cli_server::exposure(grpc_address, tls.as_ref()));
     let log = match (general.log_console, general.log_file.clone()) {
         (true, _) => LogTarget::Console,
         (false, Some(path)) => LogTarget::File(path),
@@ -280,6 +283,8 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
             ..DeviceConfig::default()
         },
         grpc_address,
+        tls,
+        limits,
         log,
         log_level,
         dump_bytes: general.dump_packet_data,
@@ -295,7 +300,6 @@ fn refuse_unsupported(general: &General, target: &Target) -> Result<(), CliError
         ("--restore-state", general.restore_state.is_some(), "write state over P4Runtime"),
         ("--packet-in", general.packet_in.is_some(), "packets come from interfaces"),
         ("--dp-grpc-server-addr", target.dp_grpc_server_addr.is_some(), "packets come from interfaces"),
-        ("--grpc-server-ssl", target.grpc_server_ssl, "bind to a loopback address and tunnel instead"),
     ];
     match refused.iter().find(|(_, given, _)| *given) {
         Some((option, _, way_out)) => bad(format!("{option} is not supported: {way_out}")),
@@ -316,14 +320,6 @@ fn note_ignored(general: &General, target: &Target) -> Vec<String> {
         ("--max-mc-groups", target.max_mc_groups.is_some(), "multicast groups are limited by memory alone"),
         ("--max-l1-entries", target.max_l1_entries.is_some(), "multicast groups are limited by memory alone"),
         ("--max-l2-entries", target.max_l2_entries.is_some(), "multicast groups are limited by memory alone"),
-        (
-            "--grpc-server-cacert, -cert, -key, -with-client-auth",
-            target.grpc_server_cacert.is_some()
-                || target.grpc_server_cert.is_some()
-                || target.grpc_server_key.is_some()
-                || target.grpc_server_with_client_auth,
-            "the gRPC server does not use TLS",
-        ),
     ];
     let given = ignored.iter().filter(|(_, given, _)| *given);
     given.map(|(option, _, why)| format!("{option} is ignored: {why}")).collect()
@@ -477,7 +473,7 @@ mod tests {
         assert_eq!((options.device_id, options.device.cpu_port), (1, Some(255)));
         assert_eq!(options.grpc_address.port(), 50051);
         assert_eq!((options.log, options.log_level), (LogTarget::Console, LogLevel::Trace));
-        assert_eq!(options.notes.len(), 2, "{:?}", options.notes);
+        assert_eq!(options.notes.len(), 3, "{:?}", options.notes);
     }
 
     #[test]
@@ -519,7 +515,7 @@ mod tests {
             ("--no-p4 -- --cpu-port 511", "--cpu-port 511: that is the drop port: choose another, as 510"),
             ("--no-p4 -- --cpu-port 0", "--cpu-port 0: use 1 to 511, v1model's ports have 9 bits and 0 is not a CPU port"),
             ("--no-p4 -- --priority-queues 0", "--priority-queues 0: use 1 to 32"),
-            ("--no-p4 -- --grpc-server-addr nowhere", "--grpc-server-addr nowhere: write it as ADDRESS:PORT with an IP address, as in 0.0.0.0:9559"),
+            ("--no-p4 -- --grpc-server-addr nowhere", "--grpc-server-addr nowhere: write it as ADDRESS:PORT with an IP address, as in 127.0.0.1:9559"),
             ("--no-p4 -L loud", "-L loud: use trace, debug, info, warn, error or off"),
             ("--no-p4 --pcap /nonexistent/dir", "--pcap /nonexistent/dir: there is no such directory: create it first"),
             ("--no-p4 --stats x.csv --stats-interval -1", "--stats-interval -1: give seconds, 0.001 or more"),

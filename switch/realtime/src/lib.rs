@@ -6,6 +6,7 @@
 
 pub mod checksum;
 pub mod cli;
+pub mod cli_server;
 pub mod clock;
 pub mod engine;
 pub mod handle;

@@ -52,7 +52,8 @@ fn run(options: &Options) -> Result<(), String> {
         address: options.grpc_address,
         device_id: options.device_id,
         epoch: clock::unix().wrapping_sub(clock::now()),
-        ..ServerConfig::default()
+        limits: options.limits,
+        tls: options.tls.clone(),
     };
     let server = Server::start(config, Arc::new(handle)).map_err(serve_error)?;
     let mut engine = Engine::new(device, options, termination, jobs).map_err(|error| error.to_string())?;
@@ -71,6 +72,7 @@ fn serve_error(error: ServeError) -> String {
              choose another port",
             port = address.port()
         ),
+        ServeError::Tls(error) => format!("--grpc-server-ssl: {error}"),
         other => format!("--grpc-server-addr: {other}"),
     }
 }

@@ -62,6 +62,8 @@ pub(crate) struct Target<'a> {
     pub digests: &'a mut Digests,
     pub switch: &'a mut Switch,
     pub now: Nanos,
+    /// Entries of one table, whatever its program declares.
+    pub max_table_entries: usize,
 }
 
 impl Target<'_> {

@@ -98,6 +98,7 @@ impl Target<'_> {
             _ => None,
         };
         let new = TableEntry { key: key.1.clone(), priority: key.2, action, idle_timeout };
+        self.check_room(table, &key)?;
         self.switch.table_insert(self.now, table.program, new)?;
         if let Some(data) = counter {
             self.switch.direct_counter_write(table.program, &key.1, key.2, data)?;
@@ -107,6 +108,22 @@ impl Target<'_> {
         }
         self.note(table, key, notes_of(entry));
         Ok(())
+    }
+
+    /// The switch refuses what exceeds the size that the program declares; here is the limit of whoever runs the switch.
+    fn check_room(&self, table: &Table, key: &EntryKey) -> Result<()> {
+        if self.switch.table_len(table.program)? < self.max_table_entries {
+            return Ok(());
+        }
+        // An entry that exists already is refused for that.
+        match self.switch.table_get(table.program, &key.1, key.2) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Status::exhausted(format!(
+                "it holds {} entries, which is the switch's limit for one table: delete some, or start the switch with a higher \
+                 --max-table-entries",
+                self.max_table_entries
+            ))),
+        }
     }
 
     fn modify_entry(&mut self, table: &Table, key: EntryKey, entry: &p4::TableEntry) -> Result<()> {
