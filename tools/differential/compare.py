@@ -45,7 +45,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is needed to play one program's packets, on fresh switches as often as one likes."""
+    """What is needed to play one program's packets, on fresh switches as often as one likes. `our_setup` is for tests: other entries
+    for our switch than for BMv2."""
 
     case: Case
     program_json: Path
@@ -53,6 +54,7 @@ class Comparison:
     replay: Path
     stream: Stream
     program: Program
+    our_setup: Path | None = None
 
     @classmethod
     def prepare(cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int) -> Comparison:
@@ -65,7 +67,10 @@ class Comparison:
         lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), case.fixed, lines)
         setup = folder / f"{case.name}.setup.stf"
         setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return cls(case, program_json, setup, replay, Stream(program, walker, samples, f"{case.name}/{seed}"), program)
+        stream = Stream(program, walker, samples, f"{case.name}/{seed}")
+        with Ours(replay, program_json, setup) as ours:
+            stream.prefer(lambda packets: [bool(out) for out in ours.exchange(packets)])
+        return cls(case, program_json, setup, replay, stream, program)
 
     def fresh(self) -> Both:
         return Both(self)
@@ -93,7 +98,7 @@ class Both:
     def __init__(self, comparison: Comparison) -> None:
         self.case = comparison.case
         self.program = comparison.program
-        self.ours = Ours(comparison.replay, comparison.program_json, comparison.setup)
+        self.ours = Ours(comparison.replay, comparison.program_json, comparison.our_setup or comparison.setup)
         try:
             self.bmv2 = Bmv2(comparison.program_json)
             try:

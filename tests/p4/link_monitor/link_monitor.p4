@@ -73,7 +73,8 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 }
 
 control SwitchEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    register<bit<32>>(8) bytes;
+    // A cell for every port that a probe may name: outside of a register BMv2 reads what is there, or dies.
+    register<bit<32>>(512) bytes;
 
     action identify(bit<7> id) { hdr.data[0].switch_id = id; }
     table switch_id {
