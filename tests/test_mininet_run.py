@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import leftovers, probes
+from tests.running import Run, flows_are_up
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
 for _reason, _holds in (
@@ -27,7 +25,6 @@ for _reason, _holds in (
     if not _holds:
         pytest.skip(_reason, allow_module_level=True)
 
-ROOT = Path(__file__).resolve().parent.parent
 # Not 9559: a run of someone else may be under way.
 GRPC_PORT = 29559
 
@@ -37,46 +34,12 @@ def interfaces() -> set[str]:
     return {n for r in leftovers.records() for n in leftovers.interfaces(r.prefix)}
 
 
-class Run:
-    """`fairlane run als-3` as a user starts it, with its output to read along."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.out = folder / "out"
-        self.log = folder / "printed"
-        command = [sys.executable, "-m", "fairlane", "run", "als-3", "--fabric", "mininet", "--target", "embedded", "--grpc-port", str(GRPC_PORT),
-                   "--out", str(self.out), *arguments]
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
-                                            env={**os.environ, "COLUMNS": "160"})
-
-    def printed(self) -> str:
-        return self.log.read_text()
-
-    def wait_for(self, holds: Callable[[str], object], timeout_s: float = 60.0) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not holds(self.printed()):
-            assert self.process.poll() is None, self.printed()
-            assert time.monotonic() < deadline, self.printed()
-            time.sleep(0.05)
-
-    def record(self) -> leftovers.RunRecord:
-        return next(r for r in leftovers.records() if r.owner.pid == self.process.pid)
-
-    def child(self, pattern: str) -> int:
-        """The process of this run whose command line has `pattern`."""
-        for child in self.record().children:
-            command = Path(f"/proc/{child.pid}/cmdline")
-            if child.alive() and re.search(pattern, command.read_text().replace("\0", " ")):
-                return child.pid
-        raise AssertionError(f"no child with {pattern}")
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
     def begin(*arguments: str) -> Run:
-        runs.append(Run(tmp_path, *arguments))
+        runs.append(Run(tmp_path, "embedded", GRPC_PORT, *arguments))
         return runs[-1]
 
     yield begin
@@ -85,10 +48,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
             run.process.kill()
             run.process.wait()
     leftovers.clean()
-
-
-def flows_are_up(text: str) -> bool:
-    return re.search(r"^ +[1-9]\d*/\d+ s ", text, re.MULTILINE) is not None
 
 
 def test_a_run_writes_its_results_and_leaves_nothing(start: Callable[..., Run]) -> None:
