@@ -342,11 +342,20 @@ def _become(name: str, arguments: list[str]) -> None:
 
 
 @app.command()
-def doctor() -> None:
-    """What this machine has and lacks, and what follows."""
+def doctor(
+    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments are to run: exit code 3 when they do not run there.")] = "virtual",  # noqa: E501
+    as_json: Annotated[bool, typer.Option("--json", help="The same for programs.")] = False,
+) -> None:
+    """What this machine has and lacks, what follows, and how to get it."""
     from fairlane import doctor as examination
 
-    examination.show(console, examination.examine())
+    findings = examination.examine()
+    if as_json:
+        print(examination.as_json(findings))
+    else:
+        examination.show(console, findings)
+    if examination.lacking(findings, place):
+        raise typer.Exit(CANNOT_RUN_HERE)
 
 
 @app.command()

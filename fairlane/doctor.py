@@ -1,60 +1,125 @@
-"""`fairlane doctor`: what this machine has and lacks, what follows, and which package mends it."""
+"""`fairlane doctor`: what this machine has and lacks, what follows, how to get it, and so where experiments run here."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 from rich.table import Table
 
 from fairlane import probes
+from fairlane.targets import BMV2_PACKAGES
+from topologies.switch_process import thrift_port
+
+Place = Literal["virtual", "mininet", "bmv2"]
+PLACES = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}
+_FIRST_GRPC_PORT = 9559
+_MININET: tuple[Place, ...] = ("mininet", "bmv2")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """present: None when it cannot be told here (needs root)."""
+    """present: None when it cannot be told here (needs root). needed: where experiments cannot run without it. without: what
+    follows where it is absent. get: how to get it, empty where that follows from nothing here."""
 
     what: str
     present: bool | None
-    follows: str
+    without: str
+    get: str = ""
+    needed: tuple[Place, ...] = ()
 
 
 def examine() -> list[Finding]:
     """Ask the machine; takes about a second."""
+    return [*_machine(), *_programs(), *_kernel(), *_builds(), *_bmv2(), *_ports()]
+
+
+def lacking(findings: Sequence[Finding], place: Place) -> list[str]:
+    """What keeps experiments from running there."""
+    return [f.what for f in findings if place in f.needed and not f.present]
+
+
+def _machine() -> list[Finding]:
     root = probes.is_root()
-    findings = [Finding("root", root, "" if root else "no Mininet runs: use sudo. Compiling and packet tests work.")]
-    findings.append(_finding("Mininet", probes.has_mininet(), "no runs: apt-get install mininet, then make setup"))
-    for name, package, without in (
-        ("iperf3", "iperf3", "no TCP flows"),
-        ("ethtool", "ethtool", "no runs: offloads cannot be turned off"),
-        ("ping", "iputils-ping", "no runs: round trips cannot be checked"),
-        ("tshark", "tshark", "the tests that decode our RTCP with it are skipped"),
-        ("ns", "ns2", "comparisons with ns-2 are skipped"),
-    ):
-        findings.append(_finding("ns-2" if name == "ns" else name, probes.program(name) is not None, f"{without}: apt-get install {package}"))
-    for kind, without in (
-        ("netem", "delays are in the switches' ports; a host link's both directions in the port towards the host"),
-        ("tbf", "hosts' sending rate is not held"),
-        ("fq", "nothing: the kernel's TCP paces by itself, ALS senders by their own clock"),
-        ("red", "nothing: RED runs in P4"),
-    ):
-        findings.append(Finding(f"kernel: {kind}", probes.has_qdisc(kind) if root else None, without))
-    for control in ("reno", "cubic"):
-        findings.append(_finding(f"kernel: TCP {control}", control in probes.congestion_controls(), f"modprobe tcp_{control} may add it"))
-    findings.append(_finding("Rust >= 1.88", _rust(), "the switch cannot be built: apt-get install rustc-web cargo-web"))
-    for name in ("fairlane-switch", "fairlane-compile", "fairlane-stf"):
-        findings.append(_finding(name, probes.program(name) is not None, "make build"))
-    bmv2, p4c = probes.program("simple_switch_grpc"), probes.program("p4c-bm2-ss")
-    findings.append(_finding("BMv2 (simple_switch_grpc)", bmv2 is not None, "--target auto means the embedded switch"))
-    findings.append(_finding("p4c (p4c-bm2-ss)", p4c is not None, "fairlane-compile compiles"))
-    taken = probes.port_in_use(9559)
-    findings.append(Finding("port 9559 free", not taken, "runs need it, or --grpc-port: 'ss -ltnp sport = :9559' shows who has it"))
+    return [
+        Finding("root", root, "no Mininet runs; virtual time, compiling and packet tests need none", "sudo", _MININET),
+        Finding("Mininet", probes.has_mininet(), "no Mininet runs", "apt-get install mininet, then make setup", _MININET),
+        Finding("network namespaces", probes.has_namespaces() if root else None, "no Mininet runs",
+                "a kernel with CONFIG_NET_NS, and a container that may make them", _MININET),
+    ]
+
+
+def _programs() -> list[Finding]:
+    return [
+        _program("ip", "iproute2", "no Mininet runs", _MININET),
+        _program("ethtool", "ethtool", "no Mininet runs: offloads cannot be turned off", _MININET),
+        _program("ping", "iputils-ping", "no Mininet runs: round trips cannot be checked", _MININET),
+        _program("iperf3", "iperf3", "no TCP flows in Mininet"),
+        _program("tshark", "tshark", "the tests that decode our RTCP with it are skipped"),
+        _program("ns", "ns2", "comparisons with ns-2 are skipped", name="ns-2"),
+        Finding("Chromium", any(probes.program(n) for n in ("chromium", "chromium-browser", "google-chrome")),
+                "nothing: any browser shows the reports' pages; this one can also be told to on the command line", "apt-get install chromium"),
+    ]
+
+
+def _kernel() -> list[Finding]:
+    root = probes.is_root()
+    findings = [
+        Finding(f"kernel: {kind}", probes.has_qdisc(kind) if root else None, without, get) for kind, without, get in (
+            ("netem", "delays are in the embedded switch's ports, and in fairlane-link beside BMv2", "a kernel with CONFIG_NET_SCH_NETEM; modprobe sch_netem"),
+            ("tbf", "hosts' sending rate is not held", "a kernel with CONFIG_NET_SCH_TBF; modprobe sch_tbf"),
+            ("fq", "nothing: the kernel's TCP paces by itself, ALS senders by their own clock", ""),
+            ("red", "nothing: RED runs in P4", ""),
+        )]
+    controls = probes.congestion_controls()
+    findings += [Finding(f"kernel: TCP {control}", control in controls, f"no {control} flows in Mininet", f"modprobe tcp_{control}")
+                 for control in ("reno", "cubic")]
     return findings
 
 
-def _finding(what: str, present: bool, without: str) -> Finding:
-    return Finding(what, present, without)
+def _builds() -> list[Finding]:
+    build = "make build"
+    return [
+        Finding("Rust >= 1.88", _rust(), "nothing of this project can be built", "apt-get install rustc-web cargo-web, or rustup"),
+        Finding("fairlane-compile", _has("fairlane-compile"), "p4c compiles where it is installed, and otherwise nothing", build,
+                # In virtual time and for BMv2 p4c does, too.
+                ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2")),
+        Finding("fairlane_virtual (module)", importlib.util.find_spec("fairlane_virtual") is not None, "no runs in virtual time", build, ("virtual",)),
+        Finding("fairlane-switch", _has("fairlane-switch"), "no embedded switch", build, ("mininet",)),
+        Finding("fairlane-link", _has("fairlane-link"), "BMv2 has no delays on a kernel without netem", build,
+                () if probes.has_qdisc("netem") else ("bmv2",)),
+        Finding("fairlane-stf", _has("fairlane-stf"), "no packet tests", build),
+    ]
+
+
+def _bmv2() -> list[Finding]:
+    return [
+        Finding("BMv2 (simple_switch_grpc)", _has("simple_switch_grpc"), "--target auto means the embedded switch", BMV2_PACKAGES, ("bmv2",)),
+        Finding("p4c (p4c-bm2-ss)", _has("p4c-bm2-ss"), "fairlane-compile compiles, for BMv2 too; --target auto means the embedded switch",
+                BMV2_PACKAGES),
+    ]
+
+
+def _ports() -> list[Finding]:
+    findings = []
+    for port, protocol, needed in ((_FIRST_GRPC_PORT, "P4Runtime", _MININET), (thrift_port(_FIRST_GRPC_PORT), "BMv2's Thrift", ("bmv2",))):
+        findings.append(Finding(f"port {port} free", not probes.port_in_use(port), f"the first switch serves {protocol} on it",
+                                f"--grpc-port picks others; 'ss -ltnp sport = :{port}' shows who has it", needed))
+    return findings
+
+
+def _program(program: str, package: str, without: str, needed: tuple[Place, ...] = (), name: str | None = None) -> Finding:
+    return Finding(name or program, _has(program), without, f"apt-get install {package}", needed)
+
+
+def _has(program: str) -> bool:
+    return probes.program(program) is not None
 
 
 def _rust() -> bool:
@@ -62,12 +127,23 @@ def _rust() -> bool:
     return done.returncode == 0
 
 
-def show(console: Console, findings: list[Finding]) -> None:
-    table = Table("what", "here", "without it")
+def as_json(findings: Sequence[Finding]) -> str:
+    """findings as they are; places: whether experiments run there, and what is lacking."""
+    found: list[dict[str, Any]] = [
+        {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": list(f.needed)} for f in findings]
+    places = {place: {"runs": not lacking(findings, place), "lacking": lacking(findings, place)} for place in get_args(Place)}
+    return json.dumps({"version": version("fairlane"), "findings": found, "places": places}, indent=2)
+
+
+def show(console: Console, findings: Sequence[Finding]) -> None:
+    table = Table("what", "here", "without it", "how to get it")
     for f in findings:
         here = "[yellow]needs root to tell[/]" if f.present is None else "[green]yes[/]" if f.present else "[red]no[/]"
-        table.add_row(f.what, here, "" if f.present else f.follows)
+        table.add_row(f.what, here, *(("", "") if f.present else (f.without, "see below" if f.get == BMV2_PACKAGES else f.get)))
     console.print(table)
-    lacking = [f for f in findings if f.present is False]
-    able = not any(f.what in ("root", "Mininet", "ethtool", "ping", "fairlane-switch", "fairlane-compile") for f in lacking)
-    console.print("Experiments run here." if able else "Experiments do not run here; what compiles and tests needs no root.")
+    if any(f.get == BMV2_PACKAGES and not f.present for f in findings):
+        console.print(BMV2_PACKAGES, highlight=False, soft_wrap=True)
+    for place, words in PLACES.items():
+        missing = lacking(findings, place)
+        console.print(f"Experiments run {words}." if not missing else f"Experiments do not run {words}, for want of: {', '.join(missing)}.",
+                      highlight=False, markup=False, soft_wrap=True)

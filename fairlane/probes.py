@@ -47,6 +47,13 @@ def has_qdisc(kind: str) -> bool:
     return done.returncode == 0
 
 
+@functools.cache
+def has_namespaces() -> bool:
+    """Whether network namespaces can be made here, with an interface in them. Needs root."""
+    done = subprocess.run(["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, check=False, timeout=20)
+    return done.returncode == 0
+
+
 def port_in_use(port: int) -> bool:
     """Whether someone listens on 127.0.0.1:port (or on all addresses)."""
     with socket.socket() as probe:
