@@ -9,6 +9,7 @@
 
 const bit<9> CPU_PORT = 510;
 const bit<32> LEARN = 1;
+const bit<2> RED = 2;
 
 @controller_header("packet_in")
 header packet_in_h {
@@ -216,6 +217,10 @@ control EntitiesIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         }
         port_packets.count((bit<32>) meta.port);
         port_meter.execute_meter((bit<32>) meta.port, meta.color);
+        if (meta.color == RED) {
+            mark_to_drop(standard);
+            exit;
+        }
         last_source.write((bit<32>) meta.port, hdr.ethernet.src);
         learned_t learned;
         learned.address = hdr.ethernet.src;
