@@ -23,6 +23,7 @@ from .connections import Connection, ConnectionCounter
 from .fair_rate import fair_rate_bps, utilisation_ppm
 from .p4info import P4Info
 from .red import link_parameters
+from .sketch import SketchCounter
 
 _Update = p4runtime_pb2.Update
 
@@ -31,7 +32,14 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
+# Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
+_REPORTS = "AlsIngress.connections"
+_SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
+# Where the program reports each connection.
 DIGEST = "connection_t"
+# Where it counts the slots that they hit (p4src/connection_sketch.p4).
+FILLED = "filled"
+SLOTS = "sketch_epoch"
 
 
 @dataclass(frozen=True)
@@ -75,10 +83,11 @@ class SwitchControl:
         self._p4info = p4info
         self._config = config
         self._counter = ConnectionCounter()
+        self._sketch = SketchCounter((p.number for p in switch.ports), p4info.register_size(SLOTS)) if FILLED in p4info.counters else None
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
-        self._digest_fields = p4info.digest_fields(DIGEST)
+        self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
@@ -86,7 +95,7 @@ class SwitchControl:
         rate. One that ran on while nobody controlled it keeps the rates it has: they are nearer to the truth than that of a single
         connection."""
         return [
-            self._digest_config(),
+            *([] if self._sketch else [self._digest_config()]),
             *(self._table(*entry) for entry in self._static_entries()),
             *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
               for p in self.switch.ports if p.als and fresh),
@@ -99,6 +108,9 @@ class SwitchControl:
                 {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)}, "AlsIngress.forward.send", \
                 {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)}
         yield from self._link_entries()
+        for port, (first, mask) in self._sketch.regions().items() if self._sketch else ():
+            for sketch in _SKETCHES:
+                yield f"{sketch}.region", {"port": port}, f"{sketch}.set_region", {"first_slot": first, "slots": mask}
 
     def _link_entries(self) -> Iterable[tuple]:
         """What depends on the rates of the ports' links."""
@@ -111,10 +123,12 @@ class SwitchControl:
                     "AlsIngress.red.set_red", red
                 yield "AlsEgress.replica.red_parameters", key, "AlsEgress.replica.set_red", red
 
-    def epoch_entity(self, epoch: int) -> p4runtime_pb2.Entity:
-        """Begin an observation interval in the data plane."""
-        return self._table("AlsIngress.connections.observation", {}, "AlsIngress.connections.set_epoch",
-                           {"number": epoch}, True)
+    def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
+        """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
+        if self._sketch:
+            self._sketch.begin(epoch)
+        return [self._table(f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}, True)
+                for where in (_SKETCHES if self._sketch else (_REPORTS,))]
 
     def change_rate(self, port: int, rate_bps: int) -> list[p4runtime_pb2.Entity]:
         """A port's link has another rate from now on: what to write (MODIFY). R_f and utilisation follow with the next interval."""
@@ -130,23 +144,30 @@ class SwitchControl:
                     counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
                 for name in COUNTERS for port in self.switch.ports
             ]
+            self._counter_entities += [
+                p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
+                    counter_id=self._p4info.counter_id(FILLED), index=p4runtime_pb2.Index(index=cell)))
+                for cell in (self._sketch.cells() if self._sketch else ())
+            ]
         return self._counter_entities
 
     def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         values: dict[str, dict[int, tuple[int, int]]] = {}
-        names = {self._p4info.counter_id(n): n for n in COUNTERS}
+        names = {self._p4info.counter_id(n): n for n in (*COUNTERS, *((FILLED,) if self._sketch else ()))}
         for entity in entities:
             entry = entity.counter_entry
             name = names.get(entry.counter_id)
             if name is not None:
                 values.setdefault(name, {})[entry.index.index] = (entry.data.packet_count, entry.data.byte_count)
+        if self._sketch:
+            self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
         self._previous, self._latest = self._latest, Reading(
             now_s, values.get(TRANSMITTED, {}),
             _packets(values, RED_EARLY), _packets(values, RED_FORCED))
 
     def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
         """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
-        if digests.digest_id != self._p4info.digest_id(DIGEST):
+        if self._sketch or digests.digest_id != self._p4info.digest_id(DIGEST):
             return None
         for data in digests.data:
             members = {name: int.from_bytes(member.bitstring, "big")
@@ -158,10 +179,12 @@ class SwitchControl:
     def forget(self) -> None:
         """The switch started anew: its counters begin at 0 again."""
         self._previous = self._latest = None
+        if self._sketch:
+            self._sketch.forget()
 
     def finish(self, now_s: float, epoch: int) -> tuple[list[p4runtime_pb2.Entity], list[PortRecord]]:
         """Close an interval: the entities to write, and the record of each port."""
-        connections = self._counter.close(epoch, self._group_ports)
+        connections = self._sketch.close(epoch) if self._sketch else self._counter.close(epoch, self._group_ports)
         entities, records = [], []
         for port in self.switch.ports:
             count = connections.get(port.number, 0)

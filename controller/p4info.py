@@ -26,6 +26,7 @@ class P4Info:
         self.actions = _by_name(message.actions)
         self.counters = _by_name(message.counters)
         self.digests = _by_name(message.digests)
+        self.registers = _by_name(message.registers)
         self.packet_headers = _by_name(message.controller_packet_metadata)
         # (id, name, width) of each key or parameter: reading them out of a message again and again costs more than an entry.
         self._keys: dict[str, tuple[int, list[tuple[int, str, int]]]] = {}
@@ -109,6 +110,10 @@ class P4Info:
 
     def counter_id(self, name: str) -> int:
         return _find(self.counters, name, "counter").preamble.id
+
+    def register_size(self, name: str) -> int:
+        """Cells of a register array. What they hold is the data plane's own."""
+        return _find(self.registers, name, "register").size
 
     def digest_id(self, name: str) -> int:
         return _find(self.digests, name, "digest").preamble.id

@@ -157,7 +157,7 @@ class SwitchSession:
         if client is None or not self.ready.is_set():
             return
         try:
-            client.modify([self._control.epoch_entity(epoch)])
+            client.modify(self._control.epoch_entities(epoch))
             entities = client.read(self._control.counter_entities())
             with self._control_lock:
                 self._control.on_counters(time.monotonic(), entities)
@@ -209,7 +209,7 @@ class SwitchSession:
     def _connect(self) -> None:
         switch = self.switch
         client = GrpcSwitch(switch.name, switch.address, switch.device_id, self._config.election_id,
-                            on_message=self._on_message, on_closed=self._give_up)
+                            on_message=self._on_message, on_closed=self._give_up, tls=self._config.tls)
         self._client = client
         client.connect()
         fresh = client.cookie() != self._cookie

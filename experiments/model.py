@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from experiments.kinds import FlowSettings
 from topologies.model import Port, Topology
@@ -31,12 +31,15 @@ class Open:
 
 @dataclass(frozen=True)
 class Control:
-    """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. multicast_router_links:
-    "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's own link."""
+    """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
+    for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md).
+    multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's
+    own link."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
     interval_s: float = 1.0
+    counter: Literal["exact", "sketch"] = "exact"
     multicast_router_links: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -44,6 +47,11 @@ class Control:
             raise ValueError(f"utilisation_target: must be in (0, 1], got {self.utilisation_target:g}")
         if not self.interval_s > 0:
             raise ValueError(f"interval_s: must be positive, got {self.interval_s:g} s")
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Macros that the P4 program is compiled with."""
+        return ("CONNECTION_SKETCH",) if self.counter == "sketch" else ()
 
 
 @dataclass(frozen=True)

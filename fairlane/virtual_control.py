@@ -103,7 +103,7 @@ class VirtualController:
             begun = epoch_at((self._intervals + 0.5) * interval_s, interval_s)
             for index, control in self._each_ready():
                 read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
-                actions += [self._write(index, _EPOCH, [control.epoch_entity(begun)], p4r.Update.MODIFY),
+                actions += [self._write(index, _EPOCH, control.epoch_entities(begun), p4r.Update.MODIFY),
                             ("read", index, _COUNTERS, read.SerializeToString())]
             self._intervals += 1
             return [*actions, ("timer", now_ns + round(self._config.grace_s * 1e9), _FINISH),

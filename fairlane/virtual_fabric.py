@@ -68,7 +68,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
     check_built()
     timing = _timing(experiment)
-    json_path, p4info_path = options.toolchain.compile(probes.ROOT / experiment.settings.control.program, folder)
+    control = experiment.settings.control
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
     network, addresses = build(experiment, options)
     numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)

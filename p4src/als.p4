@@ -8,7 +8,11 @@
 #include "parser.p4"
 #include "checksum.p4"
 #include "forward.p4"
+#ifdef CONNECTION_SKETCH
+#include "connection_sketch.p4"
+#else
 #include "connections.p4"
+#endif
 #include "red.p4"
 #include "fair_rate.p4"
 #include "port_counters.p4"
@@ -36,6 +40,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 }
 
 control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    ReplicaConnections() connections;
     RedDeparture() departure;
     RedReplica() replica;
     FairRate() fair_rate;
@@ -53,6 +58,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     // Only of a group without members, on a link to a multicast router: for others the tables see to it.
                     mark_to_drop(standard_metadata);
                 } else {
+                    connections.apply(hdr, standard_metadata);
                     replica.apply(standard_metadata);
                 }
             }

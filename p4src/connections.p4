@@ -48,3 +48,9 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
         }
     }
 }
+
+// Ingress has reported copies by their group, and the controller knows its ports.
+control ReplicaConnections(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    apply {
+    }
+}

@@ -78,7 +78,7 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         client.connect()
         client.push_pipeline(p4info.message, Path(bmv2_json), 7)
         client.insert(control.initial_entities())
-        client.modify([control.epoch_entity(5)])
+        client.modify(control.epoch_entities(5))
 
         # Of protocol 0 until they are bound: else they would take what passes on any interface meanwhile.
         sender, receiver = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))

@@ -36,6 +36,9 @@ enum Command {
         rate: u64,
         #[arg(long, default_value = "10.0.1.1")]
         source: Ipv4Addr,
+        /// Addresses to send from, one after the other: the source and those that follow it
+        #[arg(long, default_value_t = 1)]
+        sources: u32,
         #[arg(long, default_value = "10.0.2.2")]
         destination: Ipv4Addr,
     },
@@ -49,8 +52,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Send { interface, size, seconds, rate, source, destination } => {
-            send(&interface, &template(size, source, destination), duration(seconds), rate)
+        Command::Send { interface, size, seconds, rate, source, sources, destination } => {
+            send(&interface, &template(size, source, destination), duration(seconds), rate, (source, sources.max(1)))
         }
         Command::Count { interface, seconds } => count(&interface, duration(seconds)),
     };
@@ -82,9 +85,7 @@ fn template(size: usize, source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8> {
     ip[9] = 17;
     ip[12..16].copy_from_slice(&source.octets());
     ip[16..20].copy_from_slice(&destination.octets());
-    let sum: u32 = ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    ip[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    write_checksum(&mut ip);
     frame.extend(ip);
     frame.extend([0x13, 0x88, 0x13, 0x89]); // ports 5000, 5001
     frame.extend(((size - 34) as u16).to_be_bytes());
@@ -94,7 +95,16 @@ fn template(size: usize, source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8> {
     frame
 }
 
-fn send(name: &str, template: &[u8], lasting: Duration, rate: u64) -> Result<String, String> {
+/// Of an IPv4 header without options (RFC 791 section 3.1).
+fn write_checksum(ip: &mut [u8]) {
+    ip[10..12].fill(0);
+    let sum: u32 = ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ip[10..12].copy_from_slice(&(!((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
+}
+
+/// sources: the first address, and how many take turns.
+fn send(name: &str, template: &[u8], lasting: Duration, rate: u64, sources: (Ipv4Addr, u32)) -> Result<String, String> {
     let interface = Interface::open(name).map_err(|error| error.to_string())?;
     let mut sender = Sender::new();
     let mut spare: Vec<Vec<u8>> = (0..BATCH).map(|_| template.to_vec()).collect();
@@ -112,6 +122,11 @@ fn send(name: &str, template: &[u8], lasting: Duration, rate: u64) -> Result<Str
         for _ in 0..allowed {
             let Some(mut frame) = spare.pop() else { break };
             frame[HEADERS + MAGIC.len()..SHORTEST].copy_from_slice(&numbered.to_be_bytes());
+            if sources.1 > 1 {
+                let source = u32::from(sources.0).wrapping_add((numbered % u64::from(sources.1)) as u32);
+                frame[26..30].copy_from_slice(&source.to_be_bytes());
+                write_checksum(&mut frame[14..34]);
+            }
             numbered += 1;
             sender.push(frame);
         }
