@@ -9,20 +9,27 @@
 mod bmv2;
 mod check;
 pub mod control_plane;
+pub mod explain;
 mod ir;
+mod lint;
 mod lower;
 pub mod p4info;
 mod passes;
+mod quiet;
 mod report;
 mod types;
+mod warnings;
 
 use std::path::{Path, PathBuf};
 
 use fairlane_syntax::{Diagnostic, Diagnostics, DiskFiles, Files, MacroOption, Parsed, SourceMap};
 use serde_json::Value;
 
+pub use fairlane_syntax::Code;
+pub use warnings::{Weight, Warnings};
+
 use control_plane::ControlPlane;
-use report::{Message, Report, Severity, BMV2, V1MODEL};
+use report::Report;
 
 /// What the compiler is told besides the program.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +40,8 @@ pub struct Options {
     pub define: Vec<String>,
     /// `-U`: macros to forget.
     pub undefine: Vec<String>,
-    /// `--Werror`: warnings refuse the program, too.
-    pub warnings_are_errors: bool,
-    /// `--Wdisable=KIND`: kinds of warnings to drop; an empty one drops all.
-    pub disabled_warnings: Vec<String>,
+    /// `--Wdisable`, `--Wwarn`, `--Werror`, `--Winfo`: what becomes of warnings.
+    pub warnings: Warnings,
 }
 
 /// What came out of a compilation.
@@ -70,7 +75,7 @@ pub fn compile(path: &Path, options: &Options) -> Outcome {
         Err(e) => {
             let mut diagnostics = Diagnostics::default();
             let message = format!("cannot read {}: {e}", path.display());
-            diagnostics.push(Diagnostic::error("unreadable-file", Default::default(), message).without_span());
+            diagnostics.push(Diagnostic::error(Code::UnreadableFile, Default::default(), message).without_span());
             let sources = SourceMap::default();
             let rendered = diagnostics.render(&sources);
             Outcome { json: None, p4info: None, control_plane: None, diagnostics, sources, rendered }
@@ -103,7 +108,14 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
     let mut control_plane = None;
     // The checker goes on after syntax errors only to a point: what the parser left out would be missed twice.
     if !diagnostics.has_errors() {
+        let mut doubts = Report::default();
+        lint::annotations::check(&program, &mut report);
+        lint::names::check(&program, &sources, &mut report, &mut doubts);
         let checked = check::check(&program, &mut report);
+        if !report.has_errors() {
+            lint::annotations::check_deprecated(&program, &sources, &mut doubts);
+            diagnostics.extend(doubts.into_diagnostics());
+        }
         if !report.has_errors() {
             if let Some((mut ir, plane)) = lower::lower(&checked, &mut report) {
                 passes::simplify_parser::run(&mut ir.parser);
@@ -118,59 +130,16 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
             }
         }
     }
-    for m in report.into_messages() {
-        diagnostics.push(diagnostic(m));
-    }
-    let disabled = &options.disabled_warnings;
-    diagnostics.retain_warnings(|d| !disabled.iter().any(|k| k.is_empty() || k == d.code));
-    if diagnostics.has_errors() || options.warnings_are_errors && diagnostics.warning_count() > 0 {
+    diagnostics.extend(report.into_diagnostics());
+    let quiet = quiet::Quiet::of(&program, &mut diagnostics);
+    let mut warnings = options.warnings.clone();
+    quiet.kinds.iter().for_each(|(kind, weight)| warnings.set(kind, *weight));
+    diagnostics.reclassify(|d| if quiet.silences(d) { None } else { warnings.weigh(d.code) });
+    diagnostics.sort();
+    if diagnostics.has_errors() {
         json = None;
         p4info = None;
     }
     let rendered = diagnostics.render(&sources);
     Outcome { json, p4info, control_plane, diagnostics, sources, rendered }
-}
-
-/// A message as the syntax crate shows it: `P4_16 12.1 (assignment statement)` is the rule `12.1, assignment statement`
-/// and the kind `assignment-statement`.
-fn diagnostic(m: Message) -> Diagnostic {
-    let (code, rule) = match m.rule {
-        V1MODEL => ("architecture", None),
-        BMV2 => ("target", None),
-        rule => {
-            let rule = rule.strip_prefix("P4_16 ").unwrap_or(rule);
-            match rule.split_once(" (").and_then(|(n, t)| Some((n, t.strip_suffix(')')?))) {
-                Some((section, title)) => (kind(title), Some(format!("{section}, {title}"))),
-                None => ("type-error", Some(rule.to_owned())),
-            }
-        }
-    };
-    let d = match m.severity {
-        Severity::Error => Diagnostic::error(code, m.span, m.text),
-        Severity::Warning => Diagnostic::warning(code, m.span, m.text),
-    };
-    let d = match rule {
-        Some(r) => d.rule(r),
-        None => d.note(None, format!("this is a rule of the {}", if m.rule == V1MODEL { "v1model architecture" } else { "BMv2 target" })),
-    };
-    let d = if m.span == Default::default() { d.without_span() } else { d };
-    match m.help {
-        Some(h) => d.help(h),
-        None => d,
-    }
-}
-
-/// The kind of message for the title of a section: stable names for `--Wdisable` and tests.
-fn kind(title: &str) -> &'static str {
-    match title {
-        "name resolution" => "undeclared-name",
-        "scopes" => "duplicate-declaration",
-        "l-values" => "not-an-lvalue",
-        "parser states" => "parser-state",
-        "select expressions" => "select",
-        "literal constants" => "literal",
-        "table properties" | "entries" | "tables" => "table",
-        "function calls" | "calling convention" | "invoking controls" | "invoking actions" | "constructor invocations" => "call",
-        _ => "type-error",
-    }
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use fairlane_syntax::annotations::find;
 use fairlane_syntax::ast::{Annotation, AnnotationBody, AnnotationTokenKind, ExprKind};
-use fairlane_syntax::{Diagnostic, Diagnostics};
+use fairlane_syntax::{Code, Diagnostic, Diagnostics};
 use num_traits::ToPrimitive;
 
 use crate::control_plane::{ActionProfile, ControlPlane, ControllerHeader, Counter, Meter, Param, TypeDefinitionKind, Unit};
@@ -104,7 +104,7 @@ impl Emitter<'_> {
     fn report_pair(&mut self, annotation: &str, key: &str) {
         let Some(found) = find(&self.plane.package_annotations, annotation) else { return };
         self.diagnostics.push(Diagnostic::warning(
-            "annotation",
+            Code::Ignore,
             found.span,
             format!("`{key}` in `@{annotation}` is unknown, or its value is of the wrong type; it is ignored"),
         ));
@@ -323,7 +323,7 @@ impl Emitter<'_> {
 }
 
 fn annotation_error(span: fairlane_syntax::span::Span, name: &str, awaited: &str) -> Diagnostic {
-    Diagnostic::error("annotation", span, format!("`@{name}` awaits {awaited}"))
+    Diagnostic::error(Code::Annotation, span, format!("`@{name}` awaits {awaited}"))
 }
 
 /// The name of the type of a controller header.
@@ -402,7 +402,7 @@ fn check_names(plane: &ControlPlane, diagnostics: &mut Diagnostics) {
         if !seen.insert((kind.clone(), name.clone())) {
             let message = format!("two {kind}s have the control-plane name `{name}`");
             diagnostics.push(
-                Diagnostic::error("duplicate-name", Default::default(), message)
+                Diagnostic::error(Code::DuplicateName, Default::default(), message)
                     .without_span()
                     .help("give one of them another name with `@name`"),
             );

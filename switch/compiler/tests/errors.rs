@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairlane_compiler::{compile_source, Options};
+use fairlane_compiler::{compile_source, Options, Weight};
 
 #[test]
 fn every_message_stands_where_it_is_awaited() {
@@ -55,6 +55,12 @@ fn a_message_shows_place_rule_and_way_out() {
     insta::assert_snapshot!(outcome.rendered);
 }
 
+fn weighed(kind: &str, weight: Weight) -> Options {
+    let mut options = Options::default();
+    options.warnings.set(kind, weight);
+    options
+}
+
 #[test]
 fn warnings_refuse_the_program_only_when_told() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/control_flow.p4")).unwrap();
@@ -62,7 +68,7 @@ fn warnings_refuse_the_program_only_when_told() {
     let compile = |options: &Options| compile_source("x.p4", &doubtful, options);
     let lenient = compile(&Options::default());
     assert!(lenient.json.is_some() && lenient.rendered.contains("state `lost` is never reached"));
-    assert!(compile(&Options { warnings_are_errors: true, ..Options::default() }).json.is_none());
-    let silent = compile(&Options { disabled_warnings: vec![String::new()], ..Options::default() });
+    assert!(compile(&weighed("", Weight::Error)).json.is_none());
+    let silent = compile(&weighed("", Weight::Disabled));
     assert!(silent.json.is_some() && silent.rendered.is_empty(), "{}", silent.rendered);
 }

@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 
+use crate::code::Code;
 use crate::source::SourceMap;
 use crate::span::Span;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Worth knowing, no more (`--Winfo`).
+    Info,
     /// The program compiles; something in it is doubtful.
     Warning,
     /// The program is rejected.
@@ -19,8 +22,8 @@ pub enum Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// A short kebab-case name of the kind of message (`unexpected-token`), stable, for `--Wdisable` and tests.
-    pub code: &'static str,
+    /// The kind of message.
+    pub code: Code,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
     /// The text at fault; `None` when no text is (a missing `main`).
@@ -35,7 +38,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error at a place.
-    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+    pub fn error(code: Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
             code,
@@ -48,7 +51,7 @@ impl Diagnostic {
     }
 
     /// A warning at a place.
-    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
     }
 
@@ -82,6 +85,7 @@ impl Diagnostic {
         let severity = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Info => "info",
         };
         if let Some(span) = self.span {
             include_chain(&mut out, sources, span);
@@ -146,6 +150,9 @@ fn excerpt(out: &mut String, sources: &SourceMap, span: Span) -> usize {
     gutter
 }
 
+/// So many warnings are kept; a program with more is in need of other help.
+const MAX_WARNINGS: usize = 1000;
+
 /// Collects messages; stops collecting errors at a limit.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
@@ -163,7 +170,7 @@ impl Default for Diagnostics {
 }
 
 impl Diagnostics {
-    /// Keeps at most `limit` errors and as many warnings (0 means 1).
+    /// Keeps at most `limit` errors (0 means 1).
     pub fn with_limit(limit: usize) -> Self {
         Diagnostics { list: Vec::new(), errors: 0, warnings: 0, limit: limit.max(1) }
     }
@@ -173,12 +180,18 @@ impl Diagnostics {
         if self.list.contains(&diagnostic) {
             return;
         }
-        let count = match diagnostic.severity {
-            Severity::Error => &mut self.errors,
-            Severity::Warning => &mut self.warnings,
+        let kept = match diagnostic.severity {
+            Severity::Error => {
+                self.errors += 1;
+                self.errors <= self.limit
+            }
+            Severity::Warning => {
+                self.warnings += 1;
+                self.warnings <= MAX_WARNINGS
+            }
+            Severity::Info => true,
         };
-        *count += 1;
-        if *count <= self.limit {
+        if kept {
             self.list.push(diagnostic);
         }
     }
@@ -213,10 +226,29 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// Drops the warnings of the kinds for which `drop` holds (`--Wdisable`).
-    pub fn retain_warnings(&mut self, keep: impl Fn(&Diagnostic) -> bool) {
-        self.list.retain(|diagnostic| diagnostic.severity == Severity::Error || keep(diagnostic));
-        self.warnings = self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning).count();
+    /// Weighs the warnings anew (`--Wdisable`, `--Werror`): `None` drops one.
+    pub fn reclassify(&mut self, weigh: impl Fn(&Diagnostic) -> Option<Severity>) {
+        self.list.retain_mut(|diagnostic| {
+            if diagnostic.severity != Severity::Warning {
+                return true;
+            }
+            self.warnings -= 1;
+            match weigh(diagnostic) {
+                Some(severity) => diagnostic.severity = severity,
+                None => return false,
+            }
+            match diagnostic.severity {
+                Severity::Error => self.errors += 1,
+                Severity::Warning => self.warnings += 1,
+                Severity::Info => {}
+            }
+            true
+        });
+    }
+
+    /// Puts the messages into the order of their places; those of one place, and those without, stay in the order of reporting.
+    pub fn sort(&mut self) {
+        self.list.sort_by_key(|d| d.span.map_or((u32::MAX, 0), |s| (s.file.0, s.start)));
     }
 
     /// All messages as a terminal shows them, then one line that counts them; empty when there is nothing to say.
@@ -261,7 +293,7 @@ mod tests {
         let mut map = SourceMap::default();
         let main = map.add("main.p4", "#include \"b.p4\"\n", None);
         let file = map.add("b.p4", "bit<8> x;\n\tbit<9> yy = 1;\n", Some(Span::new(main, 0, 15)));
-        let text = Diagnostic::error("top-level-variable", Span::new(file, 18, 20), "variable `yy` at the top level")
+        let text = Diagnostic::error(Code::TopLevelVariable, Span::new(file, 18, 20), "variable `yy` at the top level")
             .rule("11.2, variables are local")
             .help("make it a `const`")
             .note(Span::new(file, 7, 8), "another one")
@@ -285,9 +317,9 @@ mod tests {
         let map = SourceMap::default();
         let mut all = Diagnostics::with_limit(2);
         for i in 0..5 {
-            all.push(Diagnostic::error("x", Span::default(), format!("{i}")).without_span());
+            all.push(Diagnostic::error(Code::UndeclaredName, Span::default(), format!("{i}")).without_span());
         }
-        all.push(Diagnostic::error("x", Span::default(), "0").without_span());
+        all.push(Diagnostic::error(Code::UndeclaredName, Span::default(), "0").without_span());
         assert_eq!(all.error_count(), 5);
         assert!(all.is_full());
         assert!(all.render(&map).ends_with("5 errors (3 not shown)\n"));

@@ -8,15 +8,19 @@ use std::path::Path;
 
 pub mod annotations;
 pub mod ast;
+pub mod code;
 pub mod diagnostic;
 mod lexer;
+pub mod names;
 mod parser;
 mod preprocess;
 pub mod print;
 pub mod source;
 pub mod span;
 pub mod token;
+pub mod visit;
 
+pub use code::Code;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use preprocess::{DiskFiles, Files, MacroOption, Options, BUILT_IN_FILES};
 pub use source::{Location, SourceFile, SourceMap};

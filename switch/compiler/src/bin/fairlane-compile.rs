@@ -5,15 +5,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
-use fairlane_compiler::{compile, Options};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use fairlane_compiler::{compile, explain, Options, Warnings, Weight};
 
 /// Compiles a P4_16 program for the v1model architecture.
 #[derive(Debug, Parser)]
 #[command(name = "fairlane-compile", version, about)]
 struct Arguments {
     /// The program.
-    program: PathBuf,
+    #[arg(required_unless_present = "explain")]
+    program: Option<PathBuf>,
+    /// Explains a kind of message, with an example; without a name, lists all kinds.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with = "program")]
+    explain: Option<String>,
     /// Where the BMv2 JSON goes; into a folder it goes under the program's name.
     #[arg(short = 'o', long = "output", value_name = "FILE|DIR")]
     output: Option<PathBuf>,
@@ -41,12 +45,18 @@ struct Arguments {
     /// The version of the language.
     #[arg(long = "std", alias = "p4v", default_value = "p4-16", value_parser = ["p4-16", "p4_16", "p4-16-v1model", "16"])]
     std: String,
-    /// Warnings refuse the program, too.
-    #[arg(long = "Werror")]
-    warnings_are_errors: bool,
-    /// Warnings not to show, by kind; all without a kind.
+    /// Makes a kind of warning, or all, refuse the program.
+    #[arg(long = "Werror", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    error: Vec<String>,
+    /// Hides a kind of warning, or all.
     #[arg(long = "Wdisable", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     disable: Vec<String>,
+    /// Shows a kind of warning, or all, as warnings again.
+    #[arg(long = "Wwarn", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    warn: Vec<String>,
+    /// Shows a kind of warning, or all, as an information.
+    #[arg(long = "Winfo", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    info: Vec<String>,
     /// Accepted for compatibility: `-Wall` and the like change nothing.
     #[arg(short = 'W', value_name = "WHAT", hide = true)]
     w: Vec<String>,
@@ -58,21 +68,62 @@ struct Arguments {
     emit_externs: bool,
 }
 
+/// The options about warnings in the order in which they stand: the later word counts.
+fn warnings(matches: &ArgMatches) -> Warnings {
+    let mut told: Vec<(usize, &str, Weight)> = Vec::new();
+    for (id, weight) in [("error", Weight::Error), ("disable", Weight::Disabled), ("warn", Weight::Warn), ("info", Weight::Info)] {
+        let places = matches.indices_of(id).into_iter().flatten();
+        let kinds = matches.get_many::<String>(id).into_iter().flatten();
+        told.extend(places.zip(kinds).map(|(place, kind)| (place, kind.as_str(), weight)));
+    }
+    told.sort_by_key(|(place, ..)| *place);
+    let mut out = Warnings::default();
+    told.iter().for_each(|(_, kind, weight)| out.set(kind, *weight));
+    out
+}
+
+/// Writes to standard output; a reader that has gone away (`| head`) is no fault.
+fn show(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    match arguments.explain.as_deref() {
+        Some("") => {
+            show(&explain::list());
+            return ExitCode::SUCCESS;
+        }
+        Some(name) => match explain::explain(name) {
+            Ok(page) => {
+                show(&page);
+                return ExitCode::SUCCESS;
+            }
+            Err(message) => {
+                eprintln!("error: {message}");
+                return ExitCode::FAILURE;
+            }
+        },
+        None => {}
+    }
+    let Some(program) = &arguments.program else { return ExitCode::FAILURE };
     let options = Options {
         include: arguments.include.clone(),
         define: arguments.define.clone(),
         undefine: arguments.undefine.clone(),
-        warnings_are_errors: arguments.warnings_are_errors,
-        disabled_warnings: arguments.disable.clone(),
+        warnings: warnings(&matches),
     };
-    let outcome = compile(&arguments.program, &options);
+    for (kind, near) in options.warnings.unknown() {
+        let guess = near.first().map(|n| format!("; is `{n}` meant?")).unwrap_or_default();
+        eprintln!("warning: no option about warnings knows the kind `{kind}`{guess}");
+    }
+    let outcome = compile(program, &options);
     eprint!("{}", outcome.rendered);
     let (Some(json), Some(p4info)) = (&outcome.json, &outcome.p4info) else {
         return ExitCode::FAILURE;
     };
-    match write_all(&arguments, json, p4info) {
+    match write_all(&arguments, program, json, p4info) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -81,7 +132,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn write_all(arguments: &Arguments, json: &serde_json::Value, p4info: &str) -> Result<(), String> {
+fn write_all(arguments: &Arguments, program: &Path, json: &serde_json::Value, p4info: &str) -> Result<(), String> {
     for path in &arguments.p4runtime_files {
         if !matches!(path.extension().and_then(|e| e.to_str()), Some("txt" | "txtpb" | "pbtxt" | "prototxt")) {
             return Err(format!("{}: P4Info is written as protobuf text; name the file .txtpb or .txt", path.display()));
@@ -89,7 +140,7 @@ fn write_all(arguments: &Arguments, json: &serde_json::Value, p4info: &str) -> R
     }
     if let Some(output) = &arguments.output {
         let path = if output.is_dir() {
-            let stem = arguments.program.file_stem().unwrap_or(arguments.program.as_os_str());
+            let stem = program.file_stem().unwrap_or(program.as_os_str());
             output.join(stem).with_extension("json")
         } else {
             output.clone()

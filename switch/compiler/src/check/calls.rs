@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 use super::decls::{ParamSig, Signature};
 use super::scope::{CallTarget, Context, Local};
@@ -43,7 +44,7 @@ impl<'a> Checker<'a, '_> {
     fn call_name(&mut self, e: &Expr, p: &Path, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
         if let Some(local) = self.lookup_local(p).cloned() {
             return match local {
-                Local::Action(sig) => self.action_call(e, sig, arguments),
+                Local::Action(sig) => self.action_call(e, sig, type_arguments, arguments),
                 _ => {
                     self.check_arguments(arguments);
                     self.error(p.span, CALL, format!("`{}` cannot be called", p.name.name));
@@ -57,6 +58,11 @@ impl<'a> Checker<'a, '_> {
             self.undeclared(&p.name, "function");
             return Type::Unknown;
         }
+        if self.current_decl.is_some_and(|d| ids.contains(&d)) && matches!(self.context, Context::Function | Context::Action) {
+            self.check_arguments(arguments);
+            self.error_code(Code::Recursion, p.span, "P4_16 10 (functions)", format!("`{}` calls itself: recursion is not possible", p.name.name));
+            return Type::Unknown;
+        }
         let mut candidates: Vec<(CallTarget, Rc<Signature>)> = Vec::new();
         for id in ids {
             match &self.decl(id).kind {
@@ -66,7 +72,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 DeclarationKind::Action(_) => {
                     if let Some(sig) = self.signature(id) {
-                        return self.action_call(e, sig, arguments);
+                        return self.action_call(e, sig, type_arguments, arguments);
                     }
                 }
                 k if super::typedefs::is_type(k) => {
@@ -110,7 +116,10 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn action_call(&mut self, e: &Expr, sig: Rc<Signature>, arguments: &[Argument]) -> Type {
+    fn action_call(&mut self, e: &Expr, sig: Rc<Signature>, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
+        if let Some(t) = type_arguments.first() {
+            self.error(t.span, "P4_16 14.1.1 (invoking actions)", "an action has no type arguments");
+        }
         if !matches!(self.context, Context::Apply | Context::Action) {
             self.error(e.span, "P4_16 14.1.1 (invoking actions)", "an action can only be called in a control or in another action");
         }
@@ -138,6 +147,10 @@ impl<'a> Checker<'a, '_> {
         let nearest = || candidates.iter().min_by_key(|(_, s)| s.params.len().abs_diff(arguments.len()));
         let chosen = candidates.iter().find(|(_, s)| fits(s)).or_else(nearest).cloned();
         let Some((target, sig)) = chosen else { return Type::Unknown };
+        if matches!(target, CallTarget::Method(..)) && candidates.iter().filter(|(_, s)| fits(s)).count() > 1 {
+            self.error(name.span, CALL, format!("the call fits several methods `{}`", name.name));
+            self.report.help("name the arguments: `x = ...`");
+        }
         let mut map = object_args.to_vec();
         if type_arguments.is_empty() {
             for p in &sig.type_params {
@@ -155,11 +168,38 @@ impl<'a> Checker<'a, '_> {
             map.extend(sig.type_params.iter().map(|p| p.id).zip(types));
         }
         self.bind(e.id, target, &sig, map.clone(), arguments, e.span, CALL);
+        self.check_inferred(e, &sig, &map, arguments);
         let returns = sig.returns.substitute(&map);
         if self.zonk(&returns) == returns {
             returns
         } else {
             self.zonk(&returns)
+        }
+    }
+
+    /// All type parameters of a called function must have got types that values can have at run time (spec 8.26).
+    fn check_inferred(&mut self, e: &Expr, sig: &Signature, map: &[(u32, Type)], arguments: &[Argument]) {
+        const RULE: &str = "P4_16 8.26 (type inference)";
+        for p in &sig.type_params {
+            let Some((_, t)) = map.iter().find(|(id, _)| *id == p.id) else { continue };
+            let t = self.zonk(t);
+            let of_p = |q: &ParamSig| matches!(&q.ty, Type::Param(x) if x.id == p.id);
+            let order = self.out.calls.get(&e.id).map(|c| c.order.clone()).unwrap_or_default();
+            let argument = sig.params.iter().zip(order).find(|(q, _)| of_p(q)).and_then(|(_, a)| arguments.get(a?));
+            let at = argument.map_or(e.span, |a| a.span);
+            match &t {
+                Type::Int => {
+                    self.error_help(at, RULE, "the width of the literal cannot be inferred", "give it one: `8w1`");
+                }
+                Type::Record(_) => {
+                    self.error_help(at, RULE, "the type of the structure cannot be inferred", "name it: `(S){...}`");
+                }
+                Type::Infer(_) if argument.is_some_and(|a| matches!(a.value.kind, ExprKind::DontCare)) && !of_return(&sig.returns, p.id) => {
+                    let text = format!("the type of `{}` cannot be inferred from `_`", p.name);
+                    self.error_help(e.span, RULE, text, format!("write `{}<...>(_)`", sig.name));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -201,7 +241,13 @@ impl<'a> Checker<'a, '_> {
                 let awaited = p.ty.substitute(&map);
                 let t = t.clone();
                 let what = format!("the argument for `{}`", p.name);
+                let ty = self.zonk(&t);
+                if !constructor && !matches!(target, CallTarget::Apply(_)) && matches!(ty, Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Table(_)) {
+                    self.error(arg.span, rule, format!("a value of type `{ty}` cannot be an argument"));
+                    continue;
+                }
                 if self.expect_type(&awaited, &t, arg.span, rule, &what) {
+                    self.refuse_tuple(&awaited, &arg.value, rule, &what);
                     self.check_direction(p, arg, &t, &awaited, constructor, action);
                 }
             }
@@ -351,7 +397,7 @@ impl<'a> Checker<'a, '_> {
             }
             _ => {
                 self.check_arguments(arguments);
-                self.error(m.span, CALL, format!("a value of type `{t}` has no method `{}`", m.name));
+                self.error(m.span, "P4_16 8.18 (headers)", format!("a value of type `{t}` has no method `{}`", m.name));
                 Type::Unknown
             }
         }
@@ -363,7 +409,7 @@ impl<'a> Checker<'a, '_> {
             return Type::Unknown;
         }
         if !matches!(&*m.name, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") || !arguments.is_empty() {
-            self.error(m.span, CALL, format!("type `{t}` has no method `{}`", m.name));
+            self.error(m.span, "P4_16 8.18 (headers)", format!("type `{t}` has no method `{}`", m.name));
             return Type::Unknown;
         }
         self.out.calls.insert(
@@ -421,12 +467,11 @@ impl<'a> Checker<'a, '_> {
             .collect();
         if candidates.is_empty() {
             self.check_arguments(arguments);
-            let list = def.methods.iter().map(|(s, _)| format!("`{}`", s.name)).collect::<Vec<_>>().join(", ");
             self.error_help(
                 m.span,
                 "P4_16 8.24 (extern objects)",
                 format!("extern `{}` has no method `{}`", n.name, m.name),
-                format!("its methods are {list}"),
+                super::exprs::meant(&m.name, "its methods are", def.methods.iter().map(|(s, _)| &*s.name)),
             );
             return Type::Unknown;
         }
@@ -506,7 +551,7 @@ impl<'a> Checker<'a, '_> {
         }
         let Some(def) = self.applicable(n.decl) else { return Type::Unknown };
         if self.current_decl.is_some_and(|d| d == n.decl) {
-            self.error(span, rule, format!("`{}` applies itself: recursion is not possible", n.name));
+            self.error_code(Code::Recursion, span, rule, format!("`{}` applies itself: recursion is not possible", n.name));
             return Type::Unknown;
         }
         let map = def.substitution(&n.args);
@@ -550,7 +595,7 @@ impl<'a> Checker<'a, '_> {
                     return Type::Unknown;
                 }
                 if self.current_decl.is_some_and(|d| d == n.decl) {
-                    self.error(span, rule, format!("`{}` instantiates itself: recursion is not possible", n.name));
+                    self.error_code(Code::Recursion, span, rule, format!("`{}` instantiates itself: recursion is not possible", n.name));
                     return Type::Unknown;
                 }
                 let map = def.substitution(&n.args);
@@ -566,6 +611,11 @@ impl<'a> Checker<'a, '_> {
             }
         }
     }
+}
+
+/// Whether a result's type is, or is made of, this type parameter.
+fn of_return(t: &Type, id: u32) -> bool {
+    matches!(t, Type::Param(p) if p.id == id)
 }
 
 fn empty_signature(name: &Symbol) -> Rc<Signature> {

@@ -12,8 +12,50 @@ impl Checker<'_, '_> {
             return true;
         }
         let (e, a) = (self.zonk(expected), self.zonk(actual));
+        self.tell_mismatch(&e, &a, span, rule, what);
+        false
+    }
+
+    /// Says so when `{a, b}` is needed and a value of a tuple type is given: only the written list becomes a struct (spec 8.12.2).
+    pub(crate) fn refuse_tuple(&mut self, expected: &Type, e: &Expr, rule: &'static str, what: &str) {
+        let expected = self.zonk(expected);
+        match &e.kind {
+            ExprKind::List { elements, .. } => {
+                let parts: Vec<Type> = match &expected {
+                    Type::Struct(n) | Type::Header(n) => self.field_types(n).unwrap_or_default().into_iter().map(|(_, t)| t).collect(),
+                    Type::Tuple(ts) => ts.clone(),
+                    Type::Stack(t, _) | Type::List(t) => vec![(**t).clone(); elements.len()],
+                    _ => return,
+                };
+                for (part, element) in parts.iter().zip(elements) {
+                    self.refuse_tuple(part, element, rule, "the element");
+                }
+            }
+            ExprKind::Record { fields, .. } => {
+                let (Type::Struct(n) | Type::Header(n)) = &expected else { return };
+                let types = self.field_types(n).unwrap_or_default();
+                for (name, value) in fields {
+                    if let Some((_, t)) = types.iter().find(|(f, _)| *f == name.name) {
+                        self.refuse_tuple(t, value, rule, "the field's value");
+                    }
+                }
+            }
+            ExprKind::Ternary(_, t, f) => {
+                self.refuse_tuple(&expected, t, rule, what);
+                self.refuse_tuple(&expected, f, rule, what);
+            }
+            _ => {
+                let Some(t) = self.out.types.get(&e.id).map(|t| self.zonk(t)) else { return };
+                if matches!(t, Type::Tuple(_)) && matches!(expected, Type::Struct(_) | Type::Header(_) | Type::Stack(..)) {
+                    self.tell_mismatch(&expected, &t, e.span, rule, what);
+                }
+            }
+        }
+    }
+
+    fn tell_mismatch(&mut self, e: &Type, a: &Type, span: Span, rule: &'static str, what: &str) {
         let text = format!("{what} has type `{a}` where `{e}` is awaited");
-        match (&e, &a) {
+        match (e, a) {
             (Type::Bits { .. }, Type::Bits { .. }) | (Type::Newtype(..), Type::Bits { .. } | Type::Int) | (Type::Bits { .. }, Type::Newtype(..)) => {
                 self.error_help(span, rule, text, format!("cast it: `({e})(...)`"));
             }
@@ -26,7 +68,6 @@ impl Checker<'_, '_> {
             (Type::Bool, Type::Bits { .. } | Type::Int) => self.error_help(span, rule, text, "compare it: `... != 0`"),
             _ => self.error(span, rule, text),
         }
-        false
     }
 
     /// Whether an explicit cast from `from` to `to` is legal (spec 8.12.1).
@@ -46,14 +87,9 @@ impl Checker<'_, '_> {
             (Type::SerEnum(a, _), Type::SerEnum(b, _)) if a == b => true,
             (t, Type::SerEnum(_, u)) => self.can_cast(t, &u.clone(), depth + 1),
             (Type::Newtype(a, _), Type::Newtype(b, _)) if a == b => true,
-            (Type::Newtype(_, u), f) => {
-                let u = (**u).clone();
-                self.can_cast(&u, f, depth + 1)
-            }
-            (t, Type::Newtype(_, u)) => {
-                let u = (**u).clone();
-                self.can_cast(t, &u, depth + 1)
-            }
+            // From a new type and to one only the type that it is made of leads (spec 7.6).
+            (Type::Newtype(_, u), f) => *f == Type::Int || **u == *f,
+            (t, Type::Newtype(_, u)) => *t == **u,
             (t, f) => self.unify(t, f),
         }
     }
@@ -64,7 +100,16 @@ impl Checker<'_, '_> {
             return false;
         }
         match self.zonk(t) {
-            Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Void | Type::Set(_) | Type::Table(_) | Type::ApplyResult(_) => false,
+            Type::Extern(_)
+            | Type::Parser(_)
+            | Type::Control(_)
+            | Type::Package(_)
+            | Type::Void
+            | Type::Set(_)
+            | Type::Table(_)
+            | Type::ApplyResult(_)
+            | Type::ActionRun(_)
+            | Type::Param(_) => false,
             Type::Struct(n) | Type::Header(n) | Type::Union(n) => {
                 let fields = self.field_types(&n).unwrap_or_default();
                 fields.iter().all(|(_, f)| self.comparable(f, depth + 1))

@@ -24,6 +24,9 @@ impl<'a> Checker<'a, '_> {
         let d = self.decl(id);
         match &d.kind {
             DeclarationKind::Constant(c) => {
+                if &*c.name.name == "NoAction" {
+                    self.error(c.name.span, "P4_16 14.1 (actions)", "`NoAction` is the action of tables without default action");
+                }
                 self.push_scope();
                 self.check_constant(c);
                 let value = self.scopes.last().and_then(|s| match s.get(&c.name.name).and_then(|v| v.last()) {
@@ -107,6 +110,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn check_function(&mut self, f: &'a FunctionDeclaration, type_params: &[crate::types::TypeParam]) {
+        self.refuse_optional(&f.prototype.parameters);
         self.push_scope();
         for (name, p) in f.prototype.type_parameters.iter().zip(type_params) {
             self.declare(name, Local::TypeParam(Type::Param(p.clone())));
@@ -130,6 +134,10 @@ impl<'a> Checker<'a, '_> {
 
     /// Checks an action; the caller has opened the scope of its parameters.
     fn check_action(&mut self, a: &'a ActionDeclaration) {
+        self.refuse_optional(&a.parameters);
+        if &*a.name.name == "NoAction" && !a.parameters.is_empty() {
+            self.error(a.name.span, "P4_16 14.1 (actions)", "`NoAction` has no parameters: tables without default action run it");
+        }
         let sigs = self.resolve_params(
             &a.parameters,
             Some(|p| {
@@ -165,7 +173,10 @@ impl<'a> Checker<'a, '_> {
         }
         self.push_scope();
         self.declare_type_params(&c.type_parameters);
-        self.resolve_params(&c.constructor_parameters, Some(Self::constructor_local));
+        let given = self.resolve_params(&c.constructor_parameters, Some(Self::constructor_local));
+        for p in given.iter().filter(|p| matches!(p.ty, Type::Parser(_))) {
+            self.error(p.span, "P4_16 11.3 (instantiations)", format!("`{}` is a parser, and a control has none", p.name));
+        }
         self.resolve_params(&c.parameters, Some(Self::param_local));
         self.push_scope();
         for d in &c.locals {
@@ -194,10 +205,56 @@ impl<'a> Checker<'a, '_> {
         self.pop_scope();
     }
 
+    /// An implementation has the signature of its abstract method.
+    fn check_implementation(&mut self, t: &Type, f: &'a FunctionDeclaration) {
+        const ABSTRACT: &str = "P4_16 11.3.1 (abstract methods)";
+        let Type::Extern(n) = t else { return };
+        let Some(def) = self.extern_def(n.decl) else { return };
+        let name = &f.prototype.name;
+        let awaited: Vec<Rc<Signature>> = def.methods.iter().filter(|(s, a)| *a && s.name == name.name).map(|(s, _)| s.clone()).collect();
+        let given = self.prototype(&f.prototype);
+        let near = awaited.iter().find(|s| s.params.len() == given.params.len());
+        let Some(method) = near else {
+            let text = format!("extern `{}` has no abstract method `{}` with {} parameters", n.name, name.name, given.params.len());
+            self.error(name.span, ABSTRACT, text);
+            return;
+        };
+        let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
+        let returns = method.returns.substitute(&map);
+        if self.zonk(&returns) != given.returns && !given.returns.is_unknown() {
+            let text = format!("`{}` returns `{}`, the abstract method `{}`", name.name, given.returns, self.zonk(&returns));
+            self.error(f.prototype.name.span, ABSTRACT, text);
+        }
+        for (p, q) in method.params.iter().zip(&given.params) {
+            let ty = p.ty.substitute(&map);
+            let ty = self.zonk(&ty);
+            if p.direction != q.direction || ty != q.ty && !q.ty.is_unknown() && !ty.is_unknown() {
+                let text = format!("parameter `{}` differs from the abstract method's, which has type `{ty}`", q.name);
+                self.error(q.span, ABSTRACT, text);
+            }
+        }
+    }
+
     /// The type of an instance, its type arguments inferred.
     pub(crate) fn check_instantiation(&mut self, i: &'a Instantiation, span: Span) -> Type {
         let t = self.resolve_type_inferring(&i.ty);
         let t = self.constructor(i.ty.id, &t, &i.arguments, span);
+        if let (Type::Extern(n), TypeExprKind::Name(_)) = (&t, &i.ty.kind) {
+            for arg in &n.args {
+                match arg {
+                    Type::Int => {
+                        let at = i.arguments.first().map_or(i.name.span, |a| a.span);
+                        self.error_help(at, INFERENCE, "the width of the literal cannot be inferred", "give it one: `8w1`");
+                    }
+                    Type::Infer(_) => {
+                        let text = format!("a type argument of `{}` cannot be inferred", n.name);
+                        self.error_help(i.name.span, INFERENCE, text, format!("write `{}<...>`", n.name));
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
         if let Type::Extern(n) = &t {
             let abstract_methods: Vec<Symbol> = self
                 .extern_def(n.decl)
@@ -225,13 +282,18 @@ impl<'a> Checker<'a, '_> {
         }
         for d in i.initializer.iter().flatten() {
             match &d.kind {
-                DeclarationKind::Function(f) => self.check_function(f, &[]),
+                DeclarationKind::Function(f) => {
+                    self.check_implementation(&t, f);
+                    self.check_function(f, &[]);
+                }
                 _ => self.check_local(d),
             }
         }
         t
     }
 }
+
+const INFERENCE: &str = "P4_16 8.26 (type inference)";
 
 /// Whether each path through the block ends in `return` or `exit`.
 fn block_returns(b: &Block) -> bool {

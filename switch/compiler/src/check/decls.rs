@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 use super::scope::{Access, Local};
 use super::Checker;
 use crate::types::{DeclId, Named, Type, TypeParam};
+
+const EXTERNS: &str = "P4_16 7.2.10 (extern types)";
 
 /// A field of a struct, header or union.
 #[derive(Debug, Clone)]
@@ -157,9 +160,7 @@ impl<'a> Checker<'a, '_> {
             _ => {}
         }
         let Some(name) = declared_name(d) else { return };
-        let overloads = |k: &DeclarationKind| {
-            matches!(k, DeclarationKind::ExternFunction(_) | DeclarationKind::Function(_) | DeclarationKind::Action(_))
-        };
+        let overloads = |k: &DeclarationKind| matches!(k, DeclarationKind::ExternFunction(_) | DeclarationKind::Function(_));
         let earlier = self.out.globals.entry(name.name.clone()).or_default();
         let clash = earlier.iter().any(|e| !(overloads(&self.out.decls[e.0 as usize].kind) && overloads(&d.kind)));
         earlier.push(id);
@@ -200,7 +201,7 @@ impl<'a> Checker<'a, '_> {
         if self.resolving.contains(&id) {
             let d = self.decl(id);
             let span = declared_name(d).map_or(d.span, |n| n.span);
-            self.error(span, "P4_16 7.2.9 (type nesting)", "the declaration refers to itself");
+            self.error_code(Code::Recursion, span, "P4_16 7.2.9 (type nesting)", "the declaration refers to itself");
             return None;
         }
         self.resolving.push(id);
@@ -235,12 +236,33 @@ impl<'a> Checker<'a, '_> {
                     continue;
                 }
                 c.check_field_type(d, &ty, f);
+                c.check_match_annotation(f);
+                if matches!(ty, Type::Varbit(_)) && fields.iter().any(|f: &FieldDef| matches!(f.ty, Type::Varbit(_))) {
+                    c.error(f.name.span, "P4_16 7.2.9 (type nesting)", format!("header `{}` has more than one varbit field", s.name.name));
+                }
                 fields.push(FieldDef { name: f.name.name.clone(), ty });
             }
             Rc::new(StructDef { type_params, fields })
         })?;
         self.out.structs.insert(id, def.clone());
         Some(def)
+    }
+
+    /// `@match(kind)` of a field tells how a value set or table compares it.
+    fn check_match_annotation(&mut self, f: &Field) {
+        for a in f.annotations.iter().filter(|a| &*a.name.name == "match") {
+            let kind = match &a.body {
+                AnnotationBody::Unstructured(tokens) => match tokens.as_slice() {
+                    [only] => Some(only.text.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if !kind.is_some_and(|k| self.out.match_kinds.contains(&k)) {
+                let text = "`@match` takes one match kind";
+                self.error_help(a.span, "P4_16 20 (annotations)", text, "write `@match(exact)`, `@match(ternary)` or `@match(lpm)`");
+            }
+        }
     }
 
     /// Spec 7.2.9: what may stand inside what.
@@ -299,8 +321,7 @@ impl<'a> Checker<'a, '_> {
         let def = self.guarded(id, |c| {
             let underlying = e.underlying.as_ref().map(|t| {
                 let ty = c.resolve_type(t);
-                let base = c.strip_newtype(&ty);
-                if !matches!(base, Type::Bits { .. } | Type::Unknown) {
+                if !matches!(ty, Type::Bits { .. } | Type::Unknown) {
                     let text = format!("an enum needs a fixed-width integer type, not `{ty}`");
                     c.error(t.span, "P4_16 7.2.1 (enum)", text);
                     return Type::Unknown;
@@ -323,6 +344,10 @@ impl<'a> Checker<'a, '_> {
                         let value = c.eval_int(v);
                         if value.is_none() && !t.is_unknown() {
                             c.error(v.span, "P4_16 7.2.1 (enum)", "the value of a member must be known at compile time");
+                        }
+                        if let Some(v) = value.as_ref().filter(|v| super::consteval::wrap((*v).clone(), ty) != **v) {
+                            let text = format!("the value {v} of member `{}` does not fit `{ty}`", m.name.name);
+                            c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
                         }
                         value
                     }
@@ -360,8 +385,8 @@ impl<'a> Checker<'a, '_> {
                 let text = format!("a parameter of type `{ty}` has no direction");
                 self.error(p.span, "P4_16 6.8 (calling convention)", text);
             }
-            if matches!(ty, Type::Int) && matches!(p.direction, Direction::Out | Direction::InOut) {
-                self.error(p.span, "P4_16 7.1.6 (integers)", "a parameter of type `int` cannot be `out` or `inout`");
+            if matches!(ty, Type::Int) && p.direction != Direction::None {
+                self.error(p.span, "P4_16 6.8 (calling convention)", "a parameter of type `int` has no direction");
             }
             if matches!(ty, Type::Void) {
                 self.error(p.ty.span, "P4_16 7.1.1 (void)", "a parameter cannot be `void`");
@@ -369,6 +394,11 @@ impl<'a> Checker<'a, '_> {
             if let Some(e) = &p.default {
                 let t = self.check_expr_expecting(e, &ty);
                 self.expect_type(&ty, &t, e.span, "P4_16 6.8.2 (optional parameters)", "the default value");
+                let computed = matches!(e.kind, ExprKind::Call { .. } | ExprKind::Name(_) | ExprKind::Binary(..) | ExprKind::Unary(..));
+                let object = matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
+                if computed && !object && !t.is_unknown() && self.eval(e).is_none() && !self.is_constructor_param(e) {
+                    self.error(e.span, "P4_16 18.1 (compile-time known values)", "a default value must be known at compile time");
+                }
                 if matches!(p.direction, Direction::Out | Direction::InOut) {
                     self.error(p.span, "P4_16 6.8.2 (optional parameters)", "an `out` or `inout` parameter cannot have a default value");
                 }
@@ -383,6 +413,14 @@ impl<'a> Checker<'a, '_> {
             out.push(sig);
         }
         out
+    }
+
+    /// `@optional` is for what has no body here: externs, packages and types of blocks.
+    pub(crate) fn refuse_optional(&mut self, params: &[Parameter]) {
+        for p in params.iter().filter(|p| p.annotations.iter().any(|a| &*a.name.name == "optional")) {
+            let text = format!("`{}` cannot be `@optional`", p.name.name);
+            self.error_help(p.name.span, "P4_16 6.8.2 (optional parameters)", text, "give it a default value");
+        }
     }
 
     /// The local meaning of a parameter of `apply`, a function or a method.
@@ -403,7 +441,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn prototype(&mut self, f: &'a FunctionPrototype) -> Rc<Signature> {
+    pub(crate) fn prototype(&mut self, f: &'a FunctionPrototype) -> Rc<Signature> {
         self.push_scope();
         let type_params = self.declare_type_params(&f.type_parameters);
         let params = self.resolve_params(&f.parameters, None);
@@ -451,7 +489,22 @@ impl<'a> Checker<'a, '_> {
             }
             let mut methods = Vec::new();
             for m in &e.methods {
-                methods.push((c.prototype(&m.prototype), m.is_abstract));
+                let sig = c.prototype(&m.prototype);
+                if sig.name == e.name.name {
+                    let text = format!("the constructor of `{}` returns nothing, not even `void`", e.name.name);
+                    c.error_help(m.prototype.name.span, EXTERNS, text, format!("write `{}(...);`", e.name.name));
+                }
+                if sig.returns == Type::Int {
+                    c.error(m.prototype.return_type.span, EXTERNS, "a method cannot return `int`: give the result a width");
+                }
+                methods.push((sig, m.is_abstract));
+            }
+            for (i, k) in constructors.iter().enumerate() {
+                let names = |s: &Signature| s.params.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+                if constructors[..i].iter().any(|other: &Rc<Signature>| names(other) == names(k)) {
+                    let text = format!("`{}` already has a constructor with these parameters", e.name.name);
+                    c.error(e.constructors[i].name.span, EXTERNS, text);
+                }
             }
             Rc::new(ExternDef { name: e.name.name.clone(), type_params, constructors, methods })
         })?;
@@ -477,6 +530,20 @@ impl<'a> Checker<'a, '_> {
             let type_params = c.declare_type_params(type_parameters);
             let params = c.resolve_params(parameters, None);
             let constructor = c.resolve_params(constructor, None);
+            if !matches!(d.kind, DeclarationKind::Package(_)) {
+                for p in params.iter().filter(|p| matches!(p.ty, Type::Parser(_) | Type::Control(_) | Type::Package(_))) {
+                    let text = format!("parameter `{}` cannot have the type `{}`", p.name, p.ty);
+                    c.error_help(p.span, "P4_16 6.8 (calling convention)", text, "make it a parameter of the constructor");
+                }
+            }
+            if concrete {
+                c.refuse_optional(parameters);
+                c.refuse_optional(match &d.kind {
+                    DeclarationKind::Parser(p) => &p.constructor_parameters,
+                    DeclarationKind::Control(p) => &p.constructor_parameters,
+                    _ => &[],
+                });
+            }
             Some(Rc::new(Applicable { type_params, params, constructor, concrete }))
         })??;
         self.applicables.insert(id, def.clone());

@@ -1,6 +1,8 @@
 //! Types of expressions (spec 8).
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::names::nearest;
+use fairlane_syntax::Code;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::scope::{Context, Local};
@@ -29,7 +31,9 @@ impl<'a> Checker<'a, '_> {
     /// Checks an expression and that its value fits.
     pub(crate) fn check_against(&mut self, e: &Expr, expected: &Type, rule: &'static str, what: &str) -> Type {
         let t = self.check_expr_expecting(e, expected);
-        self.expect_type(expected, &t, e.span, rule, what);
+        if self.expect_type(expected, &t, e.span, rule, what) {
+            self.refuse_tuple(expected, e, rule, what);
+        }
         t
     }
 
@@ -72,6 +76,10 @@ impl<'a> Checker<'a, '_> {
                             format!("change the sign first: `(bit<{width}>)(bit<{from}>)(...)`"),
                         ),
                         _ => self.error(e.span, "P4_16 8.12.1 (explicit casts)", text),
+                    }
+                } else if self.zonk(&to) == Type::Bool && self.zonk(&from) == Type::Int {
+                    if let Some(v) = self.eval_int(inner).filter(|v| !v.is_zero() && *v != 1.into()) {
+                        self.error(e.span, "P4_16 8.12.1 (explicit casts)", format!("only 0 and 1 can be cast to `bool`, not {v}"));
                     }
                 }
                 to
@@ -142,7 +150,7 @@ impl<'a> Checker<'a, '_> {
         }
         let t = Type::Bits { width: w.bits, signed: w.signed };
         if super::consteval::wrap(l.value.clone(), &t) != l.value && l.value.bits() > u64::from(w.bits) {
-            self.report.warning(span, "P4_16 6.4.3 (literal constants)", format!("the value {} does not fit into `{t}` and is cut", l.value));
+            self.report.warning(Code::Overflow, span, format!("the value {} does not fit into `{t}` and is cut", l.value));
         }
         t
     }
@@ -220,19 +228,18 @@ impl<'a> Checker<'a, '_> {
 
     fn enum_member(&mut self, t: &Type, m: &Ident) -> Type {
         let (Type::Enum(n) | Type::SerEnum(n, _)) = t else {
-            self.error(m.span, "P4_16 8 (expressions)", format!("type `{t}` has no member `{}`", m.name));
+            self.error(m.span, "P4_16 8.17 (struct types)", format!("type `{t}` has no member `{}`", m.name));
             return Type::Unknown;
         };
         let members: Vec<Symbol> = self.enum_def(n.decl).map(|d| d.members.iter().map(|(m, _)| m.clone()).collect()).unwrap_or_default();
         if members.contains(&m.name) {
             return t.clone();
         }
-        let list = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
         self.error_help(
             m.span,
             "P4_16 8.3 (enum)",
             format!("enum `{}` has no member `{}`", n.name, m.name),
-            format!("its members are {list}"),
+            meant(&m.name, "its members are", members.iter().map(|m| &**m)),
         );
         Type::Unknown
     }
@@ -250,12 +257,11 @@ impl<'a> Checker<'a, '_> {
                 if let Some((_, t)) = fields.iter().find(|(f, _)| *f == m.name) {
                     return t.clone();
                 }
-                let list = fields.iter().take(16).map(|(f, _)| format!("`{f}`")).collect::<Vec<_>>().join(", ");
                 self.error_help(
                     m.span,
                     "P4_16 8.17 (struct types)",
                     format!("`{t}` has no field `{}`", m.name),
-                    format!("its fields are {list}"),
+                    meant(&m.name, "its fields are", fields.iter().map(|(f, _)| &**f)),
                 );
                 Type::Unknown
             }
@@ -301,7 +307,7 @@ impl<'a> Checker<'a, '_> {
                 _ => {
                     self.error_help(
                         m.span,
-                        "P4_16 14.2.2 (match-action unit invocation)",
+                        "P4_16 8.17 (struct types)",
                         format!("the result of a table's `apply` has no member `{}`", m.name),
                         "it has `hit`, `miss` and `action_run`",
                     );
@@ -309,7 +315,7 @@ impl<'a> Checker<'a, '_> {
                 }
             },
             _ => {
-                self.error(m.span, "P4_16 8 (expressions)", format!("a value of type `{t}` has no member `{}`", m.name));
+                self.error(m.span, "P4_16 8.17 (struct types)", format!("a value of type `{t}` has no member `{}`", m.name));
                 Type::Unknown
             }
         }
@@ -397,7 +403,7 @@ impl<'a> Checker<'a, '_> {
             _ => false,
         };
         if !ok {
-            self.error(inner.span, "P4_16 8 (expressions)", format!("`{}` is not defined on `{t}`", op.symbol()));
+            self.error(inner.span, "P4_16 8.7 (fixed-width bit types)", format!("`{}` is not defined on `{t}`", op.symbol()));
             return Type::Unknown;
         }
         t
@@ -434,9 +440,13 @@ impl<'a> Checker<'a, '_> {
             BinaryOp::Eq | BinaryOp::Ne => {
                 let common = self.common_type(&lt, &rt);
                 match common {
+                    // Two structures without a type have no order of fields.
+                    Some(Type::Record(_)) => {
+                        mismatch(self, "P4_16 8.7 (fixed-width bit types)");
+                    }
                     Some(t) if self.comparable(&t, 0) => {}
                     _ => {
-                        mismatch(self, "P4_16 8 (expressions)");
+                        mismatch(self, "P4_16 8.7 (fixed-width bit types)");
                     }
                 }
                 Type::Bool
@@ -548,4 +558,13 @@ impl<'a> Checker<'a, '_> {
             _ => None,
         }
     }
+}
+
+/// The way out where a member is not there: the one most like it, or all.
+pub(crate) fn meant<'n>(name: &str, all: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    if let Some(near) = nearest(name, names.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    let list = names.take(16).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if list.is_empty() { "there are none".to_owned() } else { format!("{all} {list}") }
 }

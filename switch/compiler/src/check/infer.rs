@@ -105,7 +105,9 @@ impl Checker<'_, '_> {
             (Type::Stack(x, n), Type::Stack(y, m)) => n == m && self.unify(&x.clone(), &y.clone()),
             (Type::Stack(x, n), Type::Tuple(ys)) => {
                 let x = (**x).clone();
-                ys.len() <= *n as usize && ys.iter().all(|y| self.unify(&x, y))
+                let dots = ys.last() == Some(&Type::Default);
+                let given = if dots { ys.len() - 1 } else { ys.len() };
+                (given == *n as usize || dots && given <= *n as usize) && ys.iter().all(|y| self.unify(&x, y))
             }
             (Type::Tuple(xs), Type::Tuple(ys)) => {
                 let dots = ys.last() == Some(&Type::Default);

@@ -10,6 +10,7 @@ mod casts;
 pub(crate) mod consteval;
 mod controls;
 mod decls;
+mod entries;
 mod exprs;
 mod infer;
 mod parsers;
@@ -22,8 +23,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 pub use consteval::ConstVal;
+pub(crate) use decls::declared_name;
 pub use decls::{Applicable, EnumDef, ExternDef, ParamSig, Signature, StructDef};
 pub use scope::CallTarget;
 
@@ -138,6 +141,11 @@ impl<'a> Checker<'a, '_> {
 
     pub(crate) fn error_help(&mut self, span: Span, rule: &'static str, text: impl Into<String>, help: impl Into<String>) {
         self.report.error_help(span, rule, text, help);
+    }
+
+    /// As [`Self::error`], of a kind that does not follow from the rule.
+    pub(crate) fn error_code(&mut self, code: Code, span: Span, rule: &'static str, text: impl Into<String>) {
+        self.report.error_code(code, span, rule, text);
     }
 
     /// Replaces inference variables by what was found for them.

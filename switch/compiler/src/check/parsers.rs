@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 use super::scope::{Context, Local};
 use super::Checker;
@@ -15,7 +16,10 @@ impl<'a> Checker<'a, '_> {
         }
         self.push_scope();
         self.declare_type_params(&p.type_parameters);
-        self.resolve_params(&p.constructor_parameters, Some(Self::constructor_local));
+        let given = self.resolve_params(&p.constructor_parameters, Some(Self::constructor_local));
+        for c in given.iter().filter(|c| matches!(c.ty, Type::Control(_))) {
+            self.error(c.span, "P4_16 11.3 (instantiations)", format!("`{}` is a control, and a parser has none", c.name));
+        }
         self.resolve_params(&p.parameters, Some(Self::param_local));
         self.push_scope();
         let context = std::mem::replace(&mut self.context, Context::Parser);
@@ -59,9 +63,25 @@ impl<'a> Checker<'a, '_> {
                 }
             }
         }
+        // A state without transition goes to `reject` (spec 13.5).
+        let rejects = reached.contains("reject") || p.states.iter().any(|s| s.transition.is_none() && reached.contains(&s.name.name));
+        if !reached.contains("accept") && p.states.iter().any(|s| &*s.name.name == "start") {
+            if rejects {
+                self.report.warning(Code::Unreachable, p.name.span, format!("parser `{}` never reaches `accept`", p.name.name));
+            } else {
+                let text = format!("parser `{}` reaches neither `accept` nor `reject`", p.name.name);
+                self.error_code(Code::EndlessParser, p.name.span, "P4_16 13.4 (parser states)", text);
+                self.report.help("end it with `transition accept;`");
+            }
+        }
         for s in &p.states {
+            if s.transition.is_none() {
+                let text = format!("state `{}` has no transition: it goes to `reject`", s.name.name);
+                self.report.warning(Code::ParserTransition, s.name.span, text);
+                self.report.help("write `transition reject;`, or `transition accept;`");
+            }
             if !reached.contains(&s.name.name) {
-                self.report.warning(s.name.span, "P4_16 13.4 (parser states)", format!("state `{}` is never reached", s.name.name));
+                self.report.warning(Code::UnreachableState, s.name.span, format!("state `{}` is never reached", s.name.name));
             }
         }
     }
@@ -99,7 +119,7 @@ impl<'a> Checker<'a, '_> {
                     let t = self.zonk(&t);
                     let ok = match self.strip_newtype(&t) {
                         Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown => true,
-                        Type::Struct(_) | Type::Tuple(_) | Type::Header(_) => true,
+                        Type::Tuple(_) => true,
                         _ => false,
                     };
                     if !ok {
@@ -116,7 +136,7 @@ impl<'a> Checker<'a, '_> {
                 let mut closed: bool = false;
                 for c in &sel.cases {
                     if closed {
-                        self.report.warning(c.span, "P4_16 13.6 (select expressions)", "the case is never reached: the one before it takes everything");
+                        self.report.warning(Code::ParserTransition, c.span, "the case is never reached: the one before it takes everything");
                         closed = false;
                     }
                     if matches!(c.keyset.kind, KeysetKind::Default | KeysetKind::DontCare) {
@@ -133,12 +153,11 @@ impl<'a> Checker<'a, '_> {
     fn check_target(&mut self, p: &ParserDeclaration, t: &Ident) {
         let known = matches!(&*t.name, "accept" | "reject") || p.states.iter().any(|s| s.name.name == t.name);
         if !known {
-            let list = p.states.iter().map(|s| format!("`{}`", s.name.name)).collect::<Vec<_>>().join(", ");
             self.error_help(
                 t.span,
                 "P4_16 13.5 (transition statements)",
                 format!("parser `{}` has no state `{}`", p.name.name, t.name),
-                format!("its states are {list}"),
+                super::exprs::meant(&t.name, "its states are", p.states.iter().map(|s| &*s.name.name).chain(["accept", "reject"])),
             );
         }
     }

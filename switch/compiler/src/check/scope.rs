@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::names::nearest;
 
 use super::decls::Signature;
 use super::{Checker, ConstVal};
@@ -121,35 +122,15 @@ impl Checker<'_, '_> {
             return;
         }
         let locals = self.scopes.iter().flat_map(|s| s.keys());
-        let best = locals
-            .chain(self.out.globals.keys())
-            .map(|k| (distance(k, &name.name), k.clone()))
-            .filter(|(d, k)| *d <= 2 && *d < k.len().min(name.name.len()))
-            .min();
+        let best = nearest(&name.name, locals.chain(self.out.globals.keys()).map(|k| &**k)).map(str::to_owned);
         match best {
-            Some((_, k)) => self.error_help(
+            Some(k) => self.error_help(
                 name.span,
                 "P4_16 6.9 (name resolution)",
                 format!("{what} `{}` is not declared", name.name),
-                format!("there is a similar name: `{k}`"),
+                format!("did you mean `{k}`?"),
             ),
             None => self.error(name.span, "P4_16 6.9 (name resolution)", format!("{what} `{}` is not declared", name.name)),
         }
     }
-}
-
-/// The edit distance of two names (Levenshtein), to guess at misspellings.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut previous = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let cost = if ca == *cb { previous } else { 1 + previous.min(row[j]).min(row[j + 1]) };
-            previous = row[j + 1];
-            row[j + 1] = cost;
-        }
-    }
-    row[b.len()]
 }

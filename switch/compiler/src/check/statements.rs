@@ -1,6 +1,7 @@
 //! Statements (spec 12).
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 use super::scope::{Access, CallTarget, Context, Local};
 use super::{Checker, MAX_DEPTH};
@@ -35,7 +36,18 @@ impl<'a> Checker<'a, '_> {
     fn statement(&mut self, s: &'a Statement) {
         match &s.kind {
             StatementKind::Empty => {}
-            StatementKind::Declaration(d) => self.check_local(d),
+            StatementKind::Declaration(d) => {
+                if let DeclarationKind::Instantiation(i) = &d.kind {
+                    let text = format!("`{}` is instantiated among statements", i.name.name);
+                    self.error_help(
+                        i.name.span,
+                        "P4_16 11.3 (instantiations)",
+                        text,
+                        "instantiate it among the locals of the parser or control, before the first state or `apply`",
+                    );
+                }
+                self.check_local(d);
+            }
             StatementKind::Assignment { target, op, value } => self.assignment(s, target, *op, value),
             StatementKind::Call(e) => self.call_statement(e),
             StatementKind::DirectApplication { ty, arguments } => {
@@ -92,7 +104,9 @@ impl<'a> Checker<'a, '_> {
                 self.error(target.span, rule, format!("a value of type `{t}` cannot be assigned"));
                 return;
             }
-            self.expect_type(&t, &v, value.span, rule, "the value");
+            if self.expect_type(&t, &v, value.span, rule, "the value") {
+                self.refuse_tuple(&t, value, rule, "the value");
+            }
             return;
         };
         let ok = match op {
@@ -138,7 +152,9 @@ impl<'a> Checker<'a, '_> {
                 if expected == Type::Void {
                     self.error(v.span, rule, "there is nothing to return a value to");
                 } else {
-                    self.expect_type(&expected, &t, v.span, rule, "the value returned");
+                    if self.expect_type(&expected, &t, v.span, rule, "the value returned") {
+                        self.refuse_tuple(&expected, v, rule, "the value returned");
+                    }
                 }
             }
             None if expected != Type::Void => {
@@ -251,8 +267,9 @@ impl<'a> Checker<'a, '_> {
             }
             ForVariable::Existing(e) => {
                 let t = self.check_expr(e);
-                self.check_lvalue(e);
-                self.expect_type(&t, &element, e.span, rule, "the loop variable");
+                let t = if matches!(t, Type::Bits { .. }) { t.to_string() } else { "bit<32>".to_owned() };
+                let name = fairlane_syntax::print::expression(e);
+                self.error_help(e.span, rule, "the loop declares its variable", format!("write `for ({t} {name} in ...)`"));
             }
         }
         self.loop_depth += 1;
@@ -303,6 +320,9 @@ impl<'a> Checker<'a, '_> {
     pub(crate) fn check_constant(&mut self, c: &'a ConstantDeclaration) {
         let rule = "P4_16 11.1 (constants)";
         let ty = self.resolve_type(&c.ty);
+        if matches!(c.ty.kind, TypeExprKind::DontCare) {
+            self.error(c.ty.span, "P4_16 8.26 (type inference)", "the type of a constant must be written");
+        }
         let t = self.check_expr_expecting(&c.value, &ty);
         let fits = self.expect_type(&ty, &t, c.value.span, rule, "the value");
         let value = self.constant_value(&c.value, &ty, fits && !t.is_unknown(), rule);
@@ -320,7 +340,7 @@ impl<'a> Checker<'a, '_> {
             Some(v) => Some(v),
             None => {
                 if tell && !self.is_constructor_param(e) {
-                    self.error(e.span, rule, "the value must be known at compile time");
+                    self.error_code(Code::NotConstant, e.span, rule, "the value must be known at compile time");
                 }
                 None
             }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::print::expression;
 
 use super::decls::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
@@ -99,6 +100,10 @@ impl<'a> Checker<'a, '_> {
                 _ => {}
             }
         }
+        self.check_order(t);
+        if !t.properties.iter().any(|p| matches!(&p.kind, TablePropertyKind::Other(n, _) if &*n.name == "default_action")) {
+            self.check_no_action(t);
+        }
         if !seen.iter().any(|s| s == "actions") {
             self.error(span, TABLES, format!("table `{}` has no `actions`", t.name.name));
         }
@@ -106,11 +111,14 @@ impl<'a> Checker<'a, '_> {
             match &p.kind {
                 TablePropertyKind::Entries(entries) => {
                     if key_types.is_empty() {
-                        self.error(p.span, TABLES, "a table without key cannot have entries");
+                        let text = format!("table `{}` has entries and no key", t.name.name);
+                        self.error(t.name.span, TABLES, text);
                     }
                     for e in entries {
                         self.check_entry(e, &key_types, &kinds, &actions);
                     }
+                    self.check_priorities(t, p, entries, &kinds);
+                    self.check_overlaps(entries, &key_types, &kinds);
                 }
                 TablePropertyKind::Other(n, value) if &*n.name == "default_action" => self.check_default_action(value, &actions),
                 TablePropertyKind::Other(n, value) => {
@@ -137,6 +145,30 @@ impl<'a> Checker<'a, '_> {
         let info = TableInfo { actions: actions.iter().map(|(a, _)| a.name.name.name.clone()).collect() };
         self.tables.push(Rc::new(info));
         self.declare(&t.name, Local::Table(self.tables.len() as u32 - 1));
+    }
+
+    /// Spec 14.2.1: the key stands before the entries, the actions before what names one.
+    fn check_order(&mut self, t: &TableDeclaration) {
+        let place = |f: &dyn Fn(&TablePropertyKind) -> bool| t.properties.iter().position(|p| f(&p.kind));
+        let key = place(&|k| matches!(k, TablePropertyKind::Key(_)));
+        let list = place(&|k| matches!(k, TablePropertyKind::Actions(_)));
+        for (i, p) in t.properties.iter().enumerate() {
+            let entries = matches!(p.kind, TablePropertyKind::Entries(_));
+            let default = matches!(&p.kind, TablePropertyKind::Other(n, _) if &*n.name == "default_action");
+            if entries && key.is_some_and(|k| k > i) {
+                self.error_help(p.span, TABLES, "the entries stand before the key", "move `key` up");
+            } else if (entries || default) && list.is_some_and(|l| l > i) {
+                self.error_help(p.span, TABLES, "an action is named before the list of actions", "move `actions` up");
+            }
+        }
+    }
+
+    /// A table without default action runs `NoAction` (spec 14.2.1.3).
+    fn check_no_action(&mut self, t: &TableDeclaration) {
+        if self.lookup_global(&"NoAction".into()).is_empty() {
+            let text = format!("table `{}` has no default action, and `NoAction` is not declared", t.name.name);
+            self.error_help(t.name.span, "P4_16 6.9 (name resolution)", text, "include core.p4, or give a `default_action`");
+        }
     }
 
     /// An action in a table's list: its parameters with a direction get arguments, the others must not.
@@ -190,16 +222,21 @@ impl<'a> Checker<'a, '_> {
             );
             return;
         };
+        let local = Path { absolute: false, ..path.clone() };
+        if reference.name.absolute != path.absolute && self.lookup_local(&local).is_some() {
+            self.error(path.span, TABLES, format!("`{}` here is another action than the one in the table's list", path.name.name));
+            return;
+        }
         if reference.annotations.iter().any(|a| &*a.name.name == "tableonly") {
             self.error(path.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@tableonly` and cannot be the default action", path.name.name));
         }
         if let Some(sig) = sig.clone() {
-            self.check_control_plane_arguments(&sig, arguments, value.span);
+            self.check_control_plane_arguments(&sig, reference.arguments.as_deref().unwrap_or(&[]), arguments, value.span);
         }
     }
 
     /// Arguments of a default action or an entry: constants for the parameters without direction.
-    fn check_control_plane_arguments(&mut self, sig: &Rc<Signature>, arguments: &[Argument], span: Span) {
+    pub(crate) fn check_control_plane_arguments(&mut self, sig: &Rc<Signature>, bound: &[Argument], arguments: &[Argument], span: Span) {
         let directed = sig.params.iter().filter(|p| p.direction != Direction::None).count();
         // `default_action = a(x, 1)` repeats the arguments of the list (spec 14.2.1.3).
         let all = arguments.len() == sig.params.len() && directed > 0;
@@ -211,6 +248,15 @@ impl<'a> Checker<'a, '_> {
             let text = format!("`{}` takes {} arguments, not {}", sig.name, params.len(), arguments.len());
             self.error(span, TABLES, text);
             return;
+        }
+        if all {
+            for (given, listed) in arguments.iter().zip(bound) {
+                if expression(&given.value) != expression(&listed.value) {
+                    let text = format!("the list of actions gives `{}` another value", sig.name);
+                    self.error(given.span, TABLES, text);
+                    self.report.note(listed.span, "the value in the list");
+                }
+            }
         }
         for (i, a) in arguments.iter().enumerate() {
             let p = match &a.name {
@@ -228,51 +274,6 @@ impl<'a> Checker<'a, '_> {
             if p.direction == Direction::None && self.eval(&a.value).is_none() && !t.is_unknown() && !self.is_constructor_param(&a.value) {
                 self.error(a.span, TABLES, "the argument must be known at compile time");
             }
-        }
-    }
-
-    fn check_entry(&mut self, e: &TableEntry, keys: &[Type], kinds: &[Symbol], actions: &[(&ActionReference, Option<Rc<Signature>>)]) {
-        const ENTRIES: &str = "P4_16 14.2.1 (entries)";
-        if let Some(p) = &e.priority {
-            self.check_expr(p);
-            if self.eval_int(p).is_none() {
-                self.error(p.span, ENTRIES, "the priority must be an integer known at compile time");
-            }
-        }
-        self.check_keyset(&e.keyset, keys, ENTRIES);
-        let parts: Vec<&Keyset> = match &e.keyset.kind {
-            KeysetKind::Tuple(parts) => parts.iter().collect(),
-            KeysetKind::Default | KeysetKind::DontCare => Vec::new(),
-            _ => vec![&e.keyset],
-        };
-        for (part, kind) in parts.iter().zip(kinds) {
-            let bad = match (&part.kind, &**kind) {
-                (KeysetKind::Mask(..), "exact" | "range" | "optional") => Some("a mask"),
-                (KeysetKind::Range(..), "exact" | "lpm" | "ternary" | "optional") => Some("a range"),
-                (KeysetKind::Default | KeysetKind::DontCare, "exact") => Some("`_`"),
-                _ => None,
-            };
-            if let Some(what) = bad {
-                self.error(part.span, ENTRIES, format!("{what} cannot stand for a key that matches `{kind}`"));
-            }
-        }
-        let Some((reference, sig)) = actions.iter().find(|(a, _)| a.name.name.name == e.action.name.name.name) else {
-            let name = &e.action.name;
-            if self.action_signature(name).is_some() {
-                self.error_help(
-                    name.span,
-                    ENTRIES,
-                    format!("`{}` is not in the table's list of actions", name.name.name),
-                    format!("add `{};` to `actions`", name.name.name),
-                );
-            }
-            return;
-        };
-        if reference.annotations.iter().any(|a| &*a.name.name == "defaultonly") {
-            self.error(e.action.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@defaultonly` and cannot be in an entry", sig.as_ref().map_or("it", |s| &s.name)));
-        }
-        if let Some(sig) = sig.clone() {
-            self.check_control_plane_arguments(&sig, e.action.arguments.as_deref().unwrap_or(&[]), e.action.span);
         }
     }
 }

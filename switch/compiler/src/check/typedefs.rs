@@ -1,6 +1,7 @@
 //! Written types to types (spec 7).
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 use num_traits::ToPrimitive;
 
 use super::scope::Local;
@@ -35,7 +36,14 @@ impl<'a> Checker<'a, '_> {
     fn resolve_inner(&mut self, t: &TypeExpr, infer: bool) -> Type {
         match &t.kind {
             TypeExprKind::Bool => Type::Bool,
-            TypeExprKind::Error => Type::ErrorCode,
+            TypeExprKind::Error => {
+                if self.out.errors.is_empty() {
+                    let text = "`error` is not declared";
+                    self.error_help(t.span, "P4_16 6.9 (name resolution)", text, "include core.p4, or declare errors: `error { ... }`");
+                    return Type::Unknown;
+                }
+                Type::ErrorCode
+            }
             TypeExprKind::MatchKind => Type::MatchKind,
             TypeExprKind::String => Type::Str,
             TypeExprKind::Int => Type::Int,
@@ -65,9 +73,20 @@ impl<'a> Checker<'a, '_> {
                     }
                 }
             }
-            TypeExprKind::Tuple(ts) => Type::Tuple(ts.iter().map(|a| self.resolve_written(a, infer)).collect()),
+            TypeExprKind::Tuple(ts) => Type::Tuple(ts.iter().map(|a| self.tuple_element(a, infer)).collect()),
             TypeExprKind::List(e) => Type::List(Box::new(self.resolve_written(e, infer))),
         }
+    }
+
+    fn tuple_element(&mut self, t: &TypeExpr, infer: bool) -> Type {
+        let ty = self.resolve_written(t, infer);
+        let bad = matches!(ty, Type::Void | Type::Parser(_) | Type::Control(_) | Type::Package(_));
+        if bad || matches!(t.kind, TypeExprKind::DontCare) {
+            let what = if bad { format!("of type `{ty}`") } else { "of a type left open".to_owned() };
+            self.error(t.span, "P4_16 7.2.9 (type nesting)", format!("a tuple cannot hold a value {what}"));
+            return Type::Unknown;
+        }
+        ty
     }
 
     /// A width or size: known at compile time, at least `least`.
@@ -154,6 +173,11 @@ impl<'a> Checker<'a, '_> {
                 return Type::Unknown;
             }
         };
+        if args.iter().any(|a| mentions(a, id, 0)) {
+            let text = format!("`{}` is its own type argument", name.name);
+            self.error_code(Code::Specialization, span, "P4_16 7.2.12 (type specialization)", text);
+            return Type::Unknown;
+        }
         let named = Named { decl: id, name: name.name.clone(), args };
         match &d.kind {
             DeclarationKind::Header(_) => Type::Header(named),
@@ -169,12 +193,9 @@ impl<'a> Checker<'a, '_> {
             DeclarationKind::Typedef(a) => self.alias(id, a),
             DeclarationKind::Newtype(a) => {
                 let under = self.alias(id, a);
-                let ok = matches!(
-                    self.strip_newtype(&under),
-                    Type::Bits { .. } | Type::Bool | Type::Int | Type::Varbit(_) | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown
-                ) || under.is_aggregate();
-                if !ok {
-                    self.error(a.ty.span, "P4_16 7.6 (new types)", format!("`type` cannot be made of `{under}`"));
+                if !matches!(under, Type::Bits { .. } | Type::Bool | Type::Newtype(..) | Type::Unknown) {
+                    let text = format!("`type` cannot be made of `{under}`");
+                    self.error_help(a.name.span, "P4_16 7.6 (new types)", text, "it is made of `bit<n>`, `int<n>` or `bool`; `typedef` names any type");
                     return Type::Unknown;
                 }
                 Type::Newtype(named, Box::new(under))
@@ -207,6 +228,20 @@ impl<'a> Checker<'a, '_> {
             t = *under;
         }
         t
+    }
+}
+
+/// Whether a type is made of the one that `id` declares.
+fn mentions(t: &Type, id: DeclId, depth: u32) -> bool {
+    if depth > 32 {
+        return false;
+    }
+    match t {
+        Type::Struct(n) | Type::Header(n) | Type::Union(n) | Type::Extern(n) => {
+            n.decl == id || n.args.iter().any(|a| mentions(a, id, depth + 1))
+        }
+        Type::Stack(t, _) | Type::List(t) | Type::Set(t) => mentions(t, id, depth + 1),
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Extern functions of core.p4 and v1model.p4, to the target's primitives.
 
 use fairlane_syntax::ast::{self, *};
+use fairlane_syntax::Code;
 
 use super::storage::Storage;
 use super::values::Val;
@@ -216,7 +217,7 @@ impl<'a> Lower<'a, '_> {
         if let Some(id) = self.field_list_ids.get(&index) {
             return Some(*id);
         }
-        self.report.warning(span, V1MODEL, format!("no field of the user metadata is annotated `@field_list({index})`"));
+        self.report.warning(Code::Missing, span, format!("no field of the user metadata is annotated `@field_list({index})`"));
         let name = self.unique.name("empty");
         let id = self.new_field_list(name, Vec::new(), span);
         self.field_list_ids.insert(index, id);

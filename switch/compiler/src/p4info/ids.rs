@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fairlane_syntax::annotations::find;
 use fairlane_syntax::ast::Annotation;
-use fairlane_syntax::{Diagnostic, Diagnostics};
+use fairlane_syntax::{Code, Diagnostic, Diagnostics};
 
 use crate::control_plane::ControlPlane;
 
@@ -77,7 +77,7 @@ impl Symbols {
         if let (Some(id), Some(annotation)) = (id, find(annotations, "id")) {
             if !self.taken.insert(id) {
                 let message = format!("the id 0x{id:08x} of `{name}` is given to another object too");
-                diagnostics.push(Diagnostic::error("duplicate-id", annotation.span, message));
+                diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
             }
         }
         self.ids.insert(key, id);
@@ -133,7 +133,7 @@ fn given(prefix: Prefix, name: &str, annotations: &[Annotation], diagnostics: &m
     if top != 0 && top != prefix as u32 {
         let message = format!("the `@id` of `{name}` has the prefix 0x{top:02x}, its kind has 0x{:02x}", prefix as u32);
         diagnostics.push(
-            Diagnostic::error("wrong-id-prefix", annotation.span, message)
+            Diagnostic::error(Code::WrongIdPrefix, annotation.span, message)
                 .help(format!("write `@id(0x{:08x})`, or the lower 24 bits only", compose(prefix, id))),
         );
         return None;
@@ -170,7 +170,7 @@ pub(super) fn fields<'a>(
         if let (Some(annotation), Some(id)) = (annotation, id) {
             if !taken.insert(id) {
                 let message = format!("the id {id} is given to another field too");
-                diagnostics.push(Diagnostic::error("duplicate-id", annotation.span, message));
+                diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
             }
         }
         out.push(id);

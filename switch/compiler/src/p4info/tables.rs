@@ -1,7 +1,7 @@
 //! Tables and actions (P4Runtime specification 6.4.1 to 6.4.3).
 
 use fairlane_syntax::annotations::find;
-use fairlane_syntax::Diagnostic;
+use fairlane_syntax::{Code, Diagnostic};
 
 use super::annotations::Written;
 use super::ids::{self, Prefix};
@@ -78,7 +78,7 @@ impl Emitter<'_> {
             let place = find(&action.annotations, "tableonly").or_else(|| find(&action.annotations, "defaultonly"));
             let message =
                 format!("action `{}` of table `{}` is both `@tableonly` and `@defaultonly`", action.action, table.name);
-            let error = Diagnostic::error("annotation", place.map(|found| found.span).unwrap_or_default(), message);
+            let error = Diagnostic::error(Code::Annotation, place.map(|found| found.span).unwrap_or_default(), message);
             self.diagnostics.push(if place.is_some() { error } else { error.without_span() });
         }
         self.text.open("action_refs");

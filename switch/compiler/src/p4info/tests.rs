@@ -162,7 +162,7 @@ fn faulty_ids_and_names_are_reported() {
     let codes = |actions: Vec<Action>| {
         let mut diagnostics = Diagnostics::default();
         emit(&ControlPlane { actions, ..ControlPlane::default() }, &mut diagnostics);
-        diagnostics.iter().map(|diagnostic| diagnostic.code).collect::<Vec<_>>()
+        diagnostics.iter().map(|diagnostic| diagnostic.code.name()).collect::<Vec<_>>()
     };
     assert_eq!(codes(vec![named("a", "@id(5)"), named("b", "@id(5)")]), ["duplicate-id"]);
     assert_eq!(codes(vec![named("a", "@id(0x02000005)")]), ["wrong-id-prefix"]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use fairlane_syntax::annotations::find;
 use fairlane_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind};
-use fairlane_syntax::{Diagnostic, Diagnostics};
+use fairlane_syntax::{Code, Diagnostic, Diagnostics};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -212,7 +212,7 @@ impl<'a> Types<'a> {
             (Some(annotation), Some((uri, to))) => {
                 if !matches!(underlying, DataType::Bits(_)) {
                     let message = format!("`{}` is translated, so the type under it must be `bit<W>`", definition.name);
-                    diagnostics.push(Diagnostic::error("annotation", annotation.span, message));
+                    diagnostics.push(Diagnostic::error(Code::Annotation, annotation.span, message));
                 }
                 text.open("translated_type");
                 text.string("uri", &uri);

@@ -2,6 +2,7 @@
 
 use super::{Parse, Parser};
 use crate::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Ident};
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
@@ -61,7 +62,7 @@ impl Parser<'_> {
             match token.kind {
                 TokenKind::End => {
                     return Err(self.report(
-                        Diagnostic::error("unexpected-token", token.span, "expected `)`, found end of file")
+                        Diagnostic::error(Code::UnexpectedToken, token.span, "expected `)`, found end of file")
                             .note(open, "the parenthesis is opened here"),
                     ));
                 }

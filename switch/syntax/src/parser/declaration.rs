@@ -6,6 +6,7 @@ use crate::ast::{
     EnumMember, Expr, ExternObject, Field, FunctionDeclaration, FunctionPrototype, Ident, Instantiation, Method, Parameter,
     Path, StructDeclaration, TypeAlias, TypeExpr, TypeExprKind, VariableDeclaration,
 };
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, TokenKind};
@@ -40,13 +41,13 @@ impl Parser<'_> {
                 };
                 let message = format!("`{word}` can stand only within {owner}");
                 return Err(self.report(
-                    Diagnostic::error("misplaced-declaration", start, message)
+                    Diagnostic::error(Code::MisplacedDeclaration, start, message)
                         .rule(rule)
                         .help("is a `}` too many before it?"),
                 ));
             }
             _ if self.is(Punct::CloseBrace) => {
-                let error = Diagnostic::error("unexpected-token", start, "this `}` closes nothing");
+                let error = Diagnostic::error(Code::UnexpectedToken, start, "this `}` closes nothing");
                 self.report(error);
                 self.advance();
                 return Ok(None);
@@ -71,7 +72,7 @@ impl Parser<'_> {
         }
         if self.at_name() && matches!(self.ahead(1).kind, TokenKind::Punct(Punct::Assign | Punct::Semicolon | Punct::OpenBracket)) {
             let name = self.name()?;
-            let error = Diagnostic::error("top-level-variable", name.span, format!("variable `{}` at the top level", name.name))
+            let error = Diagnostic::error(Code::TopLevelVariable, name.span, format!("variable `{}` at the top level", name.name))
                 .rule("11.2, variables are local to a parser, control, action, function or block")
                 .help(format!("make it a constant: `const {} {} = ..;`", self.text_from(before), name.name));
             self.declare_object(&name);
@@ -99,7 +100,7 @@ impl Parser<'_> {
         let name = self.name()?;
         let ty = self.array_suffix(ty)?;
         if self.is(Punct::Semicolon) {
-            let error = Diagnostic::error("unexpected-token", name.span, format!("constant `{}` has no value", name.name))
+            let error = Diagnostic::error(Code::UnexpectedToken, name.span, format!("constant `{}` has no value", name.name))
                 .rule("11.1, a constant needs an initializer");
             self.declare_object(&name);
             return Err(self.report(error));
@@ -195,7 +196,7 @@ impl Parser<'_> {
                     None => format!("member `{}` has a value, but the enum no type", name.name),
                 };
                 parser.report(
-                    Diagnostic::error("enum-value", name.span, message)
+                    Diagnostic::error(Code::EnumValue, name.span, message)
                         .rule("7.2.1, the members of an enum have values if and only if it has an underlying type")
                         .help("write `enum bit<8> E { A = 1 }` or `enum E { A }`"),
                 );

@@ -5,6 +5,7 @@ use num_bigint::BigInt;
 use super::annotation::unescape;
 use super::{Parse, Parser, MAX_HEIGHT};
 use crate::ast::{Argument, BinaryOp, Expr, ExprKind, IntLiteral, LiteralWidth, TypeExpr, TypeExprKind, UnaryOp};
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
@@ -409,7 +410,7 @@ impl Parser<'_> {
         match parse_integer(&token.text) {
             Ok(literal) => Ok(literal),
             Err(message) => Err(self.report(
-                Diagnostic::error("bad-integer", token.span, format!("`{}`: {message}", token.text))
+                Diagnostic::error(Code::BadInteger, token.span, format!("`{}`: {message}", token.text))
                     .rule("6.4.3.2, integer literals")
                     .help("write digits, `0x1F`, `0b11` or `0o17`, with a width as in `8w0x1F` or `8s5`"),
             )),
@@ -422,7 +423,7 @@ impl Parser<'_> {
         if height > MAX_HEIGHT {
             let message = format!("the expression is nested more than {MAX_HEIGHT} deep");
             return Err(self.report(
-                Diagnostic::error("too-deep", span, message).help("keep parts of it in variables"),
+                Diagnostic::error(Code::TooDeep, span, message).help("keep parts of it in variables"),
             ));
         }
         Ok(Expr { id: self.new_id(height), kind, span })

@@ -4,6 +4,7 @@ use super::{Parse, Parser};
 use crate::ast::{
     ActionDeclaration, ApplicableType, Block, ControlDeclaration, Declaration, DeclarationKind, TypeExprKind,
 };
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::token::Punct;
 
@@ -31,7 +32,7 @@ impl Parser<'_> {
                     let block = parser.block(annotations)?;
                     if apply.is_some() {
                         parser.report(
-                            Diagnostic::error("unexpected-token", span, "the control has a second `apply` block")
+                            Diagnostic::error(Code::UnexpectedToken, span, "the control has a second `apply` block")
                                 .rule("14, a control has one body"),
                         );
                     }
@@ -49,7 +50,7 @@ impl Parser<'_> {
                 Some(apply) => apply,
                 None => {
                     parser.report(
-                        Diagnostic::error("missing-apply", name.span, format!("control `{}` has no `apply` block", name.name))
+                        Diagnostic::error(Code::MissingApply, name.span, format!("control `{}` has no `apply` block", name.name))
                             .rule("14, a control has a body"),
                     );
                     Block { span: header, ..Block::default() }
@@ -93,7 +94,7 @@ impl Parser<'_> {
         let misplaced = [Punct::Assign, Punct::Dot].iter().any(|punct| next.is(*punct)) || token.is_word("if");
         if misplaced && self.at_name() {
             return Err(self.report(
-                Diagnostic::error("misplaced-statement", token.span, format!("expected {awaited}, found a statement"))
+                Diagnostic::error(Code::MisplacedStatement, token.span, format!("expected {awaited}, found a statement"))
                     .rule("14, statements of a control stand in its `apply` block and in actions"),
             ));
         }
@@ -102,7 +103,7 @@ impl Parser<'_> {
             if self.ahead(1).is(Punct::CloseParen) && self.ahead(2).is(Punct::OpenBrace) {
                 if let TypeExprKind::Name(path) = &ty.kind {
                     let message = format!("expected {awaited}, found `{}`", path.name.name);
-                    return Err(self.report(Diagnostic::error("unexpected-token", ty.span, message)));
+                    return Err(self.report(Diagnostic::error(Code::UnexpectedToken, ty.span, message)));
                 }
             }
             return self.instantiation(ty);

@@ -21,6 +21,7 @@ mod types;
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Declaration, Ident, NodeId, Program, Symbol};
+use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::span::Span;
 use crate::token::{is_keyword, Punct, Token, TokenKind};
@@ -79,7 +80,7 @@ fn sift(tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Token> {
                 continue;
             }
         };
-        let mut error = Diagnostic::error("bad-token", token.span, message).rule("6.4, lexical constructs");
+        let mut error = Diagnostic::error(Code::BadToken, token.span, message).rule("6.4, lexical constructs");
         error.help = help.map(String::from);
         diagnostics.push(error);
         if token.kind == TokenKind::OpenString {
@@ -200,10 +201,10 @@ impl<'a> Parser<'a> {
         let found = self.peek();
         let error = if found.kind == TokenKind::Stray {
             // Not reported by `sift`, since an annotation may hold any character.
-            Diagnostic::error("bad-token", found.span, format!("the character {found} begins no token"))
+            Diagnostic::error(Code::BadToken, found.span, format!("the character {found} begins no token"))
                 .rule("6.4, lexical constructs")
         } else {
-            Diagnostic::error("unexpected-token", found.span, format!("expected {what}, found {found}"))
+            Diagnostic::error(Code::UnexpectedToken, found.span, format!("expected {what}, found {found}"))
         };
         Err(self.report(error))
     }
@@ -232,7 +233,7 @@ impl<'a> Parser<'a> {
         let gap = Span::new(after.file, after.end, after.end);
         let span = if found.line_start { gap } else { found.span };
         let reported =
-            self.report(Diagnostic::error("unexpected-token", span, format!("expected `;`, found {found}")));
+            self.report(Diagnostic::error(Code::UnexpectedToken, span, format!("expected `;`, found {found}")));
         if found.line_start || found.is(Punct::CloseBrace) {
             Ok(())
         } else {
@@ -246,7 +247,7 @@ impl<'a> Parser<'a> {
             let span = self.peek().span;
             let message = format!("nested more than {MAX_DEPTH} deep");
             return Err(self.report(
-                Diagnostic::error("too-deep", span, message).help("give the inner part a name of its own"),
+                Diagnostic::error(Code::TooDeep, span, message).help("give the inner part a name of its own"),
             ));
         }
         self.depth += 1;
@@ -333,7 +334,7 @@ impl<'a> Parser<'a> {
             if token.kind == TokenKind::End || begins_top_level(token) {
                 if self.assumed_closed != Some(self.at) {
                     self.assumed_closed = Some(self.at);
-                    let error = Diagnostic::error("unexpected-token", token.span, format!("expected `}}`, found {token}"))
+                    let error = Diagnostic::error(Code::UnexpectedToken, token.span, format!("expected `}}`, found {token}"))
                         .note(open, "the brace is opened here");
                     let error = match token.kind {
                         TokenKind::End => error,
@@ -396,7 +397,7 @@ impl<'a> Parser<'a> {
         if token.kind == TokenKind::Word {
             let message = format!("expected a name, found {token}");
             return Err(self.report(
-                Diagnostic::error("unexpected-token", token.span, message)
+                Diagnostic::error(Code::UnexpectedToken, token.span, message)
                     .rule("6.4.2, a keyword names nothing")
                     .help(format!("choose another name, such as `{}_`", token.text)),
             ));

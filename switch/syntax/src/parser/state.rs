@@ -5,6 +5,7 @@ use crate::ast::{
     Annotation, ApplicableType, Declaration, DeclarationKind, Keyset, KeysetKind, ParserDeclaration, ParserState, Select,
     SelectCase, StatementKind, Transition, ValueSetDeclaration,
 };
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::token::{Punct, TokenKind};
 
@@ -38,7 +39,7 @@ impl Parser<'_> {
             })?;
             if states.is_empty() {
                 parser.report(
-                    Diagnostic::error("missing-state", name.span, format!("parser `{}` has no state", name.name))
+                    Diagnostic::error(Code::MissingState, name.span, format!("parser `{}` has no state", name.name))
                         .rule("13.2, a parser has a state `start`"),
                 );
             }
@@ -108,7 +109,7 @@ impl Parser<'_> {
                 };
                 let message = format!("`{word}` cannot stand in a parser state");
                 parser.report(
-                    Diagnostic::error("misplaced-statement", statement.span, message)
+                    Diagnostic::error(Code::MisplacedStatement, statement.span, message)
                         .rule("13.4, a state has assignments, calls, declarations, conditionals, blocks and one transition"),
                 );
                 Ok(())

@@ -5,6 +5,7 @@ use crate::ast::{
     Annotation, BinaryOp, Block, DeclarationKind, Expr, ExprKind, ForCollection, ForVariable, Statement, StatementKind,
     SwitchCase, TypeExprKind,
 };
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, TokenKind};
@@ -62,11 +63,11 @@ impl Parser<'_> {
             }
             "action" | "table" | "state" | "value_set" | "apply" if self.ahead(1).kind == TokenKind::Word => {
                 let message = format!("`{word}` cannot be declared within a block");
-                return Err(self.report(Diagnostic::error("misplaced-declaration", start, message).rule("12, statements")));
+                return Err(self.report(Diagnostic::error(Code::MisplacedDeclaration, start, message).rule("12, statements")));
             }
             "else" => {
                 return Err(self.report(
-                    Diagnostic::error("unexpected-token", start, "`else` without `if`").rule("12.6, conditional statement"),
+                    Diagnostic::error(Code::UnexpectedToken, start, "`else` without `if`").rule("12.6, conditional statement"),
                 ));
             }
             _ if self.is(Punct::Semicolon) => {
@@ -91,7 +92,7 @@ impl Parser<'_> {
         };
         if let Some(first) = annotations.first() {
             self.report(
-                Diagnostic::error("misplaced-annotation", first.span, "this statement takes no annotation")
+                Diagnostic::error(Code::MisplacedAnnotation, first.span, "this statement takes no annotation")
                     .rule("20, annotations stand before declarations, blocks and loops")
                     .help("put the statement in a block and annotate that"),
             );
@@ -207,7 +208,7 @@ impl Parser<'_> {
         let arguments = self.arguments()?;
         if !matches!(ty.kind, TypeExprKind::Name(_) | TypeExprKind::Specialized(..)) {
             return Err(self.report(
-                Diagnostic::error("bad-application", ty.span, "only parsers and controls can be applied")
+                Diagnostic::error(Code::BadApplication, ty.span, "only parsers and controls can be applied")
                     .rule("15.1, direct type invocation"),
             ));
         }
@@ -238,7 +239,7 @@ impl Parser<'_> {
             Punct::EqEq => {
                 let span = self.peek().span;
                 return Err(self.report(
-                    Diagnostic::error("unexpected-token", span, "expected `=`, found `==`")
+                    Diagnostic::error(Code::UnexpectedToken, span, "expected `=`, found `==`")
                         .help("`=` assigns, `==` compares"),
                 ));
             }
@@ -256,7 +257,7 @@ impl Parser<'_> {
             let start = self.expect_word("if")?;
             if arms.len() >= MAX_CHAIN {
                 let message = format!("more than {MAX_CHAIN} `else if` follow each other");
-                return Err(self.report(Diagnostic::error("too-deep", start, message).help("use a table or `switch`")));
+                return Err(self.report(Diagnostic::error(Code::TooDeep, start, message).help("use a table or `switch`")));
             }
             self.expect(Punct::OpenParen)?;
             let condition = self.expression()?;
@@ -288,7 +289,7 @@ impl Parser<'_> {
             if self.is(Punct::OpenBrace) { self.statement()? } else { self.nested(|parser| parser.scoped(Self::statement))? };
         if matches!(statement.kind, StatementKind::Declaration(_)) {
             self.report(
-                Diagnostic::error("misplaced-declaration", statement.span, "a declaration cannot be a branch or a loop's body")
+                Diagnostic::error(Code::MisplacedDeclaration, statement.span, "a declaration cannot be a branch or a loop's body")
                     .rule("12.6, a branch is a statement")
                     .help("put it in braces"),
             );
@@ -350,7 +351,7 @@ impl Parser<'_> {
         for statement in &update {
             if matches!(statement.kind, StatementKind::Declaration(_)) {
                 self.report(
-                    Diagnostic::error("misplaced-declaration", statement.span, "a loop's update cannot declare anything")
+                    Diagnostic::error(Code::MisplacedDeclaration, statement.span, "a loop's update cannot declare anything")
                         .rule("12.8, for statement"),
                 );
             }

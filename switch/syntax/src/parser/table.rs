@@ -5,6 +5,7 @@ use crate::ast::{
     ActionReference, Annotation, DeclarationKind, Expr, ExprKind, KeyElement, TableDeclaration, TableEntry, TableProperty,
     TablePropertyKind,
 };
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::token::{Punct, TokenKind};
 
@@ -34,7 +35,7 @@ impl Parser<'_> {
         let kind = match &*name.name {
             "key" | "actions" if is_const => {
                 return Err(self.report(
-                    Diagnostic::error("unexpected-token", start, format!("`{}` cannot be `const`", name.name))
+                    Diagnostic::error(Code::UnexpectedToken, start, format!("`{}` cannot be `const`", name.name))
                         .rule("14.2.1, table properties"),
                 ));
             }
@@ -52,7 +53,7 @@ impl Parser<'_> {
         if braces && self.is(Punct::Semicolon) {
             let span = self.advance().span;
             self.report(
-                Diagnostic::error("unexpected-token", span, "a `;` cannot stand after the braces of a table's property")
+                Diagnostic::error(Code::UnexpectedToken, span, "a `;` cannot stand after the braces of a table's property")
                     .rule("14.2, tables")
                     .help("take the `;` away"),
             );
@@ -68,7 +69,7 @@ impl Parser<'_> {
             let expression = parser.expression()?;
             if parser.is(Punct::Semicolon) {
                 let span = parser.span_from(start);
-                let error = Diagnostic::error("unexpected-token", span, "the key has no match kind")
+                let error = Diagnostic::error(Code::UnexpectedToken, span, "the key has no match kind")
                     .rule("14.2.1.1, keys")
                     .help("write `: exact`, `: lpm`, `: ternary`, `: range` or `: optional` after it");
                 return Err(parser.report(error));

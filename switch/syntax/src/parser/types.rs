@@ -2,6 +2,7 @@
 
 use super::{Parse, Parser};
 use crate::ast::{Expr, Ident, Path, TypeExpr, TypeExprKind};
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
@@ -26,7 +27,7 @@ impl Parser<'_> {
             dimensions += 1;
             if dimensions > MAX_DIMENSIONS {
                 let span = self.peek().span;
-                return Err(self.report(Diagnostic::error("too-deep", span, "too many dimensions")));
+                return Err(self.report(Diagnostic::error(Code::TooDeep, span, "too many dimensions")));
             }
             let size = self.inside_brackets(Self::expression)?;
             self.expect(Punct::CloseBracket)?;
@@ -73,7 +74,7 @@ impl Parser<'_> {
                 let span = self.span_from(start);
                 let (Some(element), true) = (arguments.pop(), arguments.is_empty()) else {
                     return Err(self.report(
-                        Diagnostic::error("type-arguments", span, "a list has one element type").rule("7.2.8, lists"),
+                        Diagnostic::error(Code::TypeArguments, span, "a list has one element type").rule("7.2.8, lists"),
                     ));
                 };
                 return Ok(self.make_type(TypeExprKind::List(Box::new(element)), span));
@@ -139,7 +140,7 @@ impl Parser<'_> {
         let names = self.separated(Punct::Greater, false, Self::name)?;
         if names.is_empty() {
             let span = self.previous_span();
-            return Err(self.report(Diagnostic::error("type-parameters", span, "the list of type parameters is empty")));
+            return Err(self.report(Diagnostic::error(Code::TypeParameters, span, "the list of type parameters is empty")));
         }
         for name in &names {
             self.declare_type(name);

@@ -1,6 +1,7 @@
 //! The integer expressions of `#if` and `#elif` (C11, 6.10.1).
 
 use super::Preprocessor;
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
@@ -42,10 +43,10 @@ impl Preprocessor<'_> {
             let (name, after) = match rest {
                 [open, name, close, after @ ..] if open.is(Punct::OpenParen) && close.is(Punct::CloseParen) => (name, after),
                 [name, after @ ..] => (name, after),
-                [] => return Err(Diagnostic::error("bad-condition", mark, "`defined` awaits the name of a macro")),
+                [] => return Err(Diagnostic::error(Code::BadCondition, mark, "`defined` awaits the name of a macro")),
             };
             if name.kind != TokenKind::Word {
-                return Err(Diagnostic::error("bad-condition", name.span, "`defined` awaits the name of a macro"));
+                return Err(Diagnostic::error(Code::BadCondition, name.span, "`defined` awaits the name of a macro"));
             }
             let digit = if self.is_defined(&name.text) { "1" } else { "0" };
             out.push(Token { kind: TokenKind::Number, text: digit.into(), ..first.clone() });
@@ -84,7 +85,7 @@ impl Evaluator<'_> {
     }
 
     fn fault(&self, span: Span, message: String) -> Diagnostic {
-        Diagnostic::error("bad-condition", span, message)
+        Diagnostic::error(Code::BadCondition, span, message)
     }
 
     fn eat(&mut self, punct: Punct) -> bool {

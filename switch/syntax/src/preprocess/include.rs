@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Preprocessor, MAX_FILES, MAX_FILE_BYTES, MAX_INCLUDE_DEPTH};
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
@@ -42,7 +43,7 @@ impl Preprocessor<'_> {
         }
         let Some((name, quoted, span)) = self.file_name(mark, arguments) else {
             self.diagnostics.push(
-                Diagnostic::error("bad-directive", mark, "`#include` awaits a file name")
+                Diagnostic::error(Code::BadDirective, mark, "`#include` awaits a file name")
                     .help("write `#include <name>` or `#include \"name\"`"),
             );
             return;
@@ -50,13 +51,13 @@ impl Preprocessor<'_> {
         if depth >= MAX_INCLUDE_DEPTH {
             let message = format!("files include each other more than {MAX_INCLUDE_DEPTH} deep");
             self.exhaust(
-                Diagnostic::error("include-depth", span, message).help("guard the file with `#ifndef`, `#define`, `#endif`"),
+                Diagnostic::error(Code::IncludeDepth, span, message).help("guard the file with `#ifndef`, `#define`, `#endif`"),
             );
             return;
         }
         self.included += 1;
         if self.included > MAX_FILES {
-            self.exhaust(Diagnostic::error("include-count", span, format!("more than {MAX_FILES} files are included")));
+            self.exhaust(Diagnostic::error(Code::IncludeCount, span, format!("more than {MAX_FILES} files are included")));
             return;
         }
         let mut candidates: Vec<PathBuf> = Vec::new();
@@ -68,7 +69,7 @@ impl Preprocessor<'_> {
             match self.files.read(&path) {
                 Ok(text) if text.len() > MAX_FILE_BYTES => {
                     let message = format!("`{}` is longer than {} MiB", path.display(), MAX_FILE_BYTES >> 20);
-                    self.diagnostics.push(Diagnostic::error("file-size", span, message));
+                    self.diagnostics.push(Diagnostic::error(Code::FileSize, span, message));
                     return;
                 }
                 Ok(text) => {
@@ -79,7 +80,7 @@ impl Preprocessor<'_> {
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                 Err(error) => {
                     let message = format!("cannot read `{}`: {error}", path.display());
-                    self.diagnostics.push(Diagnostic::error("unreadable-file", span, message));
+                    self.diagnostics.push(Diagnostic::error(Code::UnreadableFile, span, message));
                     return;
                 }
             }
@@ -92,7 +93,7 @@ impl Preprocessor<'_> {
             None => {
                 let names: Vec<_> = BUILT_IN_FILES.iter().map(|(name, _)| *name).collect();
                 self.diagnostics.push(
-                    Diagnostic::error("missing-include", span, format!("cannot find the file `{name}`"))
+                    Diagnostic::error(Code::MissingInclude, span, format!("cannot find the file `{name}`"))
                         .help(format!("name its folder with `-I`; built in are {}", names.join(", "))),
                 );
             }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::{Preprocessor, MAX_TOKENS};
 use crate::ast::Symbol;
+use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::lexer;
 use crate::span::Span;
@@ -46,7 +47,7 @@ impl Macro {
             Some(name) if name.kind == TokenKind::Word && &*name.text != "defined" => name,
             other => {
                 let span = other.map_or(mark, |token| token.span);
-                return Err(Diagnostic::error("bad-define", span, "`#define` awaits a name"));
+                return Err(Diagnostic::error(Code::BadDefine, span, "`#define` awaits a name"));
             }
         };
         let mut new = Macro { id: 0, span: name.span, parameters: None, variadic: false, body: Vec::new() };
@@ -60,7 +61,7 @@ impl Macro {
 
     fn parse_parameters(&mut self, rest: &mut VecDeque<Token>) -> Result<Vec<Symbol>, Diagnostic> {
         let fault = |span| {
-            Err(Diagnostic::error("bad-define", span, "the parameters of a macro are names between commas, then `)`"))
+            Err(Diagnostic::error(Code::BadDefine, span, "the parameters of a macro are names between commas, then `)`"))
         };
         let mut parameters: Vec<Symbol> = Vec::new();
         if rest.front().is_some_and(|token| token.is(Punct::CloseParen)) {
@@ -72,7 +73,7 @@ impl Macro {
                 Some(token) if token.kind == TokenKind::Word => {
                     if parameters.contains(&token.text) {
                         let message = format!("the macro has two parameters `{}`", token.text);
-                        return Err(Diagnostic::error("bad-define", token.span, message));
+                        return Err(Diagnostic::error(Code::BadDefine, token.span, message));
                     }
                     parameters.push(token.text);
                     if rest.front().is_some_and(|token| token.is(Punct::Dots)) {
@@ -98,13 +99,13 @@ impl Macro {
     pub fn check(&self) -> Result<(), Diagnostic> {
         for end in [self.body.first(), self.body.last()].into_iter().flatten() {
             if end.is(Punct::HashHash) {
-                return Err(Diagnostic::error("bad-define", end.span, "`##` cannot stand at an end of a macro's body"));
+                return Err(Diagnostic::error(Code::BadDefine, end.span, "`##` cannot stand at an end of a macro's body"));
             }
         }
         for (i, token) in self.body.iter().enumerate() {
             let next = self.body.get(i + 1);
             if self.parameters.is_some() && token.is(Punct::Hash) && next.and_then(|next| self.parameter(next)).is_none() {
-                return Err(Diagnostic::error("bad-define", token.span, "`#` must stand before a parameter of the macro"));
+                return Err(Diagnostic::error(Code::BadDefine, token.span, "`#` must stand before a parameter of the macro"));
             }
         }
         Ok(())
@@ -164,7 +165,7 @@ impl Preprocessor<'_> {
             };
             if depth >= MAX_DEPTH || item.hidden.len() >= MAX_DEPTH {
                 let message = format!("macros are nested more than {MAX_DEPTH} deep");
-                self.exhaust(Diagnostic::error("macro-depth", item.token.span, message));
+                self.exhaust(Diagnostic::error(Code::MacroDepth, item.token.span, message));
                 out.push(item);
                 continue;
             }
@@ -191,7 +192,7 @@ impl Preprocessor<'_> {
             self.expanded += replaced.len();
             if self.expanded > MAX_TOKENS {
                 let message = format!("macros expand to more than {MAX_TOKENS} tokens");
-                self.exhaust(Diagnostic::error("macro-growth", item.token.span, message));
+                self.exhaust(Diagnostic::error(Code::MacroGrowth, item.token.span, message));
             }
             // Neighbours mostly share one list: make the new one once.
             let mut last: Option<(Hidden, Hidden)> = None;
@@ -236,7 +237,7 @@ impl Preprocessor<'_> {
         loop {
             let Some(item) = todo.pop() else {
                 self.diagnostics.push(
-                    Diagnostic::error("macro-arguments", name.span, format!("the arguments of macro `{}` do not end", name.text))
+                    Diagnostic::error(Code::MacroArguments, name.span, format!("the arguments of macro `{}` do not end", name.text))
                         .note(found.span, "the macro is defined here"),
                 );
                 return None;
@@ -259,7 +260,7 @@ impl Preprocessor<'_> {
                             arguments.len()
                         );
                         self.diagnostics.push(
-                            Diagnostic::error("macro-arguments", name.span, message)
+                            Diagnostic::error(Code::MacroArguments, name.span, message)
                                 .note(found.span, "the macro is defined here"),
                         );
                         return None;
@@ -367,7 +368,7 @@ impl Preprocessor<'_> {
             out.push(Item { token: Token { spaced, ..token }, hidden: Hidden::default() });
         } else {
             self.diagnostics
-                .push(Diagnostic::error("macro-paste", span, format!("`##` joins to `{text}`, which is no token")));
+                .push(Diagnostic::error(Code::MacroPaste, span, format!("`##` joins to `{text}`, which is no token")));
         }
         out.extend(piece);
     }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::ast::Symbol;
+use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer;
 use crate::source::SourceMap;
@@ -130,7 +131,7 @@ impl Preprocessor<'_> {
                 self.insert(name, new);
             }
             _ => self.diagnostics.push(
-                Diagnostic::error("bad-define", span, format!("`-D {text}` defines no macro"))
+                Diagnostic::error(Code::BadDefine, span, format!("`-D {text}` defines no macro"))
                     .without_span()
                     .help("write `-D NAME` or `-D NAME=VALUE`"),
             ),
@@ -170,7 +171,7 @@ impl Preprocessor<'_> {
         self.flush(&mut text);
         for open in conditionals {
             self.diagnostics.push(
-                Diagnostic::error("open-conditional", open.span, "this conditional has no `#endif`")
+                Diagnostic::error(Code::OpenConditional, open.span, "this conditional has no `#endif`")
                     .help("add `#endif` before the end of the file"),
             );
         }
@@ -203,7 +204,7 @@ impl Preprocessor<'_> {
             return false;
         }
         let Some(mut last) = open.pop() else {
-            self.diagnostics.push(Diagnostic::error("stray-conditional", mark, format!("`#{name}` without `#if`")));
+            self.diagnostics.push(Diagnostic::error(Code::StrayConditional, mark, format!("`#{name}` without `#if`")));
             return true;
         };
         if name == "endif" {
@@ -211,7 +212,7 @@ impl Preprocessor<'_> {
         }
         if last.seen_else {
             self.diagnostics.push(
-                Diagnostic::error("stray-conditional", mark, format!("`#{name}` after `#else`"))
+                Diagnostic::error(Code::StrayConditional, mark, format!("`#{name}` after `#else`"))
                     .note(last.span, "the conditional begins here"),
             );
         }
@@ -238,7 +239,7 @@ impl Preprocessor<'_> {
             }
             _ => {
                 self.diagnostics
-                    .push(Diagnostic::error("bad-directive", mark, format!("`#{name}` awaits the name of a macro")));
+                    .push(Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` awaits the name of a macro")));
                 false
             }
         }
@@ -254,23 +255,23 @@ impl Preprocessor<'_> {
                 [word, ..] if word.kind == TokenKind::Word => {
                     self.macros.remove(&word.text);
                 }
-                _ => self.diagnostics.push(Diagnostic::error("bad-directive", mark, "`#undef` awaits the name of a macro")),
+                _ => self.diagnostics.push(Diagnostic::error(Code::BadDirective, mark, "`#undef` awaits the name of a macro")),
             },
             "error" | "warning" => {
                 let words = arguments.first().zip(arguments.last()).map(|(first, last)| first.span.to(last.span));
                 let text = words.map_or("", |span| self.sources.text(span)).to_string();
                 let text = if text.is_empty() { format!("#{name}") } else { text };
                 self.diagnostics.push(if name == "error" {
-                    Diagnostic::error("hash-error", mark, text)
+                    Diagnostic::error(Code::HashError, mark, text)
                 } else {
-                    Diagnostic::warning("hash-warning", mark, text)
+                    Diagnostic::warning(Code::HashWarning, mark, text)
                 });
             }
             "line" => self.line(mark, arguments),
             // A line marker, as cpp leaves it in preprocessed text: `# 12 "file" 1`.
             _ if line.get(1).is_some_and(|token| token.kind == TokenKind::Number) => self.line(mark, &line[1..]),
             _ => self.diagnostics.push(
-                Diagnostic::error("bad-directive", mark, format!("`#{name}` is no preprocessor directive")).help(
+                Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` is no preprocessor directive")).help(
                     "directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, error, warning, line, pragma",
                 ),
             ),
@@ -288,7 +289,7 @@ impl Preprocessor<'_> {
                 }
                 if let Some(old) = self.macros.get(&name).filter(|old| !old.same(&new)) {
                     self.diagnostics.push(
-                        Diagnostic::warning("macro-redefined", new.span, format!("macro `{name}` is defined anew, differently"))
+                        Diagnostic::warning(Code::MacroRedefined, new.span, format!("macro `{name}` is defined anew, differently"))
                             .note(old.span, "the earlier definition")
                             .help(format!("write `#undef {name}` before it if that is meant")),
                     );
@@ -305,7 +306,7 @@ impl Preprocessor<'_> {
         let number = arguments.first().and_then(|token| token.text().parse::<u32>().ok());
         let (Some(number), Some(file)) = (number, self.sources.file(mark.file)) else {
             let message = "`#line` awaits a line number and, optionally, a file name in quotes";
-            self.diagnostics.push(Diagnostic::error("bad-directive", mark, message));
+            self.diagnostics.push(Diagnostic::error(Code::BadDirective, mark, message));
             return;
         };
         let name = arguments.get(1).filter(|token| token.kind == TokenKind::String).map(|t| t.text.trim_matches('"').to_string());

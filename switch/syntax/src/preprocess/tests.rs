@@ -31,7 +31,7 @@ fn run(text: &str) -> String {
 }
 
 fn codes(text: &str, files: &[(&str, &str)]) -> Vec<&'static str> {
-    run_with(text, &Options::default(), files).2.iter().map(|diagnostic| diagnostic.code).collect()
+    run_with(text, &Options::default(), files).2.iter().map(|diagnostic| diagnostic.code.name()).collect()
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! What annotations say (spec 20): their form, and uses of what is `@deprecated`.
+
+use std::collections::HashMap;
+
+use fairlane_syntax::ast::*;
+use fairlane_syntax::visit::{self, Visit};
+use fairlane_syntax::{Code, SourceMap};
+
+use crate::report::Report;
+
+const ANNOTATIONS: &str = "P4_16 20 (annotations)";
+
+struct Forms<'r> {
+    report: &'r mut Report,
+}
+
+/// Holds the annotations themselves against the rules.
+pub(crate) fn check(program: &Program, report: &mut Report) {
+    visit::walk_program(&mut Forms { report }, program);
+}
+
+impl<'a> Visit<'a> for Forms<'_> {
+    fn annotated(&mut self, annotations: &'a [Annotation], _span: Span) {
+        let structured = |a: &Annotation| matches!(a.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_));
+        for (i, a) in annotations.iter().enumerate() {
+            if let Some(b) = annotations[..i].iter().find(|b| b.name.name == a.name.name && (structured(a) || structured(b))) {
+                let text = format!("`@{}` stands here twice, and is structured", a.name.name);
+                self.report.error_code(Code::Annotation, a.span, ANNOTATIONS, text);
+                self.report.note(b.span, "the other one");
+            }
+            let values: Vec<&Expr> = match &a.body {
+                AnnotationBody::Expressions(list) => list.iter().collect(),
+                AnnotationBody::KeyValues(list) => list.iter().map(|(_, e)| e).collect(),
+                _ => Vec::new(),
+            };
+            for e in values {
+                if matches!(e.kind, ExprKind::List { .. } | ExprKind::Record { .. } | ExprKind::InvalidHeader | ExprKind::Dots) {
+                    self.report.error_code(Code::Annotation, e.span, ANNOTATIONS, "a structured annotation holds integers, strings and Booleans");
+                }
+            }
+            if matches!(&*a.name.name, "name" | "deprecated" | "noWarn") && !may_be_string(&a.body) {
+                let text = format!("`@{}` takes a string", a.name.name);
+                self.report.error_code(Code::Annotation, a.span, ANNOTATIONS, text);
+                self.report.help(format!("write `@{}(\"...\")`", a.name.name));
+            }
+        }
+    }
+}
+
+/// Whether a body may come to one string: strings, joined by `++` or side by side, and names of constants.
+fn may_be_string(body: &AnnotationBody) -> bool {
+    match body {
+        AnnotationBody::None | AnnotationBody::KeyValues(_) => false,
+        AnnotationBody::Expressions(list) => match list.as_slice() {
+            [only] => !matches!(only.kind, ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::List { .. } | ExprKind::Record { .. }),
+            _ => false,
+        },
+        AnnotationBody::Unstructured(tokens) => {
+            !tokens.is_empty()
+                && tokens.iter().all(|t| match &t.kind {
+                    AnnotationTokenKind::Integer(_) => false,
+                    AnnotationTokenKind::Punctuation => matches!(&*t.text, "+" | "++" | "(" | ")" | "." | ","),
+                    AnnotationTokenKind::String(_) | AnnotationTokenKind::Word => true,
+                })
+        }
+    }
+}
+
+struct Deprecated<'r> {
+    report: &'r mut Report,
+    sources: &'r SourceMap,
+    names: HashMap<Symbol, String>,
+}
+
+/// Warns of each use of what the program or the architecture marks `@deprecated`.
+pub(crate) fn check_deprecated(program: &Program, sources: &SourceMap, report: &mut Report) {
+    let mut names = HashMap::new();
+    for d in &program.declarations {
+        let name = match &d.kind {
+            DeclarationKind::ExternObject(e) => &e.name,
+            DeclarationKind::ExternFunction(f) => &f.name,
+            _ => match crate::check::declared_name(d) {
+                Some(n) => n,
+                None => continue,
+            },
+        };
+        if let Some(a) = d.annotations.iter().find(|a| &*a.name.name == "deprecated") {
+            names.insert(name.name.clone(), a.strings().map(|s| s.concat()).unwrap_or_default());
+        }
+    }
+    if !names.is_empty() {
+        visit::walk_program(&mut Deprecated { report, sources, names }, program);
+    }
+}
+
+impl Deprecated<'_> {
+    fn used(&mut self, p: &Path) {
+        let built_in = self.sources.file(p.span.file).is_some_and(|f| f.name.starts_with('<'));
+        if let (Some(why), false) = (self.names.get(&p.name.name), built_in) {
+            self.report.warning(Code::Deprecated, p.span, format!("`{}` is deprecated", p.name.name));
+            if !why.is_empty() {
+                let why = why.clone();
+                self.report.help(why);
+            }
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Deprecated<'_> {
+    fn expr(&mut self, e: &'a Expr) {
+        if let ExprKind::Name(p) = &e.kind {
+            self.used(p);
+        }
+        visit::walk_expr(self, e);
+    }
+
+    fn type_expr(&mut self, t: &'a TypeExpr) {
+        if let TypeExprKind::Name(p) | TypeExprKind::Specialized(p, _) = &t.kind {
+            self.used(p);
+        }
+        visit::walk_type_expr(self, t);
+    }
+}
