@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlane.paper.make import Outcome
     from fairlane.paper.row import Row
     from fairlane.paper.wall_clock import Run
+    from fairlane.targets import CompilerChoice
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help="Fairlane: P4 switches that write fair rates into senders' control packets, in Mininet.")
@@ -67,7 +68,7 @@ def run(
     experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],  # noqa: E501
     fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
     target: TargetOption = "auto",
-    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours (mininet).")] = "auto",
+    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours.")] = "auto",
     duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's, or 60.", show_default=False)] = None,  # noqa: UP045
     seed: SeedOption = None,
     out: Annotated[Optional[Path], typer.Option(help="Folder for the results; must not exist. Default: results/ID/TIME-seedN.", show_default=False)] = None,  # noqa: E501, UP045
@@ -118,7 +119,7 @@ def run(
             return
     chosen = _chosen(experiment, options, duration, seed, save, at or [], fabric)
     if fabric == "virtual":
-        _run_virtual(chosen, target, out, strict, pcap, trace, control_delay)
+        _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay)
         return
     if trace is not None:
         raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
@@ -192,8 +193,8 @@ def _say_what_differs(document: Document) -> None:
         console.print(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool, pcap: Path | None, trace: Path | None,
-                 control_delay_s: float) -> None:
+def _run_virtual(chosen: Experiment, target: str, compiler: CompilerChoice, out: Path | None, strict: bool, pcap: Path | None,
+                 trace: Path | None, control_delay_s: float) -> None:
     from fairlane import targets, virtual_fabric
 
     if target == "bmv2":
@@ -201,7 +202,7 @@ def _run_virtual(chosen: Experiment, target: str, out: Path | None, strict: bool
     virtual_fabric.check_built()
     from fairlane import execute
 
-    options = virtual_fabric.Options(targets.compiler(), control_delay_s, pcap, trace)
+    options = virtual_fabric.Options(targets.compiler(compiler), control_delay_s, pcap, trace)
     holds = execute.execute(chosen, options, "virtual", out, console)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)

@@ -85,10 +85,8 @@ def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Pa
     return chosen
 
 
-def compiler() -> Toolchain:
-    """What runs in virtual time needs: a compiler; the switch is in the process."""
+def compiler(choice: CompilerChoice = "auto") -> Toolchain:
+    """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
     ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
-    chosen = ours or p4c
-    if chosen is None:
-        raise Refusal("no P4 compiler: neither fairlane-compile, which 'make build' makes, nor p4c-bm2-ss in PATH.", CANNOT_RUN_HERE)
+    chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
     return Toolchain("embedded", chosen, chosen, f"switches in the process, compiled by {chosen.name}")

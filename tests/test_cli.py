@@ -157,6 +157,11 @@ def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
               for target in ("embedded", "bmv2") for choice in ("auto", "fairlane", "p4c")}
     assert chosen == {("embedded", "auto"): "fairlane-compile", ("embedded", "fairlane"): "fairlane-compile", ("embedded", "p4c"): "p4c-bm2-ss",
                       ("bmv2", "auto"): "p4c-bm2-ss", ("bmv2", "fairlane"): "fairlane-compile", ("bmv2", "p4c"): "p4c-bm2-ss"}
+    # In virtual time ours, too, unless only p4c is there.
+    assert [targets.compiler(choice).compiler.name for choice in ("auto", "fairlane", "p4c")] == ["fairlane-compile", "fairlane-compile", "p4c-bm2-ss"]
+    here.remove("fairlane-compile")
+    assert targets.compiler().compiler.name == "p4c-bm2-ss"
+    here.add("fairlane-compile")
     here.remove("p4c-bm2-ss")
     with pytest.raises(Refusal, match="^--compiler p4c: no p4c-bm2-ss in PATH. BMv2 and p4c are the packages p4lang-bmv2"):
         targets.resolve("bmv2", topology, compiler="p4c")
