@@ -69,6 +69,20 @@ class Igmp:
 
 
 @dataclass(frozen=True)
+class Tls:
+    """Files in PEM. ca: of who signed the switches' certificates. certificate, key: of this controller, for switches that want to
+    know who it is; "" is none."""
+
+    ca: str
+    certificate: str = ""
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError(f"{'key' if self.certificate else 'certificate'}: missing: certificate and key come together")
+
+
+@dataclass(frozen=True)
 class Switch:
     name: str
     device_id: int
@@ -80,7 +94,7 @@ class Switch:
 @dataclass(frozen=True)
 class Config:
     """utilisation_target: U_l, 0.9 in the ALS paper. interval_s: observation interval, 1 s there.
-    grace_s: how long after an interval's end its digests may arrive. election_id: of this controller."""
+    grace_s: how long after an interval's end its digests may arrive. election_id: of this controller. tls: None is no TLS."""
 
     p4info: str
     bmv2_json: str
@@ -90,6 +104,7 @@ class Config:
     grace_s: float = 0.05
     election_id: int = 1
     igmp: Igmp = Igmp()
+    tls: Tls | None = None
 
 
 def read(path: Path) -> Config:
@@ -99,9 +114,23 @@ def read(path: Path) -> Config:
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
     try:
-        return parse(raw)
+        config = parse(raw)
+        if config.tls is not None:
+            _check_readable(config.tls)
+        return config
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _check_readable(tls: Tls) -> None:
+    """Before anything is started: later it would be one switch that does not answer."""
+    for key in ("ca", "certificate", "key"):
+        name = getattr(tls, key)
+        try:
+            if name:
+                Path(name).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"tls.{key}: {name}: {error.strerror}") from error
 
 
 def parse(raw: Any) -> Config:
@@ -172,6 +201,7 @@ _NESTED = {
     "routes": (Route, True),
     "red": (Red, False),
     "igmp": (Igmp, False),
+    "tls": (Tls, False),
 }
 
 

@@ -13,6 +13,7 @@ from finsy.proto import p4r_grpc as p4runtime_pb2_grpc
 from finsy.proto import rpc_code as code_pb2
 from finsy.proto import rpc_status as status_pb2
 
+from .config import Tls
 from .core import updates
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
@@ -33,7 +34,8 @@ class GrpcSwitch:
 
     def __init__(self, name: str, address: str, device_id: int, election_id: int, *,
                  on_message: Callable[[p4runtime_pb2.StreamMessageResponse], None],
-                 on_closed: Callable[[str], None], timeout_s: float = 2.0) -> None:
+                 on_closed: Callable[[str], None], timeout_s: float = 2.0, tls: Tls | None = None) -> None:
+        """OSError when a file of `tls` cannot be read."""
         self.name = name
         self.device_id = device_id
         self._election = p4runtime_pb2.Uint128(low=election_id)
@@ -44,7 +46,9 @@ class GrpcSwitch:
         self._primary = threading.Event()
         self._refused = ""
         self._closing = False
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._tls = tls
+        self._channel = (grpc.insecure_channel(address, options=_OPTIONS) if tls is None else
+                         grpc.secure_channel(address, credentials(tls), options=_OPTIONS))
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._address = address
 
@@ -53,7 +57,8 @@ class GrpcSwitch:
         try:
             grpc.channel_ready_future(self._channel).result(self._timeout_s)
         except grpc.FutureTimeoutError:
-            raise SwitchError(f"{self.name}: no P4Runtime server answers at {self._address}") from None
+            how = "" if self._tls is None else f" over TLS with a certificate that {self._tls.ca} vouches for"
+            raise SwitchError(f"{self.name}: no P4Runtime server answers at {self._address}{how}") from None
         threading.Thread(target=self._receive, name=f"stream-{self.name}", daemon=True).start()
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self.device_id
@@ -174,6 +179,12 @@ class GrpcSwitch:
     def _error(self, what: str, error: grpc.RpcError) -> SwitchError:
         details = _update_messages(error) or error.details()
         return SwitchError(f"{self.name} {what}: {error.code().name}: {details}")
+
+
+def credentials(tls: Tls) -> grpc.ChannelCredentials:
+    """What a channel needs of `tls`; OSError when a file cannot be read."""
+    ca, key, certificate = (Path(name).read_bytes() if name else None for name in (tls.ca, tls.key, tls.certificate))
+    return grpc.ssl_channel_credentials(ca, key, certificate)
 
 
 def _status(error: grpc.RpcError) -> list[p4runtime_pb2.Error]:

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def switch(*, cpu_port: int | None = CPU_PORT) -> Iterator[str]:
-    """A switch without program and interfaces; gives the address of its P4Runtime server."""
+def switch(*, cpu_port: int | None = CPU_PORT, options: Sequence[str] = ()) -> Iterator[str]:
+    """A switch without program and interfaces; gives the address of its P4Runtime server. options: of the target, more of them."""
     address = f"127.0.0.1:{free_port()}"
     command = [tool("fairlane-switch", "FAIRLANE_SWITCH"), "--no-p4", "--device-id", str(DEVICE_ID)]
     if is_reference():
@@ -89,6 +89,7 @@ def switch(*, cpu_port: int | None = CPU_PORT) -> Iterator[str]:
     command += ["--", "--grpc-server-addr", address]
     if cpu_port is not None:
         command += ["--cpu-port", str(cpu_port)]
+    command += options
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         wait_for(address, process)
@@ -244,9 +245,11 @@ class Stream:
 class Client:
     """A P4Runtime client of one role and election id."""
 
-    def __init__(self, address: str, *, election_id: int | None = 1, role: str = "", open_stream: bool = True) -> None:
+    def __init__(self, address: str, *, election_id: int | None = 1, role: str = "", open_stream: bool = True,
+                 credentials: grpc.ChannelCredentials | None = None) -> None:
         options = [("grpc.max_receive_message_length", 64 << 20), ("grpc.enable_http_proxy", 0)]
-        self.channel = grpc.insecure_channel(address, options=options)
+        self.channel = (grpc.insecure_channel(address, options=options) if credentials is None else
+                        grpc.secure_channel(address, credentials, options=options))
         self.stub = p4r_grpc.P4RuntimeStub(self.channel)
         self.address = address
         self.election_id = election_id
