@@ -30,6 +30,7 @@ _KEYS = {"experiment": str, "fabric": str, "target": str, "seed": int, "version"
          "kinds": list, "links": list, "checks": list}
 _FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time_s", "link", "queue_packets")
 _CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
+_SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
 _STYLE = {
     "figure.figsize": (6.4, 3.4), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
     "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "figure.constrained_layout.use": True,
@@ -49,6 +50,11 @@ class Finished:
     @property
     def clock(self) -> str:
         return _CLOCKS.get(self.summary["fabric"], self.summary["fabric"])
+
+    @property
+    def switch(self) -> str:
+        """What ran the P4 program."""
+        return _SWITCHES.get(self.summary["target"], self.summary["target"])
 
     @property
     def link(self) -> dict[str, Any]:
@@ -117,9 +123,9 @@ def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     return table
 
 
-HEADS = ("run", "experiment", "clock", "seed", "kind", "flows", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "link", "utilisation",
+HEADS = ("run", "experiment", "clock", "switch", "seed", "kind", "flows", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "link", "utilisation",
          "queue, packets", "checks that hold")
-TEXTS = {"run", "experiment", "clock", "kind", "link"}
+TEXTS = {"run", "experiment", "clock", "switch", "kind", "link"}
 """Heads of columns that are words."""
 
 
@@ -129,7 +135,7 @@ def rows(runs: Sequence[Finished]) -> list[list[str]]:
     for run in runs:
         link = run.link
         for number, kind in enumerate(run.summary["kinds"]):
-            own = [run.name, run.summary["experiment"], run.clock, str(run.summary["seed"])]
+            own = [run.name, run.summary["experiment"], run.clock, run.switch, str(run.summary["seed"])]
             link_own = [link["name"], _number(link["utilisation"], 3), _number(link["mean_queue_packets"], 1), run.checks]
             lines.append([
                 *(own if number == 0 else [""] * len(own)), palette.label(kind["kind"]), str(kind["flows"]), _number(kind["mean_goodput_bps"], 3, 1e-6),

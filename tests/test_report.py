@@ -127,6 +127,7 @@ def test_a_run_by_the_wall_clock_beside_one_in_virtual_time(finished: list[Path]
     (real / "links.csv").write_text("\n".join([links[0], *(",".join(["" if i == at else v for i, v in enumerate(x.split(","))]) for x in links[1:])]))
     runs = compare.load([finished[0], real])
     assert [line[2] for line in compare.rows(runs)] == ["virtual time", "", "Mininet, wall clock", ""]
+    assert [line[3] for line in compare.rows(runs)] == ["in the process", "", "BMv2", ""]
     assert runs[1].link["name"] == "s1->s2" and compare.rows(runs)[2][compare.HEADS.index("queue, packets")] == "–"
     compare.write(runs, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
