@@ -96,9 +96,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     println!("ready {} links{}", arguments.links.len(), if urgent { ", before ordinary processes" } else { "" });
     carry(&mut termination, &interfaces, &mut directions).map_err(|error| format!("waiting for frames: {error}"))?;
     match &arguments.report {
-        Some(path) => {
-            write_report(path, &mut interfaces, &directions).map_err(|error| format!("--report {}: {error}", path.display()))
-        }
+        Some(path) => write_report(path, &mut interfaces, &directions)
+            .map_err(|error| format!("--report {}: {error}", path.display())),
         None => Ok(()),
     }
 }
