@@ -130,7 +130,7 @@ class Runtime:
         return self._standard("register_read", [("register_array_name", "string", register), ("idx", "i32", index)])
 
     def register_read_all(self, register: str) -> list[int]:
-        """Values as signed 64-bit numbers: BMv2 says no more of wider ones."""
+        """Values; what is larger than 2^63 - 1 is said to be that."""
         return self._standard("register_read_all", [("register_array_name", "string", register)])
 
     def register_write(self, register: str, index: int, value: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ from tools.differential.stream import Stream
 from tools.differential.suite import Case
 from tools.differential.walk import Walker
 
-# A packet that has not come out after so long is lost.
-LOST_S = 10.0
+# A packet that has not come out after so long is lost; generous, since machines may be busy.
+LOST_S = 30.0
 _NOT_SETUP = {"packet", "expect", "no_packet", "check_counter", "wait", "remove", "counter_read", "register_read", "mirroring_get"}
 
 
@@ -72,30 +72,32 @@ class Comparison:
             stream.prefer(lambda packets: [bool(out) for out in ours.exchange(packets)])
         return cls(case, program_json, setup, replay, stream, program)
 
-    def fresh(self) -> Both:
-        return Both(self)
+    def fresh(self, lost_s: float = LOST_S) -> Both:
+        return Both(self, lost_s)
 
     def run(self, packets: int, progress: Callable[[Result], None]) -> Result:
         """All packets; raises Differs, or SwitchDied."""
         result = Result()
         begin = time.monotonic()
         with self.fresh() as both:
-            number = 0
-            while result.packets < packets:
-                size = min(self.case.batch, packets - result.packets)
-                batch = self.stream.batch(number, size)
-                both.compare(number, batch, result)
+            sizes = [min(self.case.batch, packets - start) for start in range(0, packets, self.case.batch)]
+            # The next batch is made while BMv2 works on this one.
+            waiting = deque([self.stream.batch(0, sizes[0])] if sizes else [])
+            for number in range(len(sizes)):
+                following = sizes[number + 1:number + 2]
+                both.compare(number, waiting.popleft(), result,
+                             lambda n=number + 1, sizes=following: waiting.extend(self.stream.batch(n, size) for size in sizes))
                 result.seconds = time.monotonic() - begin
-                number += 1
                 progress(result)
-            both.compare_state(number, result)
+            both.compare_state(len(sizes), result)
         return result
 
 
 class Both:
     """Our switch and BMv2 with the same program and entries."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, lost_s: float = LOST_S) -> None:
+        self.lost_s = lost_s
         self.case = comparison.case
         self.program = comparison.program
         self.ours = Ours(comparison.replay, comparison.program_json, comparison.our_setup or comparison.setup)
@@ -110,19 +112,20 @@ class Both:
             self.ours.close()
             raise
 
-    def compare(self, number: int, batch: Sequence[Packet], result: Result) -> None:
+    def compare(self, number: int, batch: Sequence[Packet], result: Result, meanwhile: Callable[[], object] = bool) -> None:
         """Sends a batch through both; raises Differs unless the same packets come out of the same ports."""
         try:
-            self._compare(number, batch, result)
+            self._compare(number, batch, result, meanwhile)
         except (OSError, SwitchDied) as error:
             self.bmv2.settle_death()
             raise Differs(f"BMv2 ended: {error}", number, batch) from error
 
-    def _compare(self, number: int, batch: Sequence[Packet], result: Result) -> None:
+    def _compare(self, number: int, batch: Sequence[Packet], result: Result, meanwhile: Callable[[], object]) -> None:
         self.bmv2.packets.send(batch)
         answers = self.ours.exchange(batch)
+        meanwhile()
         wanted = [packet for answer in answers for packet in answer]
-        arrived = self.bmv2.packets.wait(len(wanted), LOST_S)
+        arrived = self.bmv2.packets.wait(len(wanted), self.lost_s)
         self.bmv2.packets.settle(0)
         got = self.bmv2.packets.take()
         ours, theirs = by_port(wanted), by_port(got)
@@ -148,8 +151,9 @@ class Both:
             if any(array.endswith(i) for i in self.case.ignored):
                 continue
             if kind == "register":
-                theirs = [v & (1 << 64) - 1 for v in self.bmv2.runtime.register_read_all(array)]
-                values = [v & (1 << 64) - 1 for v in values]
+                # BMv2 says no more than 63 bits of a cell.
+                theirs = self.bmv2.runtime.register_read_all(array)
+                values = [min(v, (1 << 63) - 1) for v in values]
             else:
                 theirs = [v for i in range(len(values) // 2) for v in self.bmv2.runtime.counter_read(array, i)]
             if values != theirs:

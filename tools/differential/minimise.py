@@ -10,6 +10,8 @@ from tools.differential.compare import Both, Comparison, Differs, Result
 
 TRIES = 150
 _QUIET_S = 0.03
+# Each try may wait as long for a packet that never comes.
+_LOST_S = 1.5
 
 
 def minimise(comparison: Comparison, packets: Sequence[Packet]) -> str | None:
@@ -46,7 +48,7 @@ def minimise(comparison: Comparison, packets: Sequence[Packet]) -> str | None:
 def script(comparison: Comparison, packets: Sequence[Packet]) -> str:
     """The setup and the packets, with what each switch sends."""
     lines = [f"# {comparison.case.program.name}", comparison.setup.read_text(encoding="utf-8").rstrip()]
-    with comparison.fresh() as both:
+    with comparison.fresh(_LOST_S) as both:
         for port, data in packets:
             lines.append(f"packet {port} {data.hex()}")
             ours = both.ours.exchange([(port, data)])[0]
@@ -65,7 +67,7 @@ def script(comparison: Comparison, packets: Sequence[Packet]) -> str:
 
 def _first(comparison: Comparison, packets: Sequence[Packet]) -> int | None:
     """The first packet that differs, sent one at a time."""
-    with comparison.fresh() as both:
+    with comparison.fresh(_LOST_S) as both:
         for i, packet in enumerate(packets):
             if _one_differs(both, packet):
                 return i
@@ -74,7 +76,7 @@ def _first(comparison: Comparison, packets: Sequence[Packet]) -> int | None:
 
 def _differs(comparison: Comparison, packets: Sequence[Packet], tries: list[int]) -> bool:
     tries[0] -= 1
-    with comparison.fresh() as both:
+    with comparison.fresh(_LOST_S) as both:
         return any([_one_differs(both, packet) for packet in packets])
 
 

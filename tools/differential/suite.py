@@ -19,7 +19,7 @@ class Case:
     samples: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     order: str = "port"
-    batch: int = 256
+    batch: int = 1024
     ignored: tuple[str, ...] = field(default=())
 
     @property

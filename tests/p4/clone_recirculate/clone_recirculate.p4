@@ -26,7 +26,9 @@ control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     apply {
         sm.egress_spec = 2;
-        if (sm.instance_type == 6) {
+        if (!hdr.op.isValid()) {
+            mark_to_drop(sm);
+        } else if (sm.instance_type == 6) {
             hdr.op.seen = meta.kept + meta.lost;
         } else if (sm.instance_type == 4) {
             hdr.op.seen = hdr.op.seen + 0x40 + meta.kept;
