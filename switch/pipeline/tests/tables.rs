@@ -72,6 +72,12 @@ fn one(kind: &'static str, width: u32) -> BoxedStrategy<(KeyMatch, Want)> {
                 )
             })
             .boxed(),
+        "optional" => (v, any::<bool>())
+            .prop_map(move |(v, given)| match given {
+                true => (KeyMatch::Exact(Value::from(v)), Want::Masked(v, full)),
+                false => (KeyMatch::Any, Want::Masked(0, 0)),
+            })
+            .boxed(),
         _ => (value(width), value(width))
             .prop_map(|(a, b)| {
                 let (lo, hi) = (a.min(b), a.max(b));
@@ -220,8 +226,13 @@ agrees! {
     lpm_agrees "lpm" ["exact", "lpm", "exact"];
     wide_lpm_agrees "lpm" ["exact", "exact", "lpm"];
     ternary_agrees "ternary" ["ternary", "exact", "ternary"];
+    optional_agrees "ternary" ["optional", "optional", "optional"];
+    optional_with_ternary_and_exact_agrees "ternary" ["exact", "ternary", "optional"];
     ternary_with_lpm_agrees "ternary" ["ternary", "lpm", "ternary"];
     range_agrees "range" ["exact", "range", "range"];
+    short_lpm_agrees "lpm" ["lpm", "exact", "exact"];
+    three_ranges_agree "range" ["range", "range", "range"];
+    range_with_lpm_and_optional_agrees "range" ["range", "lpm", "optional"];
     range_with_ternary_agrees "range" ["range", "ternary", "exact"];
 }
 

@@ -1,6 +1,7 @@
 //! Checking and packing of what the control plane writes.
 
-use super::index::{Packed, RangeCheck};
+use super::index::Packed;
+use super::range::RangeCheck;
 use super::{resolve, Bound};
 use crate::control::{ActionCall, KeyMatch};
 use crate::error::ControlError;
@@ -68,16 +69,16 @@ pub fn pack(
         value: vec![0; ir.key_limbs],
         mask: vec![0; ir.key_limbs],
         ranges: Vec::new(),
-        rank: i64::from(priority),
+        rank: priority,
     };
     for ((m, k), part) in key.iter().zip(&info.key).zip(&ir.key) {
         let what = format!("table '{}', field '{}'", info.name, k.name);
         pack_field(&what, m, k, part, &mut packed)?;
         if ir.kind == TableKind::Lpm && k.kind == MatchKind::Lpm {
             packed.rank = match m {
-                KeyMatch::Lpm { prefix_len, .. } => i64::from(*prefix_len),
+                KeyMatch::Lpm { prefix_len, .. } => *prefix_len as i32,
                 KeyMatch::Any => 0,
-                _ => i64::from(k.width),
+                _ => k.width as i32,
             };
         }
     }

@@ -2,11 +2,14 @@
 
 mod entry;
 mod index;
+mod lpm;
 mod profile;
+mod range;
+mod trie;
 
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
 use crate::exec::meter::Meter;
-use crate::info::MeterUnit;
+use crate::info::{MatchKind, MeterUnit, TableInfo};
 use crate::ir::{Code, KeyPart, TableIr, TableKind};
 use crate::program::Program;
 use crate::Nanos;
@@ -14,6 +17,7 @@ use crate::Nanos;
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
 pub use index::Packed;
 use index::TupleSpace;
+use lpm::{Lpm, PrefixField};
 pub use profile::{Group, Member, Profile};
 
 /// An action ready to run: its index in the program, its place among the table's actions, and its
@@ -98,15 +102,93 @@ pub struct Entry {
     pub sequence: u64,
 }
 
+/// The lookup structure for keys of `N` limbs.
+#[derive(Debug)]
+struct Space<const N: usize> {
+    all: TupleSpace<N>,
+    /// Beside it in an LPM table, for lookups.
+    lpm: Option<Lpm<N>>,
+}
+
+impl<const N: usize> Space<N> {
+    fn new(info: &TableInfo, ir: &TableIr) -> Space<N> {
+        Space {
+            all: TupleSpace::default(),
+            lpm: lpm(info, ir),
+        }
+    }
+
+    #[inline]
+    fn lookup(&self, key: &[u64; N]) -> Option<u32> {
+        match &self.lpm {
+            None => self.all.lookup(key),
+            Some(lpm) => lpm.lookup(key),
+        }
+    }
+
+    fn find(&self, packed: &Packed) -> Option<u32> {
+        self.all.find(packed)
+    }
+
+    fn insert(&mut self, packed: &Packed, entry: u32) {
+        self.all.insert(packed, entry);
+        if let Some(lpm) = &mut self.lpm {
+            lpm.insert(packed, entry);
+        }
+    }
+
+    fn remove(&mut self, packed: &Packed, entry: u32) {
+        self.all.remove(packed);
+        if let Some(lpm) = &mut self.lpm {
+            lpm.remove(packed, entry, &self.all);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        if let Some(lpm) = &mut self.lpm {
+            lpm.clear();
+        }
+    }
+}
+
+/// An empty trie for the lookups of a table, where it is an LPM table.
+fn lpm<const N: usize>(info: &TableInfo, ir: &TableIr) -> Option<Lpm<N>> {
+    let mut field = None;
+    let mut exact = [0; N];
+    for (part, key) in ir.key.iter().zip(&info.key) {
+        let (limb, width) = (part.limb as usize, part.field.width);
+        if key.kind == MatchKind::Lpm {
+            let one = PrefixField {
+                limb,
+                shift: part.shift,
+                width,
+            };
+            if field.replace(one).is_some() {
+                return None;
+            }
+            continue;
+        }
+        let bits = |n: u32| u64::MAX >> (64 - n.clamp(1, 64));
+        exact[limb] |= bits(width) << part.shift;
+        for i in 1..part.field.limbs() {
+            exact[limb + i] = bits(width - 64 * i as u32);
+        }
+    }
+    let field =
+        field.filter(|f| ir.kind == TableKind::Lpm && (1..=lpm::WIDEST).contains(&f.width))?;
+    Some(Lpm::new(field, (ir.key.len() > 1).then_some(exact)))
+}
+
 /// The lookup structure by number of limbs in the key.
 #[derive(Debug)]
 enum Index {
-    L1(TupleSpace<1>),
-    L2(TupleSpace<2>),
-    L4(TupleSpace<4>),
-    L8(TupleSpace<8>),
-    L16(TupleSpace<16>),
-    L32(TupleSpace<32>),
+    L1(Space<1>),
+    L2(Space<2>),
+    L4(Space<4>),
+    L8(Space<8>),
+    L16(Space<16>),
+    L32(Space<32>),
 }
 
 macro_rules! each {
@@ -123,14 +205,14 @@ macro_rules! each {
 }
 
 impl Index {
-    fn new(limbs: usize) -> Index {
-        match limbs {
-            0..=1 => Index::L1(TupleSpace::default()),
-            2 => Index::L2(TupleSpace::default()),
-            3..=4 => Index::L4(TupleSpace::default()),
-            5..=8 => Index::L8(TupleSpace::default()),
-            9..=16 => Index::L16(TupleSpace::default()),
-            _ => Index::L32(TupleSpace::default()),
+    fn new(info: &TableInfo, ir: &TableIr) -> Index {
+        match ir.key_limbs {
+            0..=1 => Index::L1(Space::new(info, ir)),
+            2 => Index::L2(Space::new(info, ir)),
+            3..=4 => Index::L4(Space::new(info, ir)),
+            5..=8 => Index::L8(Space::new(info, ir)),
+            9..=16 => Index::L16(Space::new(info, ir)),
+            _ => Index::L32(Space::new(info, ir)),
         }
     }
 }
@@ -138,7 +220,7 @@ impl Index {
 /// Exact keys of at most so many bits are looked up in an array.
 const DIRECT_BITS: u32 = 12;
 
-/// No entry, in such an array.
+/// No entry, in such an array and elsewhere.
 const NO_ENTRY: u32 = u32::MAX;
 
 /// The state of one table.
@@ -172,7 +254,7 @@ impl Table {
             None => MeterUnit::Packets,
         };
         let mut table = Table {
-            index: Index::new(ir.key_limbs),
+            index: Index::new(info, ir),
             direct: direct(ir),
             entries: Vec::new(),
             hot: Vec::new(),
@@ -308,7 +390,7 @@ impl Table {
 
     pub fn remove(&mut self, at: u32) -> Option<Entry> {
         let entry = self.entries.get_mut(at as usize)?.take()?;
-        each!(&mut self.index, t => t.remove(&entry.packed));
+        each!(&mut self.index, t => t.remove(&entry.packed, at));
         self.point(&entry.packed, NO_ENTRY);
         self.free.insert(at);
         self.len -= 1;

@@ -1,0 +1,394 @@
+//! Cost of a lookup over the kind of match and the number of entries, and of an insertion.
+//!
+//! `cargo bench -p fairlane-pipeline --bench tables [-- --json FILE --quick]`
+//!
+//! Each table stands alone in a program; a packet goes through ingress and egress with one lookup, which mostly hits (entries and
+//! keys are random, of a fixed seed). What the same program costs without the table is printed first.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::hint::black_box;
+
+use common::*;
+use fairlane_pipeline::*;
+use serde_json::json;
+
+const SIZES: [usize; 3] = [10, 1000, 100_000];
+/// Frames of one pass; more than a cache of the first level holds entries for.
+const FRAMES: usize = 16_384;
+const PASSES: usize = 12;
+const QUICK_PASSES: usize = 3;
+/// How much a packet may cost more with most entries than with fewest.
+const FLAT: f64 = 2.0;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    fn wide(&mut self) -> u128 {
+        u128::from(self.next()) << 64 | u128::from(self.next())
+    }
+}
+
+/// A header's fields: name and width.
+const FIELDS: [(&str, u64); 5] = [
+    ("src", 128),
+    ("dst", 32),
+    ("port", 16),
+    ("from", 16),
+    ("proto", 8),
+];
+
+/// The values of one packet, in the order of [`FIELDS`].
+type Key = [u128; 5];
+
+fn frame(key: &Key) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64);
+    for (v, (_, width)) in key.iter().zip(FIELDS) {
+        out.extend_from_slice(&v.to_be_bytes()[16 - width as usize / 8..]);
+    }
+    out.resize(64, 0);
+    out
+}
+
+/// One kind of table: its match type, key fields, and how to make an entry together with a packet that hits it.
+struct Case {
+    name: &'static str,
+    match_type: &'static str,
+    key: &'static [(&'static str, &'static str)],
+    make: fn(&mut Random) -> (Vec<KeyMatch>, Key),
+}
+
+fn is(v: u128) -> KeyMatch {
+    KeyMatch::Exact(Value::from(v))
+}
+
+/// The first `n` of `width` bits.
+fn top(n: u64, width: u64) -> u128 {
+    (u128::MAX >> (128 - width)) & !((1_u128 << (width - n)) - 1)
+}
+
+fn prefix(v: u128, n: u64, width: u64) -> KeyMatch {
+    KeyMatch::Lpm {
+        value: Value::from(v & top(n, width)),
+        prefix_len: n as u32,
+    }
+}
+
+fn masked(v: u128, mask: u128) -> KeyMatch {
+    KeyMatch::Ternary {
+        value: Value::from(v & mask),
+        mask: Value::from(mask),
+    }
+}
+
+fn range(low: u64, high: u64) -> KeyMatch {
+    KeyMatch::Range {
+        low: Value::from(low),
+        high: Value::from(high),
+    }
+}
+
+/// A random packet.
+fn any(r: &mut Random) -> Key {
+    [
+        r.wide(),
+        r.below(1 << 32).into(),
+        r.below(1 << 16).into(),
+        r.below(1 << 16).into(),
+        r.below(4).into(),
+    ]
+}
+
+const CASES: [Case; 9] = [
+    Case {
+        name: "exact, 32 bits",
+        match_type: "exact",
+        key: &[("dst", "exact")],
+        make: |r| {
+            let k = any(r);
+            (vec![is(k[1])], k)
+        },
+    },
+    Case {
+        name: "exact, 200 bits in 5 fields",
+        match_type: "exact",
+        key: &[
+            ("src", "exact"),
+            ("dst", "exact"),
+            ("port", "exact"),
+            ("from", "exact"),
+            ("proto", "exact"),
+        ],
+        make: |r| {
+            let k = any(r);
+            (k.map(is).to_vec(), k)
+        },
+    },
+    Case {
+        name: "LPM, 32 bits, /8 to /32",
+        match_type: "lpm",
+        key: &[("dst", "lpm")],
+        make: |r| {
+            let k = any(r);
+            // Mostly /24 and thereabouts, as in the tables of routers.
+            let n = if r.below(2) == 0 { 24 } else { 8 + r.below(25) };
+            (vec![prefix(k[1], n, 32)], k)
+        },
+    },
+    Case {
+        name: "LPM, 128 bits, /16 to /128",
+        match_type: "lpm",
+        key: &[("src", "lpm")],
+        make: |r| {
+            let k = any(r);
+            (vec![prefix(k[0], 16 + r.below(113), 128)], k)
+        },
+    },
+    Case {
+        name: "LPM with an exact field",
+        match_type: "lpm",
+        key: &[("proto", "exact"), ("dst", "lpm")],
+        make: |r| {
+            let k = any(r);
+            (vec![is(k[4]), prefix(k[1], 8 + r.below(25), 32)], k)
+        },
+    },
+    Case {
+        name: "ternary, 225 masks",
+        match_type: "ternary",
+        key: &[("dst", "ternary"), ("src", "ternary")],
+        make: |r| {
+            let k = any(r);
+            let mask = |r: &mut Random, width| top(width - 8 - r.below(15), width);
+            (
+                vec![masked(k[1], mask(r, 32)), masked(k[0], mask(r, 128))],
+                k,
+            )
+        },
+    },
+    Case {
+        name: "optional, 4 fields",
+        match_type: "ternary",
+        key: &[
+            ("dst", "optional"),
+            ("port", "optional"),
+            ("from", "optional"),
+            ("proto", "optional"),
+        ],
+        make: |r| {
+            let k = any(r);
+            let given = r.below(8);
+            let maybe = |bit: u64, v| {
+                if given & bit == 0 {
+                    is(v)
+                } else {
+                    KeyMatch::Any
+                }
+            };
+            (
+                vec![is(k[1]), maybe(1, k[2]), maybe(2, k[3]), maybe(4, k[4])],
+                k,
+            )
+        },
+    },
+    Case {
+        name: "range, 16 bits, narrow and wide",
+        match_type: "range",
+        key: &[("port", "range"), ("from", "range")],
+        make: |r| {
+            let mut k = any(r);
+            let mut pick = |most: u64| {
+                let low = r.below(65_536);
+                let high = (low + r.below(most)).min(65_535);
+                (range(low, high), u128::from(low + (high - low) / 2))
+            };
+            let (first, second) = (pick(256), pick(65_536));
+            (k[2], k[3]) = (first.1, second.1);
+            (vec![first.0, second.0], k)
+        },
+    },
+    Case {
+        name: "ternary, LPM, range, optional",
+        match_type: "range",
+        key: &[
+            ("dst", "ternary"),
+            ("src", "lpm"),
+            ("port", "range"),
+            ("proto", "optional"),
+        ],
+        make: |r| {
+            let k = any(r);
+            let port = k[2] as u64;
+            let ports = [(0, 65_535), (0, 1023), (1024, 65_535), (port, port)];
+            let (low, high) = ports[r.below(4) as usize];
+            let mut k = k;
+            k[2] = k[2].clamp(low.into(), high.into());
+            let proto = if r.below(2) == 0 {
+                is(k[4])
+            } else {
+                KeyMatch::Any
+            };
+            let dst = masked(k[1], top(32 - 8 * r.below(2), 32));
+            (
+                vec![
+                    dst,
+                    prefix(k[0], 48 + 16 * r.below(2), 128),
+                    range(low, high),
+                    proto,
+                ],
+                k,
+            )
+        },
+    },
+];
+
+fn build(case: Option<&Case>) -> Switch {
+    let mut b = Build::new();
+    b.header("k", &FIELDS).extracts(&["k"]);
+    b.action(
+        "to",
+        &[("port", 9)],
+        &[assign(
+            std("egress_spec"),
+            json!({"type": "runtime_data", "value": 0}),
+        )],
+    );
+    b.action("miss", &[], &[set_port(2)]);
+    match case {
+        None => b.always(0, "go", &[set_port(1)], None),
+        Some(case) => {
+            let key: Vec<_> = case
+                .key
+                .iter()
+                .map(|(field, kind)| ("k", *field, *kind))
+                .collect();
+            b.table(0, "t", case.match_type, &key, &["to", "miss"], "miss", None);
+            b.edit(|r| r["pipelines"][0]["tables"][0]["max_size"] = json!(10_000_000));
+            &mut b
+        }
+    };
+    b.switch()
+}
+
+/// Nanoseconds this process has been on a CPU: a busy machine does not count.
+fn cpu_time() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    text.split_whitespace()
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0.0)
+}
+
+/// Nanoseconds of CPU per packet: the best pass, since others were disturbed. And the share of hits.
+fn measure(sw: &mut Switch, frames: &[Vec<u8>], passes: usize) -> (f64, f64) {
+    let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
+    let (mut best, mut hits, mut all) = (f64::MAX, 0, 0);
+    for _ in 0..passes {
+        let start = cpu_time();
+        for f in frames {
+            sw.ingress(0, 0, black_box(f), &mut iout);
+            if let Some(item) = iout.queued.pop() {
+                all += 1;
+                hits += usize::from(item.egress_port() == 1);
+                sw.egress(0, item, QueueInfo::default(), &mut eout);
+                black_box(&eout.emitted);
+            }
+        }
+        best = best.min((cpu_time() - start) / frames.len() as f64);
+    }
+    (best, hits as f64 / all.max(1) as f64)
+}
+
+/// Fills a table: the switch, packets for it, and nanoseconds of CPU per insertion.
+fn fill(case: &Case, size: usize) -> (Switch, Vec<Key>, f64) {
+    let mut sw = build(Some(case));
+    let t = table_id(&sw, "t");
+    let mut random = Random(7);
+    let mut keys = Vec::with_capacity(size);
+    let mut entries = Vec::with_capacity(size);
+    let mut seen = BTreeSet::new();
+    while entries.len() < size {
+        let (key, packet) = (case.make)(&mut random);
+        if !seen.insert(format!("{key:?}")) {
+            continue;
+        }
+        let priority = if matches!(case.match_type, "ternary" | "range") {
+            1 + random.below(1000) as i32
+        } else {
+            0
+        };
+        entries.push(entry(key, priority, call(&sw, "to", &[1])));
+        keys.push(packet);
+    }
+    let start = cpu_time();
+    for e in entries {
+        sw.table_insert(0, t, e).expect("an entry of its own");
+    }
+    (sw, keys, (cpu_time() - start) / size as f64)
+}
+
+fn main() {
+    let to = std::env::args().skip_while(|word| word != "--json").nth(1);
+    let quick = std::env::args().any(|word| word == "--quick");
+    let passes = if quick { QUICK_PASSES } else { PASSES };
+    let mut random = Random(1);
+    let blank: Vec<Vec<u8>> = (0..FRAMES).map(|_| frame(&any(&mut random))).collect();
+    let (bare, _) = measure(&mut build(None), &blank, passes);
+    println!("without a table: {bare:.0} ns of CPU per packet (ingress and egress, 64 B)\n");
+    println!(
+        "{:32}{:>9}{:>12}{:>12}{:>8}{:>11}{:>9}",
+        "table", "entries", "ns/packet", "ns/lookup", "hits", "ns/insert", "flat"
+    );
+    let mut rows = Vec::new();
+    for case in &CASES {
+        let mut smallest = 0.0;
+        for size in SIZES {
+            let (mut sw, keys, insert) = fill(case, size);
+            let frames: Vec<Vec<u8>> = (0..FRAMES)
+                .map(|_| frame(&keys[random.below(size as u64) as usize]))
+                .collect();
+            let (packet, hits) = measure(&mut sw, &frames, passes);
+            if size == SIZES[0] {
+                smallest = packet;
+            }
+            let mut line = String::new();
+            let _ = write!(
+                line,
+                "{:32}{size:>9}{packet:>12.0}{:>12.0}{:>7.0}%",
+                case.name,
+                packet - bare,
+                100.0 * hits
+            );
+            let _ = write!(line, "{insert:>11.0}{:>9.2}", packet / smallest);
+            println!("{line}");
+            rows.push(json!({"table": case.name, "entries": size, "ns_packet": packet, "ns_without": bare, "hits": hits,
+                             "ns_insert": insert, "flat": packet / smallest}));
+        }
+    }
+    println!(
+        "\nflat: the cost of a packet, over that with {} entries (goal for LPM: below {FLAT})",
+        SIZES[0]
+    );
+    if let Some(path) = to {
+        let text = serde_json::to_string_pretty(&json!({"flat_goal": FLAT, "rows": rows}))
+            .unwrap_or_default();
+        if let Err(error) = std::fs::write(&path, text + "\n") {
+            eprintln!("{path}: {error}");
+            std::process::exit(1);
+        }
+    }
+}
