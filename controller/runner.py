@@ -18,7 +18,7 @@ from pathlib import Path
 from finsy.proto import p4r as p4runtime_pb2
 
 from .config import Config, Switch
-from .core import PortRecord, SwitchControl, epoch_at
+from .core import PortRecord, SwitchControl, epoch_at, updates
 from .grpc_client import GrpcSwitch, SwitchError
 from .multicast import Changes, Membership, MulticastControl
 from .p4info import P4Info
@@ -172,7 +172,8 @@ class SwitchSession:
         with self._control_lock:
             entities, records = self._control.finish(time.time(), epoch)
         try:
-            client.modify(entities)
+            # Of a switch that a controller left between its pipeline and its first entries there is nothing to modify yet.
+            client.write(updates(entities, p4runtime_pb2.Update.MODIFY))
         except SwitchError as error:
             self._give_up(str(error))
             return []

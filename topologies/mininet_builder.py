@@ -282,9 +282,10 @@ class MininetNetwork:
     def stop(self) -> None:
         if self._bmv2 is not None:
             self._bmv2.stop()
-        self.net.stop()
         if self.delays is not None:
+            # While its interfaces are there: a frame that it cannot send counts as lost.
             stop_all([self.delays])
+        self.net.stop()
         for line in self._lines:
             # Mininet knows one end of each pair that it made, and none of these.
             subprocess.run(["ip", "link", "del", line.far], capture_output=True, check=False)
