@@ -18,6 +18,8 @@ from tools.bmv2.runtime import port_map
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = [(t.with_suffix(".p4"), t) for t in sorted((ROOT / "tests/p4").glob("*/*.stf"))]
 TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted((ROOT / "tests/p4src").glob("*.stf"))]
+# Tests of a program built otherwise than by default.
+DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"]}
 ABSENT = process.why_absent()
 
 
@@ -28,7 +30,7 @@ def test_on_bmv2(source: Path, test: Path, tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("fairlane-compile is not built: run `make build`")
     json = tmp_path / "program.json"
-    subprocess.run([compiler, "-o", json, source], check=True, timeout=60)
+    subprocess.run([compiler, *DEFINED.get(test.stem, []), "-o", json, source], check=True, timeout=60)
     with process.Bmv2(json) as switch:
         outcome = stf.play(switch, Program.load(json), test.read_text(encoding="utf-8"))
     assert not outcome.differences, "\n".join(outcome.differences)

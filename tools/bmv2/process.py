@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import signal
 import socket
@@ -10,7 +11,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import NoReturn
 
 from tools.bmv2.packets import PacketPort
 from tools.bmv2.runtime import Runtime
@@ -38,27 +38,34 @@ class SwitchDied(Exception):
 class Bmv2:
     """One running switch: `runtime` to control it, `packets` in and out. Close it, or use it with `with`."""
 
-    def __init__(self, program_json: Path, log_level: str | None = None, start_timeout_s: float = 30.0) -> None:
+    def __init__(self, program_json: Path, log_level: str | None = None, start_timeout_s: float = 60.0) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="bmv2-"))
         self.log = self.folder / "switch.log"
         self._out = (self.folder / "out").open("wb")
-        port = _free_port()
-        logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level] if log_level else []
-        self._process = subprocess.Popen(
-            [PROGRAM, "--packet-in", f"ipc://{self.folder}/packets", "--thrift-port", str(port),
-             "--notifications-addr", f"ipc://{self.folder}/notifications", *logging, str(program_json), "--",
-             "--priority-queues", str(PRIORITIES)], stdout=self._out, stderr=subprocess.STDOUT, cwd=self.folder)
         try:
-            self._connect(port, start_timeout_s)
+            try:
+                self._start(program_json, log_level, start_timeout_s)
+            except SwitchDied:
+                # Somebody else may have taken its port just before it could.
+                self._start(program_json, log_level, start_timeout_s)
         except BaseException:
             self.close()
             raise
 
-    def _connect(self, port: int, timeout_s: float) -> None:
+    def _start(self, program_json: Path, log_level: str | None, timeout_s: float) -> None:
+        port, device = _free_port(), random.randrange(1 << 31)
+        logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level] if log_level else []
+        self._process = subprocess.Popen(
+            [PROGRAM, "--packet-in", f"ipc://{self.folder}/packets", "--thrift-port", str(port), "--device-id", str(device),
+             "--notifications-addr", f"ipc://{self.folder}/notifications", *logging, str(program_json), "--",
+             "--priority-queues", str(PRIORITIES)], stdout=self._out, stderr=subprocess.STDOUT, cwd=self.folder)
         deadline = time.monotonic() + timeout_s
         while True:
             try:
                 self.runtime = Runtime(port)
+                if self.runtime.device_id() != device:
+                    self.kill()
+                    raise SwitchDied(f"another switch has taken its Thrift port {port}")
                 # The server answers before all of its services are registered.
                 self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
                 self.packets = PacketPort(self.folder / "packets")
@@ -66,6 +73,7 @@ class Bmv2:
             except (OSError, ThriftError) as error:
                 self.check()
                 if time.monotonic() > deadline:
+                    self.kill()
                     raise SwitchDied(f"no answer at its Thrift port within {timeout_s:.0f} s: {error}\n{self.said()}") from None
                 time.sleep(0.01)
 
@@ -76,17 +84,10 @@ class Bmv2:
             name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
             raise SwitchDied(f"{name}\n{self.said()}".strip())
 
-    def died(self, error: OSError) -> NoReturn:
-        """Raises SwitchDied if the process has ended or is about to, else the error."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
-        self.check()
-        raise error
-
     def settle_death(self) -> None:
         """Waits a moment for a process that is ending."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(2)
+            self._process.wait(10)
 
     def said(self) -> str:
         """The end of what it printed."""
@@ -94,14 +95,15 @@ class Bmv2:
 
     def kill(self) -> None:
         self._process.kill()
+        self._process.wait(10)
 
     def close(self) -> None:
         for part in ("packets", "runtime"):
             if hasattr(self, part):
                 with contextlib.suppress(OSError):
                     getattr(self, part).close()
-        self._process.kill()
-        self._process.wait(10)
+        if hasattr(self, "_process"):
+            self.kill()
         self._out.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -113,6 +115,9 @@ class Bmv2:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, below those that the kernel gives to connections."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -140,6 +140,10 @@ class Runtime:
     def register_reset(self, register: str) -> None:
         self._standard("register_reset", [("register_array_name", "string", register)])
 
+    def device_id(self) -> int:
+        """`--device-id`: whether this is the switch that one has started."""
+        return self._client.call("standard", "bm_mgmt_get_info", {})[1]
+
     def reset_state(self) -> None:
         self._client.call("standard", "bm_reset_state", {})
 

@@ -16,7 +16,7 @@ from tools.bmv2.thrift import ThriftError
 # STF lets the larger priority win, BMv2 the smaller.
 _HIGHEST = 1_000_000
 # How long a packet may be under way inside the switch, and for how long nothing more comes when it is through.
-_UNDER_WAY_S = 2.0
+_UNDER_WAY_S = 10.0
 _QUIET_S = 0.05
 _WAIT_S = 1.1
 
@@ -66,12 +66,17 @@ def packets_of(text: str) -> list[tuple[int, bytes]]:
 def play(switch: Bmv2, program: Program, text: str) -> Outcome:
     """Plays a script from the switch's initial state."""
     player = _Player(switch, program)
-    for statement in read(text):
-        try:
-            player.play(statement)
-        except (ValueError, IndexError, KeyError, UnknownName, ThriftError) as e:
-            raise ScriptError(f"line {statement.line}: {e}") from e
-    return player.finish()
+    try:
+        for statement in read(text):
+            try:
+                player.play(statement)
+            except (ValueError, IndexError, KeyError, UnknownName, ThriftError) as e:
+                raise ScriptError(f"line {statement.line}: {e}") from e
+        return player.finish()
+    except OSError:
+        switch.settle_death()
+        switch.check()
+        raise
 
 
 class _Player:
