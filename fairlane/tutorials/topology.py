@@ -187,7 +187,7 @@ class _Reader:
         if name in hosts:
             raise self._document.error(path, f"{text!r}: hosts have no port numbers: write {name!r}")
         if name not in switches:
-            raise self._document.error(path, f"no host or switch {name!r}{nearest(name, [*hosts, *switches])}")
+            raise self._document.error(path, f"no host or switch {name!r}{nearest(name, sorted(hosts | switches))}")
         if not re.fullmatch(r"p[0-9]{1,3}", port) or not 1 <= int(port[1:]) <= MAX_PORT:
             raise self._document.error(path, f"{text!r}: write a switch's port as in {name}-p1, from 1 to {MAX_PORT}")
         return name, int(port[1:])
