@@ -1,7 +1,8 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root)
 # make test     all tests
-# make bench    forwarding rate of one switch; virtual time beside ns-2, and its cost over flows and switches
+# make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
+# make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
@@ -14,9 +15,10 @@
 SHELL := /bin/bash
 EXPERIMENT ?= als-3
 ARGS ?=
+comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench differential conformance paper shell stop clean
+.PHONY: run setup build test bench fuzz differential conformance paper shell stop clean
 
 run: build
 	@scripts/run $(EXPERIMENT) $(ARGS)
@@ -35,9 +37,8 @@ test: build
 	scripts/test
 
 bench: build
-	.venv/bin/python bench/forward.py $(ARGS)
-	.venv/bin/python bench/virtual.py --compare
-	.venv/bin/python bench/virtual.py --growth
+	.venv/bin/python bench/run.py $(if $(QUICK),--quick) $(ARGS)
+	.venv/bin/python bench/counter.py $(if $(QUICK),--sizes 10$(comma)1000$(comma)100000 --intervals 5)
 
 conformance: build
 	@[ -n "$(P4C)" ] || { echo "Say where a checkout of p4c is: make conformance P4C=DIR" >&2; exit 2; }
@@ -45,6 +46,9 @@ conformance: build
 
 differential: build
 	.venv/bin/python -m tools.differential $(if $(PACKETS),--packets $(PACKETS)) $(ARGS)
+
+fuzz: setup
+	scripts/fuzz $(or $(TARGET),all) $(or $(MINUTES),3)
 
 paper: build
 	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(if $(MININET),--mininet) $(ARGS)

@@ -37,7 +37,7 @@ from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program  #
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 COUNTERS = ("exact", "sketch")
-START_S = 30.0
+START_S = 120.0
 OUT = 2
 """The port whose connections are counted."""
 SPARE = 1.25

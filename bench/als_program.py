@@ -1,0 +1,100 @@
+"""als.p4 as a program that needs no control plane: its compiled JSON with the controller's entries put in as constants, and packets for it.
+
+The embedded switch and BMv2 load the same file. The entries are what `controller/core.py` writes for a switch with four ports of which the
+second has RED, a link rate and a fair rate; the interval between observations is one that never ends.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from pathlib import Path
+
+from controller.red import Red, link_parameters
+from hosts.wire.alsf import Alsf
+from hosts.wire.rtcp import SdesChunk, SenderReport, SourceDescription, emit_compound
+
+OUT_PORT = 2
+RATE_BPS = 100_000_000
+RED = Red(minimum_packets=500, maximum_packets=1500)
+"""Thresholds that the benchmark's queues stay below: what is measured is the work, and a drop is none."""
+ROUTES = 16
+SNAP_LENGTH = 65535
+
+
+def with_entries(compiled: Path, target: Path) -> Path:
+    """Writes the program with its entries."""
+    program = json.loads(compiled.read_text())
+    tables = {table["name"].split(".", 1)[-1]: table for pipeline in program["pipelines"] for table in pipeline["tables"]}
+    actions = {action["id"]: action for action in program["actions"]}
+    macs = {"src_address": 0x020000000002, "dst_address": 0x020000000202}
+    for route in range(ROUTES):
+        prefix = {"match_type": "lpm", "key": _hex(0x0A000200 + (route << 8), 32), "prefix_length": 24}
+        _add(tables["forward.ipv4_lpm"], actions, "send", prefix, {"port": OUT_PORT if route == 0 else route + 2, **macs})
+    port = {"match_type": "exact", "key": _hex(OUT_PORT, 9)}
+    _add(tables["red.red_parameters"], actions, "set_red", port, RED.action_parameters(RATE_BPS))
+    _add(tables["replica.red_parameters"], actions, "set_red", port, RED.action_parameters(RATE_BPS))
+    _add(tables["departure.link"], actions, "set_link", port, link_parameters(RATE_BPS))
+    _add(tables["fair_rate.fair_rate"], actions, "set_fair_rate", port, {"rate_bps": 1_000_000, "utilisation_ppm": 500_000})
+    tables["connections.observation"]["default_entry"]["action_data"] = ["0x1"]
+    target.write_text(json.dumps(program))
+    return target
+
+
+def _hex(value: int, width: int) -> str:
+    return f"0x{value:0{(width + 7) // 8 * 2}x}"
+
+
+def _add(table: dict, actions: dict, name: str, match: dict, arguments: dict[str, int]) -> None:
+    chosen = next(i for i in table["action_ids"] if actions[i]["name"].split(".")[-1] == name)
+    data = [_hex(arguments[p["name"]], p["bitwidth"]) for p in actions[chosen]["runtime_data"]]
+    entry = {"match_key": [match], "action_entry": {"action_id": chosen, "action_data": data}}
+    table.setdefault("entries", []).append(entry | {"priority": len(table.get("entries", [])) + 1})
+
+
+def _ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"") -> bytes:
+    words = 5 + len(options) // 4
+    header = struct.pack("!BBHHHBBH4s4s", 0x40 | words, 0, 4 * words + len(payload), 0, 0x4000, 64, protocol, 0,
+                         socket.inet_aton(source), socket.inet_aton(destination)) + options
+    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    ethernet = bytes.fromhex("020000000001 020000000101 0800")
+    return ethernet + header[:10] + struct.pack("!H", 0xFFFF & ~total) + header[12:] + payload
+
+
+def data_frame(size: int, sender: int) -> bytes:
+    """UDP data of one of many senders, so that the connection table is used as it would be."""
+    udp = struct.pack("!HHHH", 5000 + sender, 5004, size - 34, 0)
+    return _ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, (udp + bytes(size))[: size - 34])
+
+
+def control_frame(sender: int) -> bytes:
+    """A sender's RTCP compound with an ALSF packet of three layers, behind the router alert option."""
+    layers = tuple((0xE0010100 + i, 250_000 << i) for i in range(3))
+    compound = emit_compound([
+        SenderReport(sender, 0, 0, 0, 0),
+        SourceDescription((SdesChunk(sender, ((1, b"bench@fairlane"),)),)),
+        Alsf(True, sender, 8_000_000, 0, layers).to_app(),
+    ])
+    udp = struct.pack("!HHHH", 5001, 5005, 8 + len(compound), 0)
+    return _ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, udp + compound, bytes((0x94, 4, 0, 0)))
+
+
+def write_pcap(path: Path, frames: list[bytes], interval_us: int = 10) -> None:
+    """A capture of Ethernet frames, evenly spaced."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, SNAP_LENGTH, 1))
+        for number, frame in enumerate(frames):
+            second, microsecond = divmod(number * interval_us, 1_000_000)
+            file.write(struct.pack("<IIII", second, microsecond, len(frame), len(frame)) + frame)
+
+
+def count_pcap(path: Path) -> int:
+    """How many whole packets a capture holds; it may be growing."""
+    data, at, count = path.read_bytes(), 24, 0
+    while at + 16 <= len(data):
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+        count += at <= len(data)
+    return count
