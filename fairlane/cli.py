@@ -97,7 +97,7 @@ def run(
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
     if experiment.endswith(".json"):
-        _run_tutorial(context, experiment, fabric, target, program or [], prompt, out, pcap, grpc_port, strict)
+        _run_tutorial(context, experiment, fabric, target, compiler, program or [], prompt, out, pcap, grpc_port, strict)
         return
     if program or prompt:
         raise Refusal(f"{'--program' if program else '--cli'}: only with a topology.json of the P4 tutorials")
@@ -136,17 +136,17 @@ def run(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, programs: list[Path], prompt: bool, out: Path | None,
-                  pcap: Path | None, grpc_port: int, strict: bool) -> None:
+def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, compiler: CompilerChoice, programs: list[Path], prompt: bool,
+                  out: Path | None, pcap: Path | None, grpc_port: int, strict: bool) -> None:
     """A topology of the P4 tutorials. What the command line leaves open is the tutorials' to say, not this program's."""
     from fairlane.tutorials import run as tutorial
 
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-    stray = given - {"experiment", "fabric", "target", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
+    stray = given - {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
     if stray:
         raise Refusal(f"--{sorted(stray)[0].strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
-    options = tutorial.Options(fabric if "fabric" in given else None, target, tuple(programs), prompt, out, pcap,
+    options = tutorial.Options(fabric if "fabric" in given else None, target, compiler, tuple(programs), prompt, out, pcap,
                                grpc_port if "grpc_port" in given else None)
     reached = tutorial.run(Path(path), options, console)
     if strict and not reached:

@@ -38,6 +38,7 @@ class Options:
 
     fabric: Fabric | None
     target: targets.Choice
+    compiler: targets.CompilerChoice = "auto"
     programs: tuple[Path, ...] = ()
     prompt: bool = False
     out: Path | None = None
@@ -80,7 +81,7 @@ def _fabric(options: Options, console: Console) -> Fabric:
     if options.prompt or options.target == "bmv2":
         raise Refusal(f"{'--cli' if options.prompt else '--target bmv2'} needs Mininet, and there is no {lacking} here:"
                       + (" run it with sudo." if lacking == "root" else " apt-get install mininet, then make setup."), CANNOT_RUN_HERE)
-    _say(console, f"no {lacking} here, so in virtual time: hosts send each other {virtual_network._BYTES} bytes over TCP in place of pings"
+    _say(console, f"no {lacking} here, so in virtual time: hosts send each other {virtual_network.BYTES} bytes over TCP in place of pings"
                   " (sudo runs it on Mininet)")
     return "virtual"
 
@@ -93,7 +94,7 @@ def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console
     from fairlane import virtual_fabric
 
     virtual_fabric.check_built()
-    found = programs.find(read, options.programs, targets.compiler(), folder)
+    found = programs.find(read, options.programs, targets.compiler(options.compiler), folder)
     transfers = virtual_network.run(read, found, options.pcap, lambda text: _say(console, text))
     tried = [t for t in transfers if not t.reason]
     _matrix(read, {(t.source, t.target): "yes" if t.arrived else "not tried" if t.reason else "no" for t in transfers}, console)
@@ -107,7 +108,7 @@ def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console
 
 def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console: Console) -> bool:
     _check_machine()
-    toolchain = _toolchain(options.target, read)
+    toolchain = _toolchain(options.target, options.compiler, read)
     first_port = options.grpc_port or FIRST_GRPC_PORT
     preflight.check_ports([first_port + i for i in range(len(read.switches))])
     for what in leftovers.clean():
@@ -157,23 +158,24 @@ def _check_machine() -> None:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
 
 
-def _toolchain(choice: targets.Choice, read: TutorialTopology) -> Toolchain:
+def _toolchain(choice: targets.Choice, compiler: targets.CompilerChoice, read: TutorialTopology) -> Toolchain:
     """The embedded switch, unless BMv2 is asked for: every topology runs on it."""
     if choice != "bmv2":
-        switch, compiler = probes.program("fairlane-switch"), probes.program("fairlane-compile")
-        if switch is None or compiler is None:
-            raise Refusal("fairlane-switch and fairlane-compile are not built: run 'make build'.", CANNOT_RUN_HERE)
-        return Toolchain("embedded", switch, compiler, "target embedded: fairlane-switch")
+        switch = probes.program("fairlane-switch")
+        if switch is None:
+            raise Refusal("fairlane-switch is not built: run 'make build'.", CANNOT_RUN_HERE)
+        chosen = targets.compiler(compiler).compiler
+        return Toolchain("embedded", switch, chosen, f"target embedded: fairlane-switch, compiled by {chosen.name}")
     from fairlane.tutorials.mininet_network import obstacle
 
     switch = probes.program("simple_switch_grpc")
-    compiler = probes.program("p4c-bm2-ss") or probes.program("fairlane-compile")
-    if switch is None or compiler is None:
-        raise Refusal("--target bmv2: no simple_switch_grpc in PATH, or no compiler. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
+    if switch is None:
+        raise Refusal("--target bmv2: no simple_switch_grpc in PATH. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
+    chosen = targets.compiler("p4c" if compiler == "auto" and probes.program("p4c-bm2-ss") else compiler).compiler
     reason = obstacle(read)
     if reason is not None:
         raise Refusal(f"--target bmv2: {reason}. Use --target embedded.", CANNOT_RUN_HERE)
-    return Toolchain("bmv2", switch, compiler, f"target bmv2: {switch}, compiled by {compiler.name}")
+    return Toolchain("bmv2", switch, chosen, f"target bmv2: {switch}, compiled by {chosen.name}")
 
 
 def _show_pings(read: TutorialTopology, pings: Sequence[Ping], console: Console) -> bool:

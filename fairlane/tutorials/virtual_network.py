@@ -25,7 +25,7 @@ _SETTLE_S = 1.0
 """Longer than all entries take to be written."""
 _TRANSFER_S = 2.0
 """For one transfer: beyond a few round trips and one lost first packet, which TCP sends again after a second."""
-_BYTES = 1000
+BYTES = 1000
 _PORT = 5001
 _QUEUE_PACKETS = 64
 _ELECTION_ID = 1
@@ -69,7 +69,7 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
         begin = round((_SETTLE_S + len(tried) * _TRANSFER_S) * NS)
         name = f"{a.name}-{b.name}"
         network.add_tcp_flow(name, a.name, b.name, _PORT + len(tried), begin, begin + round(_TRANSFER_S * NS), flavour="sack",
-                             packet_bytes=600, bytes=_BYTES)
+                             packet_bytes=600, bytes=BYTES)
         tried.append((a.name, b.name, name))
     network.run_until(round((_SETTLE_S + (len(tried) + 1) * _TRANSFER_S) * NS))
     plane.check()
@@ -80,7 +80,7 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
     for source, target, name in tried:
         _, receiver = network.take_flow_logs(name)
         delivered = max((fields["delivered_bytes"] for _, kind, fields in receiver if kind == "tcp_data"), default=0)
-        transfers.append(Transfer(source, target, delivered >= _BYTES))
+        transfers.append(Transfer(source, target, delivered >= BYTES))
     order = {(a.name, b.name): i for i, (a, b) in enumerate(pairs)}
     return sorted(transfers, key=lambda t: order[t.source, t.target])
 
