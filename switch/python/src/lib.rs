@@ -410,6 +410,11 @@ impl Network {
         self.inner.add_flow(flow).map_err(refused)
     }
 
+    /// Lets a flow stop at another instant than planned, which may be now. Raises ValueError.
+    fn stop_flow(&mut self, name: &str, at_ns: u64) -> PyResult<()> {
+        self.inner.stop_flow(name, at_ns).map_err(refused)
+    }
+
     /// Plans a new rate of one direction of a link, named by the end that sends. Raises ValueError.
     fn schedule_rate(&mut self, at_ns: u64, node: &str, port: u32, rate_bps: Option<u64>) -> PyResult<()> {
         self.inner.schedule(at_ns, Change::LinkRate { from: LinkEnd::new(node, port), rate_bps }).map_err(refused)

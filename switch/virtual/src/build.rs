@@ -283,8 +283,35 @@ impl Network {
         Ok(())
     }
 
-    /// A flow must start before it stops, and before the run's end.
+    /// Lets a flow stop at another instant than planned, which may be now; of a flow that is over already, nothing changes.
+    ///
+    /// # Errors
+    /// An unknown flow, an instant that has passed or does not lie after the flow's start.
+    pub fn stop_flow(&mut self, name: &str, at: Nanos) -> Result<(), BuildError> {
+        let Some(flow) = self.flows.iter().find(|flow| flow.name == name) else {
+            let known = self.flows.iter().map(|flow| flow.name.as_str());
+            return Err(BuildError::new(format!("flow {name}"), format!("there is no such flow{}", nearest(name, known))));
+        };
+        let start = self.ends[flow.sender].end.ends_mut().start;
+        if at < self.now || at <= start {
+            let what = format!("cannot stop at {at} ns: it starts at {start} ns, and the run is at {} ns", self.now);
+            return Err(BuildError::new(format!("flow {name}"), what));
+        }
+        for (index, stop) in std::iter::once((flow.sender, at)).chain(flow.receivers.iter().map(|&end| (end, at.saturating_add(LINGER)))) {
+            let node = &mut self.ends[index];
+            node.end.ends_mut().stop = stop;
+            if self.started {
+                self.queue.set(node.slot, node.end.next().map(|time| time.max(self.now)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A flow must start before it stops, before the run's end, and not in the past.
     pub(crate) fn check_times(&self, key: &str, start: Nanos, stop: Nanos) -> Result<(), BuildError> {
+        if self.started && start < self.now {
+            return Err(BuildError::new(key, format!("starts at {start} ns, which lies in the past: the run is at {} ns", self.now)));
+        }
         if stop <= start {
             return Err(BuildError::new(key, format!("stops at {stop} ns and starts at {start} ns: it must start before it stops")));
         }
@@ -296,6 +323,10 @@ impl Network {
 
     pub(crate) fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
+        if self.started {
+            // A receiver waits from before its flow's start, which may be now.
+            self.queue.set(slot, end.next().map(|time| time.max(self.now)));
+        }
         self.ends.push(EndNode { end, host, slot, lazy });
         self.ends.len() - 1
     }

@@ -7,7 +7,7 @@ use fairlane_tcp::Flavour;
 use fairlane_virtual::algorithm;
 use fairlane_virtual::record::FlowRecord;
 use fairlane_virtual::sources::{Mpeg4Parameters, Period};
-use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic};
+use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic, TcpSpec};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
@@ -34,6 +34,47 @@ fn an_empty_path_takes_serialisation_and_propagation() {
     let (packets, bytes, lost) = received(&network, 0);
     assert_eq!((packets, bytes, lost), (125, 125_000, 0));
     assert_eq!(delays(&network, 0), (125 * one, one));
+}
+
+#[test]
+fn a_flow_may_come_and_go_while_the_network_runs() {
+    let setting = || dumbbell(2, 1, &link(10_000_000, 5 * MS, 50), &link(100_000_000, 10_000, 1000));
+    let mut planned = setting();
+    planned.add_flow(fixed("f", 1, 1e6, 0, 3 * SECOND)).expect("a good flow");
+    planned.add_flow(fixed("g", 2, 1e6, SECOND, 2 * SECOND)).expect("a good flow");
+    planned.run_until(4 * SECOND).expect("runs");
+    let mut live = setting();
+    live.add_flow(fixed("f", 1, 1e6, 0, 100 * SECOND)).expect("a good flow");
+    live.run_until(SECOND / 2).expect("runs");
+    assert!(live.add_flow(fixed("early", 2, 1e6, SECOND / 4, SECOND)).expect_err("in the past").to_string().contains("lies in the past"));
+    live.add_flow(fixed("g", 2, 1e6, SECOND, 100 * SECOND)).expect("a good flow");
+    live.run_until(2 * SECOND - 1).expect("runs");
+    live.stop_flow("g", 2 * SECOND).expect("it goes on");
+    live.stop_flow("f", 3 * SECOND).expect("it goes on");
+    live.run_until(4 * SECOND).expect("runs");
+    assert_eq!(received(&live, 1), (125, 125_000, 0));
+    for flow in 0..2 {
+        assert_eq!((received(&live, flow), delays(&live, flow)), (received(&planned, flow), delays(&planned, flow)));
+    }
+    // One that begins at this very instant, and TCP.
+    live.add_flow(flow("h", 1, 4 * SECOND, 9 * SECOND, FlowKind::Tcp(TcpSpec { config: Default::default(), source: fairlane_tcp::Ftp::Persistent })))
+        .expect_err("port 5004 is taken");
+    let mut tcp = tcp("h", 2, Flavour::Sack, 100 * SECOND);
+    (tcp.start, tcp.port) = (4 * SECOND, 6000);
+    live.add_flow(tcp).expect("a good flow");
+    live.run_until(6 * SECOND).expect("runs");
+    live.stop_flow("h", 6 * SECOND).expect("it goes on");
+    live.run_until(20 * SECOND).expect("runs");
+    let (_, receiver) = live.logs(&live.flows()[2]);
+    let delivered = receiver.iter().rev().find_map(|(_, record)| match record {
+        FlowRecord::TcpData { delivered_bytes, .. } => Some(*delivered_bytes),
+        _ => None,
+    });
+    let most = 2.5 * 10e6 / 8.0;
+    assert!(delivered.is_some_and(|bytes| (0.5 * most..most).contains(&(bytes as f64))), "{delivered:?}");
+    for (name, at, what) in [("x", 30 * SECOND, "there is no such flow"), ("h", 19 * SECOND, "cannot stop")] {
+        assert!(live.stop_flow(name, at).expect_err("refused").to_string().contains(what));
+    }
 }
 
 #[test]

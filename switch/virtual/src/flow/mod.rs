@@ -206,6 +206,10 @@ impl End {
         each!(self, end => end.next())
     }
 
+    pub(crate) fn ends_mut(&mut self) -> &mut Ends {
+        each!(self, end => &mut end.ends)
+    }
+
     /// Writes the periodic record.
     pub(crate) fn sample(&mut self, now: Nanos) {
         each!(self, end => end.sample(now));

@@ -62,7 +62,7 @@ impl RawTraffic {
 
 /// The sending end.
 pub(crate) struct RawSender {
-    ends: Ends,
+    pub(super) ends: Ends,
     source: RawSource,
     packet_bytes: u32,
     with_headers: bool,
@@ -143,7 +143,7 @@ impl RawSender {
 
 /// The receiving end.
 pub(crate) struct RawReceiver {
-    ends: Ends,
+    pub(super) ends: Ends,
     packets: u64,
     bytes: u64,
     /// One past the highest number seen.

@@ -50,7 +50,7 @@ struct Heard {
 
 /// See the module.
 pub(crate) struct RtpReceiver {
-    ends: Ends,
+    pub(super) ends: Ends,
     spec: ReceiverSpec,
     algorithm: Box<dyn ReceiverAlgorithm>,
     reports: bool,

@@ -38,7 +38,7 @@ enum State {
 
 /// See the module.
 pub(crate) struct RtpSender {
-    ends: Ends,
+    pub(super) ends: Ends,
     spec: SenderSpec,
     algorithm: Box<dyn SenderAlgorithm>,
     state: State,

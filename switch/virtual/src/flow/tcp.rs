@@ -46,7 +46,7 @@ fn send_segments(ends: &Ends, io: &mut Io) -> Result<(), Fault> {
 
 /// The sending end.
 pub(crate) struct TcpSender {
-    ends: Ends,
+    pub(super) ends: Ends,
     tcp: Sender,
     source: Ftp,
     opened: bool,
@@ -122,7 +122,7 @@ impl TcpSender {
 
 /// The receiving end.
 pub(crate) struct TcpReceiver {
-    ends: Ends,
+    pub(super) ends: Ends,
     tcp: Receiver,
     pub(crate) log: FlowLog,
 }
