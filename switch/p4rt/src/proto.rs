@@ -24,3 +24,6 @@ pub mod google {
         tonic::include_proto!("google.rpc");
     }
 }
+
+/// The descriptors of all of them, a serialised `google.protobuf.FileDescriptorSet`.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

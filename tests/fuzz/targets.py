@@ -1,0 +1,80 @@
+"""Fuzz targets in Python: functions that take any bytes. What they raise is a bug."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from controller import igmp
+from experiments import loader
+from fairlane.located_toml import ConfigError
+from hosts.wire.acks import parse_ack
+from hosts.wire.alsf import find_alsf
+from hosts.wire.errors import MalformedPacket
+from hosts.wire.reports import parse_report
+from hosts.wire.rtcp import emit_compound, parse_compound
+from hosts.wire.rtp import parse_rtp
+from hosts.wire.stamp import parse_stamp
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def rtcp(data: bytes) -> None:
+    """RTCP compounds, RTP, our own reports and acknowledgements, IGMP: parsed or refused; a compound that parses comes out again."""
+    try:
+        packets = parse_compound(data)
+    except MalformedPacket as error:
+        assert 0 <= error.offset <= len(data), error
+    else:
+        for from_sender in (True, False):
+            find_alsf(packets, from_sender)
+        assert parse_compound(emit_compound(packets)) == packets
+    for parse, wrong in ((parse_rtp, MalformedPacket), (parse_ack, MalformedPacket), (parse_report, MalformedPacket),
+                         (parse_stamp, MalformedPacket), (igmp.parse, igmp.IgmpError)):
+        try:
+            parse(data)
+        except wrong:
+            pass
+
+
+def experiment(data: bytes) -> None:
+    """An experiment file: the bytes as they are; or, when the first is below 32, a file of ours with some of its text replaced."""
+    path = _folder() / "e.toml"
+    path.write_bytes(_edited(data) if data and data[0] < 32 else data)
+    try:
+        loader.load(path)
+    except ConfigError as error:
+        assert str(path.parent) in str(error) or "e.toml" in str(error), error
+
+
+@cache
+def _folder() -> Path:
+    """In memory where there is such a place; the files that ours inherit from are there, too."""
+    folder = Path(tempfile.mkdtemp(prefix="fairlane-fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    for source in loader.FOLDER.glob("*.toml"):
+        (folder / source.name).write_bytes(source.read_bytes())
+    return folder
+
+
+@cache
+def _ours() -> list[bytes]:
+    return [(loader.FOLDER / f"{name}.toml").read_bytes() for name in ("als-3", "als-8", "als-t1", "rap-3", "daa-3", "trabol-3", "ssvp-4")]
+
+
+def _edited(data: bytes) -> bytes:
+    """Edits of three bytes (place, place, length) and a text that ends with a null."""
+    files = _ours()
+    text = files[data[0] % len(files)]
+    rest = data[1:]
+    while len(rest) > 3:
+        new, _, after = rest[3:].partition(b"\0")
+        at = int.from_bytes(rest[:2]) % (len(text) + 1)
+        text = text[:at] + new + text[at + rest[2] % 32:]
+        rest = after
+    return text
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {"rtcp": rtcp, "experiment": experiment}
