@@ -15,18 +15,18 @@ from topologies.bmv2_stats import Counts, Integral, PortTable, interface_counts
 def test_a_port_has_the_rate_and_the_queue_it_was_given(compiler: str, tmp_path: Path) -> None:
     result = pairs.drive("queues.py", compiler, "simple_switch_grpc", tmp_path, timeout_s=90)
     arrivals = result["arrivals"]
-    # 20 wait, or 21 when one had left before the last of them came; a few more find room when the burst takes longer than 10 ms.
+    # 20 wait, or 21 when one had left before the last of them came; a few more find room when the burst takes longer than 40 ms.
     assert 20 <= len(arrivals) <= 30
-    # 100 packets a second over the whole burst, but for how late a busy machine sent the first and the last.
-    assert arrivals[-1] - arrivals[0] == pytest.approx(0.01 * (len(arrivals) - 1), abs=0.05)
+    # 25 packets a second over the whole burst, but for how late a busy machine sent the first and the last.
+    assert arrivals[-1] - arrivals[0] == pytest.approx(0.04 * (len(arrivals) - 1), abs=0.2)
 
     # The program saw that queue grow and drain, and the record has it.
     header, *rows = result["rows"]
     towards = [dict(zip(header, row)) for row in rows if row[2] == "2"]
     waiting = [int(row["queue_packets"]) for row in towards]
-    assert 10 <= max(waiting) <= 20 and waiting[-1] == 0
-    # The integral of 20, 19, ... 0 waiting packets, 10 ms each, is 2.1 packet seconds; samples of each 20 ms miss some of it.
-    assert float(towards[-1]["queue_integral_packet_s"]) == pytest.approx(2.1, rel=0.35)
+    assert 8 <= max(waiting) <= 20 and waiting[-1] == 0
+    # The integral of 20, 19, ... 0 waiting packets, 40 ms each, is 8.4 packet seconds; samples on a busy machine miss some of it.
+    assert 3 <= float(towards[-1]["queue_integral_packet_s"]) <= 11
     # What left the port, and what came in at the other, as the kernel counts them.
     assert (int(towards[-1]["tx_packets"]), int(towards[-1]["tx_bytes"])) == (len(arrivals), 1000 * len(arrivals))
     assert [row[header.index("rx_packets")] for row in rows if row[2] == "1"][-1] == "60"

@@ -25,6 +25,9 @@ for pair in "ab":
     for name in (pair + "1", pair + "2"):
         open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w").write("1")
         subprocess.run(["ip", "link", "set", name, "up"], check=True)
+# What is sent before the kernel has noticed both ends is dropped.
+while any(one["operstate"] != "UP" for one in json.loads(subprocess.check_output(["ip", "-j", "link"])) if one["ifname"] != "lo"):
+    time.sleep(0.01)
 carrier = subprocess.Popen([link, "--link", f"a2,b1={delay}", "--report", report], stdout=subprocess.PIPE, text=True)
 assert carrier.stdout.readline().startswith("ready 1 links")
 try:

@@ -30,9 +30,9 @@ from topologies.bmv2_thrift import Bmv2Error, Bmv2Thrift
 from topologies.switch_process import PortSetting, SwitchSettings, bmv2_command
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
-# 100 packets/s of 1000 bytes on the link, 20 of them waiting.
+# 25 packets/s of 1000 bytes on the link, 20 of them waiting.
 SIZES = PacketSizes(986, 986)
-RATE_BPS, QUEUE, BURST = 800_000, 20, 60
+RATE_BPS, QUEUE, BURST = 200_000, 20, 60
 
 
 def refusal(call) -> str:
