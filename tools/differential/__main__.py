@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,8 @@ def main() -> int:
     unknown = set(wanted) - {c.name for c in cases}
     if unknown:
         parser.error(f"unknown program {', '.join(sorted(unknown))}")
+    # So that the switches end with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     arguments.out.mkdir(parents=True, exist_ok=True)
     good = True
     for case in cases:
