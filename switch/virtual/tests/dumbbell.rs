@@ -7,7 +7,7 @@ use fairlane_tcp::Flavour;
 use fairlane_virtual::algorithm;
 use fairlane_virtual::record::FlowRecord;
 use fairlane_virtual::sources::{Mpeg4Parameters, Period};
-use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic, TcpSpec};
+use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
@@ -57,8 +57,6 @@ fn a_flow_may_come_and_go_while_the_network_runs() {
         assert_eq!((received(&live, flow), delays(&live, flow)), (received(&planned, flow), delays(&planned, flow)));
     }
     // One that begins at this very instant, and TCP.
-    live.add_flow(flow("h", 1, 4 * SECOND, 9 * SECOND, FlowKind::Tcp(TcpSpec { config: Default::default(), source: fairlane_tcp::Ftp::Persistent })))
-        .expect_err("port 5004 is taken");
     let mut tcp = tcp("h", 2, Flavour::Sack, 100 * SECOND);
     (tcp.start, tcp.port) = (4 * SECOND, 6000);
     live.add_flow(tcp).expect("a good flow");
