@@ -12,6 +12,12 @@ impl Checker<'_, '_> {
             return true;
         }
         let (e, a) = (self.zonk(expected), self.zonk(actual));
+        if let (Type::Newtype(_, under), Type::Int) = (&e, &a) {
+            // Beyond the specification, as p4c has it: an integer without width becomes what is awaited.
+            if matches!(self.zonk(under), Type::Bits { .. }) {
+                return true;
+            }
+        }
         self.tell_mismatch(&e, &a, span, rule, what);
         false
     }
@@ -56,7 +62,7 @@ impl Checker<'_, '_> {
     fn tell_mismatch(&mut self, e: &Type, a: &Type, span: Span, rule: &'static str, what: &str) {
         let text = format!("{what} has type `{a}` where `{e}` is awaited");
         match (e, a) {
-            (Type::Bits { .. }, Type::Bits { .. }) | (Type::Newtype(..), Type::Bits { .. } | Type::Int) | (Type::Bits { .. }, Type::Newtype(..)) => {
+            (Type::Bits { .. }, Type::Bits { .. }) | (Type::Newtype(..), Type::Bits { .. }) | (Type::Bits { .. }, Type::Newtype(..)) => {
                 self.error_help(span, rule, text, format!("cast it: `({e})(...)`"));
             }
             (Type::Bool, Type::Bits { width: 1, signed: false }) => {
