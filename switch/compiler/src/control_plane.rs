@@ -16,9 +16,9 @@ pub struct ControlPlane {
     pub arch: String,
     /// Annotations of the main package's instantiation (`@pkginfo`, ...).
     pub package_annotations: Vec<Annotation>,
-    /// Tables that a control plane can fill; those synthesised by the compiler and `@hidden` ones are left out.
+    /// Tables that a control plane can fill; those synthesised by the compiler, `@hidden` ones and those applied nowhere are left out.
     pub tables: Vec<Table>,
-    /// Actions that appear in some table of [`Self::tables`].
+    /// Actions that appear in some table of [`Self::tables`], or that an `apply` block calls; the latter have no parameters left.
     pub actions: Vec<Action>,
     /// Action profiles and selectors, once each however many tables share them.
     pub action_profiles: Vec<ActionProfile>,
@@ -32,6 +32,8 @@ pub struct ControlPlane {
     pub value_sets: Vec<ValueSet>,
     /// Digests sent by the program, by the name of the type of their data.
     pub digests: Vec<Digest>,
+    /// Whether a control or an action calls a function of the architecture (`mark_to_drop`, `hash`, ...): p4c's P4Info shows it.
+    pub calls_extern_functions: bool,
     /// Headers annotated `@controller_header("packet_in")`, `("packet_out")`.
     pub controller_headers: Vec<ControllerHeader>,
     /// Every named type of the program, in source order, those of the include files too.
@@ -45,7 +47,7 @@ pub struct Table {
     pub name: String,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// Its key, in order; selector keys are left out (see [`ActionProfile::selector`]).
+    /// Its key, in order. Those of kind `selector` count when ids are given, but are not shown (see [`ActionProfile::selector`]).
     pub keys: Vec<KeyField>,
     /// The actions it can run, in order.
     pub actions: Vec<TableAction>,
@@ -74,7 +76,7 @@ pub struct KeyField {
     pub name: String,
     /// Its annotations.
     pub annotations: Vec<Annotation>,
-    /// `exact`, `lpm`, `ternary`, `range`, `optional`.
+    /// `exact`, `lpm`, `ternary`, `range`, `optional`, `selector`.
     pub match_kind: String,
     /// Width in bits; 1 for `bool`, 32 for `error`.
     pub bits: u32,
@@ -251,7 +253,7 @@ pub struct ValueSet {
 /// A digest.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    /// The name of its struct, or `digest` for a tuple.
+    /// The name of its struct, or `digest_0` and so on for tuples.
     pub name: String,
     /// The annotations of that struct.
     pub annotations: Vec<Annotation>,

@@ -181,7 +181,7 @@ impl Emitter<'_> {
     /// `Counter`, then `DirectCounter` in the order of their tables.
     fn counters(&mut self) {
         let plane = self.plane;
-        for counter in plane.counters.iter().filter(|counter| counter.table.is_none()) {
+        for counter in plane.counters.iter().filter(|counter| counter.size.is_some()) {
             self.text.open("counters");
             self.preamble(Prefix::Counter, &counter.name, &counter.annotations, &[]);
             self.unit(counter.unit);
@@ -202,7 +202,7 @@ impl Emitter<'_> {
     /// `Meter`, then `DirectMeter` in the order of their tables.
     fn meters(&mut self) {
         let plane = self.plane;
-        for meter in plane.meters.iter().filter(|meter| meter.table.is_none()) {
+        for meter in plane.meters.iter().filter(|meter| meter.size.is_some()) {
             self.text.open("meters");
             self.preamble(Prefix::Meter, &meter.name, &meter.annotations, &[]);
             self.unit(meter.unit);
@@ -303,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// `P4TypeInfo`: the types that were named above, with those that they are made of. p4c opens it, be it empty, for every
-    /// program with a table, an extern instance or an action with parameters.
+    /// program with a table, an extern instance, a call of an extern function or an action with parameters.
     fn type_info(&mut self) {
         let plane = self.plane;
         let present = !plane.tables.is_empty()
@@ -313,6 +313,7 @@ impl Emitter<'_> {
             || !plane.registers.is_empty()
             || !plane.digests.is_empty()
             || !plane.controller_headers.is_empty()
+            || plane.calls_extern_functions
             || plane.actions.iter().any(|action| !action.params.is_empty());
         if present {
             self.text.open("type_info");

@@ -12,7 +12,7 @@ use crate::token::{Punct, Token, TokenKind};
 /// The tokens of a file, without an end token. Line ends are kept as [`Token::line_start`] of what follows.
 pub(crate) fn tokens(file: FileId, text: &str) -> Vec<Token> {
     let (text, breaks) = splice(text);
-    let mut lexer = Lexer { file, text: &text, at: 0, breaks, words: HashMap::new(), out: Vec::new() };
+    let mut lexer = Lexer { file, text: &text, at: 0, breaks, words: HashMap::new(), out: Vec::new(), annotation: 0 };
     lexer.run();
     lexer.out
 }
@@ -64,6 +64,8 @@ struct Lexer<'a> {
     breaks: Breaks,
     words: HashMap<&'a str, Symbol>,
     out: Vec<Token>,
+    /// How many parentheses are open since that of an annotation, it counted.
+    annotation: u32,
 }
 
 impl<'a> Lexer<'a> {
@@ -130,10 +132,11 @@ impl<'a> Lexer<'a> {
     /// A string literal ends at its quote. It may run over lines among arguments, as long annotations do; elsewhere a line end ends
     /// it too soon, so that a forgotten quote does not swallow the rest of the file.
     fn string(&mut self) -> TokenKind {
-        let lines = self.out.last().is_some_and(|last| {
-            let argument = [Punct::OpenParen, Punct::OpenBracket, Punct::Comma, Punct::Assign];
-            last.kind == TokenKind::String || argument.iter().any(|punct| last.is(*punct))
-        }) && !self.out.iter().rev().find(|token| token.line_start).is_some_and(|first| first.is(Punct::Hash));
+        let argument = self.out.last().is_some_and(|last| {
+            let before = [Punct::OpenParen, Punct::OpenBracket, Punct::Comma, Punct::Assign];
+            last.kind == TokenKind::String || before.iter().any(|punct| last.is(*punct))
+        });
+        let lines = (argument || self.annotation > 0) && !self.out.iter().rev().find(|token| token.line_start).is_some_and(|first| first.is(Punct::Hash));
         self.at += 1;
         let mut escaped = false;
         for (i, c) in self.rest().char_indices() {
@@ -168,6 +171,16 @@ impl<'a> Lexer<'a> {
     }
 
     fn push(&mut self, kind: TokenKind, start: usize, line_start: bool, spaced: bool) {
+        match kind {
+            TokenKind::Punct(Punct::OpenParen) if self.annotation > 0 => self.annotation += 1,
+            TokenKind::Punct(Punct::OpenParen) => {
+                let named = self.out.last().is_some_and(|name| name.kind == TokenKind::Word);
+                let at = self.out.len().checked_sub(2).is_some_and(|i| self.out[i].is(Punct::At));
+                self.annotation = u32::from(named && at);
+            }
+            TokenKind::Punct(Punct::CloseParen) => self.annotation = self.annotation.saturating_sub(1),
+            _ => {}
+        }
         let written = match kind {
             TokenKind::Punct(_) => "",
             _ => &self.text[start..self.at],
@@ -222,6 +235,8 @@ mod tests {
         assert_eq!(kinds("\"a\\\"b\" \"c\nd\""), [TokenKind::String, TokenKind::String]);
         assert_eq!(kinds("x \"c\nd\""), [TokenKind::Word, TokenKind::OpenString, TokenKind::Word, TokenKind::OpenString]);
         assert_eq!(kinds("(\"c\nd\""), [TokenKind::Punct(Punct::OpenParen), TokenKind::String]);
+        assert_eq!(kinds("@x(y \"c\nd\")")[4], TokenKind::String);
+        assert_eq!(kinds("@x(y) z \"c\nd\"")[6], TokenKind::OpenString);
         assert_eq!(kinds("x /* y"), [TokenKind::Word, TokenKind::OpenComment]);
     }
 }

@@ -36,7 +36,10 @@ impl<'a> Lower<'a, '_> {
         // Two direct applications in one control are two instances; the second gets a number.
         let base = names::qualified(&self.prefix, name, &[]);
         let name = self.unique.name(&base);
-        let instance = Rc::new(Instance { name, kind, position: self.position.clone() });
+        let mut position = self.position.clone();
+        position.push(self.direct_applications);
+        self.direct_applications += 1;
+        let instance = Rc::new(Instance { name, kind, position });
         self.apply_instance(&instance, info, arguments, span);
     }
 
@@ -181,12 +184,13 @@ impl<'a> Lower<'a, '_> {
         let position = std::mem::replace(&mut self.position, instance.position.clone());
         let in_action = std::mem::replace(&mut self.in_action, false);
         for (i, d) in c.locals.iter().enumerate() {
-            self.position.push(i);
+            // 0 is for actions of the top level: they come first.
+            self.position.push(i + 1);
             self.control_local(d, first);
             self.position.pop();
         }
         // Instances made in passing (`C.apply()`) come after what is declared.
-        self.position.push(c.locals.len());
+        self.position.push(c.locals.len() + 1);
         if first {
             let scope = self.scopes.last().cloned().unwrap_or_default();
             *state.borrow_mut() = Some(State { scope, params });

@@ -9,17 +9,19 @@ use num_traits::{One, Zero};
 use super::tables::prefix_length;
 use super::{fold, names, Lower};
 use crate::control_plane::*;
-use crate::ir::Match;
+use crate::ir::{self, Match, Stmt, TableId};
 use crate::types::{DeclId, Type};
 
-/// An action that may be shown.
+/// An action that may be shown. One of the top level counts as declared in each block of `main` that uses it, in the order of uses.
 pub(super) struct Shown {
-    /// Where it is declared.
+    /// Where it is declared; the block of `main` comes first.
     pub position: Vec<usize>,
     /// What would be shown.
     pub action: Action,
-    /// Whether it is.
-    pub used: bool,
+    /// The tables that list it.
+    pub tables: Vec<TableId>,
+    /// Whether an `apply` block calls it.
+    pub called: bool,
 }
 
 /// A table with nothing in it yet.
@@ -84,7 +86,7 @@ impl<'a> Lower<'a, '_> {
     /// Remembers an action where it is declared; [`Self::use_action`] says that it is needed.
     pub(super) fn describe_action(&mut self, d: &'a Declaration, name: &str, position: Vec<usize>) {
         let DeclarationKind::Action(a) = &d.kind else { return };
-        if self.shown_actions.iter().any(|s| s.action.name == name) {
+        if self.shown_action(name, position.first()).is_some() {
             return;
         }
         let params = a
@@ -102,29 +104,60 @@ impl<'a> Lower<'a, '_> {
             })
             .collect();
         let action = Action { name: name.to_owned(), annotations: d.annotations.clone(), params };
-        self.shown_actions.push(Shown { position, action, used: false });
+        self.shown_actions.push(Shown { position, action, tables: Vec::new(), called: false });
     }
 
-    /// An action is used by a table, or called from an `apply` block: one called by actions only is part of those.
-    pub(super) fn use_action(&mut self, d: &'a Declaration, name: &str) {
-        if !self.shown_actions.iter().any(|s| s.action.name == name) {
-            // Actions of the top level come first, in their order.
-            let at = self.checked.decls.iter().position(|x| std::ptr::eq(*x, d)).unwrap_or(0);
-            self.describe_action(d, name, vec![0, at]);
+    fn shown_action(&mut self, name: &str, block: Option<&usize>) -> Option<&mut Shown> {
+        self.shown_actions.iter_mut().find(|s| s.action.name == name && s.position.first() == block)
+    }
+
+    /// An action is used by a table, at a place of its list, or called from an `apply` block: one called by actions only is part of
+    /// those.
+    pub(super) fn use_action(&mut self, d: &'a Declaration, name: &str, table: Option<(TableId, usize)>) {
+        let block = self.position.first().copied();
+        if self.checked.decls.iter().any(|x| std::ptr::eq(*x, d)) {
+            // Actions of the top level: those that tables list come before those that are only called.
+            let mut position = vec![block.unwrap_or(0), 0];
+            match table {
+                Some((_, at)) => position.extend(self.position.iter().skip(1).copied().chain([at])),
+                None => position.extend([usize::MAX, self.shown_actions.len()]),
+            }
+            self.describe_action(d, name, position.clone());
+            if let Some(s) = self.shown_action(name, block.as_ref()) {
+                if position < s.position {
+                    s.position = position;
+                }
+            }
         }
-        if let Some(s) = self.shown_actions.iter_mut().find(|s| s.action.name == name) {
-            s.used = true;
+        if let Some(s) = self.shown_action(name, block.as_ref()) {
+            match table {
+                Some((table, _)) => s.tables.push(table),
+                None => s.called = true,
+            }
         }
     }
 
-    /// Puts tables and actions in the order of their declaration in the program as inlined.
+    /// Puts tables and actions in the order of their declaration in the program as inlined. A table that is applied nowhere is not
+    /// there, nor are actions that only such tables list.
     pub(super) fn order_control_plane(&mut self) {
+        let applied = applied_tables(&self.program);
         let mut actions = std::mem::take(&mut self.shown_actions);
         actions.sort_by(|a, b| a.position.cmp(&b.position));
-        self.control_plane.actions = actions.into_iter().filter(|s| s.used).map(|s| s.action).collect();
+        for mut shown in actions {
+            let listed = shown.tables.iter().any(|t| applied.contains(t));
+            if !listed && !shown.called || self.control_plane.actions.iter().any(|a| a.name == shown.action.name) {
+                continue;
+            }
+            if !listed {
+                // The program itself gives it all arguments.
+                shown.action.params.clear();
+            }
+            self.control_plane.actions.push(shown.action);
+        }
         let mut tables = std::mem::take(&mut self.shown_tables);
-        tables.sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.control_plane.tables = tables.into_iter().map(|(_, t)| t).collect();
+        tables.retain(|(_, id, _)| applied.contains(id));
+        tables.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        self.control_plane.tables = tables.into_iter().map(|(_, _, t)| t).collect();
     }
 
     /// What does not depend on the instances: types and headers of the controller.
@@ -190,4 +223,38 @@ impl<'a> Lower<'a, '_> {
             fields,
         });
     }
+}
+
+/// The tables that some block applies.
+fn applied_tables(program: &ir::Program) -> HashSet<TableId> {
+    fn of(body: &[Stmt], out: &mut HashSet<TableId>) {
+        for s in body {
+            match s {
+                Stmt::Apply(t, _) => {
+                    out.insert(*t);
+                }
+                Stmt::ApplyHit(t, yes, no, _) => {
+                    out.insert(*t);
+                    of(yes, out);
+                    of(no, out);
+                }
+                Stmt::ApplySwitch(t, cases, default, _) => {
+                    out.insert(*t);
+                    cases.iter().for_each(|(_, b)| of(b, out));
+                    default.iter().for_each(|b| of(b, out));
+                }
+                Stmt::If(_, yes, no, _) => {
+                    of(yes, out);
+                    of(no, out);
+                }
+                Stmt::Scope(_, b) | Stmt::Loop(b, _) => of(b, out),
+                _ => {}
+            }
+        }
+    }
+    let mut out = HashSet::new();
+    for body in [&program.verify, &program.ingress.body, &program.egress.body, &program.update, &program.deparser.0] {
+        of(body, &mut out);
+    }
+    out
 }

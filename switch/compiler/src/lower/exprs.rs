@@ -52,6 +52,11 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn value_inner(&mut self, e: &'a ast::Expr) -> Val {
+        if matches!(e.kind, ast::ExprKind::Member(..) | ast::ExprKind::Call { .. }) {
+            if let Some(v) = self.chosen_value(e) {
+                return v;
+            }
+        }
         match &e.kind {
             ast::ExprKind::Int(l) => {
                 let ty = match l.width {
@@ -314,6 +319,10 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn index_place(&mut self, s: &Storage, index: &'a ast::Expr) -> Option<Storage> {
+        if let (Some(k), Storage::Stack(id, t)) = (self.chosen.get(&index.id), s) {
+            let ir::StackElements::Unions(_, ids) = &self.program.stacks[id.0].elements else { return None };
+            return ids.get(*k as usize).map(|id| Storage::Union(*id, t.clone()));
+        }
         let i = self.scalar_value(index);
         match s {
             Storage::Stack(id, t) => {

@@ -269,9 +269,7 @@ impl<'a> Lower<'a, '_> {
                     self.place(target)
                 };
                 match storage {
-                    Some(Storage::Header(HeaderRef::Element(..), _)) => {
-                        self.error(e.span, BMV2, "the index of the element to extract must be known at compile time");
-                    }
+                    Some(Storage::Header(HeaderRef::Element(stack, index), _)) => self.extract_element(stack, *index, length, e.span),
                     Some(Storage::Header(h, _)) => self.emit(Stmt::Extract(h, length, e.span)),
                     _ => {}
                 }

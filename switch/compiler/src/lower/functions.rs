@@ -174,7 +174,7 @@ impl<'a> Lower<'a, '_> {
         let Some((d, keep, name)) = self.action(p) else { return };
         let DeclarationKind::Action(a) = &d.kind else { return };
         if !self.in_action {
-            self.use_action(d, &name);
+            self.use_action(d, &name, None);
         }
         let in_action = std::mem::replace(&mut self.in_action, true);
         let bound = self.bind_arguments(info, &a.parameters, arguments, Passing::Open, span);

@@ -61,18 +61,18 @@ impl<'a> Lower<'a, '_> {
             // A nameless object as a constructor's argument.
             ast::ExprKind::Call { .. } | ast::ExprKind::Construct(..) => {
                 let name = self.unique.name("instance");
-                self.instance_named(e, &name)
+                self.instance_named(e, &name, &[])
             }
             _ => None,
         }
     }
 
     /// Makes the nameless object of a constructor's call.
-    pub(super) fn instance_named(&mut self, e: &'a ast::Expr, name: &str) -> Option<Rc<Instance<'a>>> {
+    pub(super) fn instance_named(&mut self, e: &'a ast::Expr, name: &str, annotations: &'a [Annotation]) -> Option<Rc<Instance<'a>>> {
         let (ast::ExprKind::Call { arguments, .. } | ast::ExprKind::Construct(_, arguments)) = &e.kind else { return None };
         let info = self.checked.calls.get(&e.id).cloned()?;
         let t = self.type_of(e.id);
-        self.make(&t, &info, arguments, name.to_owned(), &[], e.span)
+        self.make(&t, &info, arguments, name.to_owned(), annotations, e.span)
     }
 
     /// Makes the object of an instantiation in the control or parser in work.

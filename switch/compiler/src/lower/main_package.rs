@@ -47,10 +47,9 @@ impl<'a> Lower<'a, '_> {
             let a = info.order.get(i).copied().flatten().and_then(|a| inst.arguments.get(a))?;
             let t = self.type_of(a.value.id);
             let (Type::Parser(n) | Type::Control(n)) = &t else { return None };
-            let d = self.decl(n.decl);
-            let name = names::qualified("", &n.name, &d.annotations);
             self.position = vec![i + 1];
-            blocks.push(self.instance_named(&a.value, &name)?);
+            // The blocks of `main` are known by the names of their types, whatever `@name` those have.
+            blocks.push(self.instance_named(&a.value, &n.name, &[])?);
             self.position.clear();
         }
         self.make_globals();

@@ -9,6 +9,7 @@ mod arguments;
 mod assign;
 mod builder;
 mod checksums;
+mod choices;
 mod controls;
 mod describe;
 mod exprs;
@@ -124,10 +125,14 @@ struct Lower<'a, 'r> {
     depth: u32,
     /// Where the control in work is declared, by positions from `main` inwards; orders what the control plane sees.
     position: Vec<usize>,
+    /// How many controls and parsers have been applied by their types: orders their instances.
+    direct_applications: usize,
     /// Actions in the order of declaration, and whether one is used.
     shown_actions: Vec<describe::Shown>,
-    shown_tables: Vec<(Vec<usize>, crate::control_plane::Table)>,
+    shown_tables: Vec<(Vec<usize>, ir::TableId, crate::control_plane::Table)>,
     in_action: bool,
+    /// The elements that indices known at run time stand for in the branch in work, by the index's expression.
+    chosen: HashMap<NodeId, u32>,
 }
 
 /// The specialised program and what it shows to the control plane; `None` when there is no `main` to start from.
@@ -157,9 +162,11 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
         field_list_ids: HashMap::new(),
         depth: 0,
         position: Vec::new(),
+        direct_applications: 0,
         shown_actions: Vec::new(),
         shown_tables: Vec::new(),
         in_action: false,
+        chosen: HashMap::new(),
     };
     l.run()?;
     l.order_control_plane();

@@ -23,11 +23,20 @@ impl<'a> Lower<'a, '_> {
         match &s.kind {
             StatementKind::Empty => {}
             StatementKind::Declaration(d) => self.local(d),
-            StatementKind::Assignment { target, op, value } => self.assignment(target, *op, value, s.span),
+            StatementKind::Assignment { target, op, value } => {
+                if !self.for_each_choice(&[target, value], s.span, &mut |l| l.assignment(target, *op, value, s.span)) {
+                    self.assignment(target, *op, value, s.span);
+                }
+            }
             StatementKind::Call(e) => {
-                // A bare `lookahead` still fails on a short packet.
-                let v = self.value(e);
-                self.settle_value(v, s.span);
+                let call = &mut |l: &mut Self| {
+                    // A bare `lookahead` still fails on a short packet.
+                    let v = l.value(e);
+                    l.settle_value(v, s.span);
+                };
+                if !self.for_each_choice(&[e], s.span, call) {
+                    call(self);
+                }
             }
             StatementKind::DirectApplication { ty, arguments } => {
                 let Some(info) = self.checked.calls.get(&ty.id).cloned() else { return };

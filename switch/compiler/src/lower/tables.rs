@@ -29,6 +29,8 @@ impl<'a> Lower<'a, '_> {
     /// Makes a table of the control in work.
     pub(super) fn make_table(&mut self, t: &'a TableDeclaration, d: &'a Declaration) -> Rc<TableBinding> {
         let name = names::qualified(&self.prefix, &t.name.name, &d.annotations);
+        // No table is made within the making of one.
+        let id = TableId(self.program.tables.len());
         let mut table = ir::Table {
             name: name.clone(),
             keys: Vec::new(),
@@ -52,7 +54,7 @@ impl<'a> Lower<'a, '_> {
                 TablePropertyKind::Key(keys) => self.keys(keys, &mut table, &mut shown, &mut selector, &mut key_types),
                 TablePropertyKind::Actions(list) => {
                     for a in list {
-                        if let Some(l) = self.listed_action(a) {
+                        if let Some(l) = self.listed_action(a, (id, listed.len())) {
                             listed.push(l);
                         }
                     }
@@ -67,7 +69,7 @@ impl<'a> Lower<'a, '_> {
         let mut hidden_default = false;
         if default.is_none() && !listed.iter().any(|l| &*l.name == "NoAction") {
             // A table without default action does nothing on a miss (spec 14.2.1).
-            if let Some(l) = self.no_action() {
+            if let Some(l) = self.no_action((id, listed.len())) {
                 hidden_default = true;
                 listed.push(l);
             }
@@ -101,13 +103,12 @@ impl<'a> Lower<'a, '_> {
                 _ => {}
             }
         }
-        let id = TableId(self.program.tables.len());
         if table.direct_meter.is_some() || table.with_counters {
             self.attach(&table);
         }
         self.program.tables.push(table);
         if !names::has_annotation(&d.annotations, "hidden") {
-            self.shown_tables.push((self.position.clone(), shown));
+            self.shown_tables.push((self.position.clone(), id, shown));
         }
         Rc::new(TableBinding { id, actions: listed.into_iter().map(|l| (l.name, l.id)).collect() })
     }
@@ -141,6 +142,13 @@ impl<'a> Lower<'a, '_> {
             table.prelude.extend(statements);
             let match_kind = k.match_kind.name.name.clone();
             if &*match_kind == "selector" {
+                shown.keys.push(cp::KeyField {
+                    name: String::new(),
+                    annotations: k.annotations.clone(),
+                    match_kind: match_kind.to_string(),
+                    bits: fold::bits_of(&value.ty),
+                    ty: self.data_type(&ty),
+                });
                 selector.push(value);
                 continue;
             }
@@ -156,7 +164,7 @@ impl<'a> Lower<'a, '_> {
             if matches!(value.ty, Type::Varbit(_)) {
                 self.error(k.span, BMV2, "a varbit field cannot be a key");
             }
-            let name = names::name_annotation(&k.annotations).map(|n| n.to_string()).or_else(|| key_name(&k.expression));
+            let name = names::name_annotation(&k.annotations).map(|n| n.to_string()).or_else(|| self.key_name(&k.expression));
             let name = name.unwrap_or_else(|| {
                 self.report.error_help(
                     k.expression.span,
@@ -178,21 +186,65 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn no_action(&mut self) -> Option<Listed<'a>> {
-        let path = Path { absolute: true, name: Ident { name: "NoAction".into(), span: Span::default() }, span: Span::default() };
-        self.table_action(&path, None, &[])
+    /// The control-plane name of a key without `@name`, by its expression (spec 18.3.1, P4Runtime 6.1); `None` for one that is
+    /// computed. Fields go by their `@name`; what is before an absolute one (`@name(".x")`) is left out.
+    fn key_name(&mut self, e: &'a ast::Expr) -> Option<String> {
+        Some(match &e.kind {
+            ast::ExprKind::Name(p) if self.lookup(p).is_none() => self.constant_int(e)?.to_string(),
+            ast::ExprKind::Name(p) => p.name.name.to_string(),
+            ast::ExprKind::Member(b, m) => {
+                let ty = self.type_of(b.id);
+                let public = match self.strip(&ty) {
+                    Type::Struct(n) | Type::Header(n) | Type::Union(n) => {
+                        self.declared_fields(&n).iter().find(|f| f.name.name == m.name).and_then(|f| names::name_annotation(&f.annotations))
+                    }
+                    _ => None,
+                };
+                match public.as_deref().map(|p| (p, p.strip_prefix('.'))) {
+                    Some((_, Some(absolute))) => absolute.to_owned(),
+                    Some((relative, None)) => format!("{}.{relative}", self.key_name(b)?),
+                    None => format!("{}.{}", self.key_name(b)?, m.name),
+                }
+            }
+            ast::ExprKind::Index(b, i) => format!("{}[{}]", self.key_name(b)?, self.key_name(i)?),
+            ast::ExprKind::Slice(b, h, l) => format!("{}[{}:{}]", self.key_name(b)?, self.key_name(h)?, self.key_name(l)?),
+            ast::ExprKind::Int(i) => match i.base {
+                2 => format!("0b{}", i.value.to_str_radix(2)),
+                8 => format!("0o{}", i.value.to_str_radix(8)),
+                16 => format!("0x{}", i.value.to_str_radix(16)),
+                _ => i.value.to_string(),
+            },
+            ast::ExprKind::Binary(BinaryOp::BitAnd, l, r) => format!("{} & {}", self.key_name(l)?, self.key_name(r)?),
+            ast::ExprKind::Call { callee, .. } => match &callee.kind {
+                ast::ExprKind::Member(b, m) if &*m.name == "isValid" => format!("{}.$valid$", self.key_name(b)?),
+                _ => return None,
+            },
+            ast::ExprKind::Unary(..) | ast::ExprKind::Binary(..) | ast::ExprKind::Cast(..) => self.constant_int(e)?.to_string(),
+            _ => return None,
+        })
     }
 
-    fn listed_action(&mut self, a: &'a ActionReference) -> Option<Listed<'a>> {
-        self.table_action(&a.name, Some(a), a.arguments.as_deref().unwrap_or(&[]))
+    fn no_action(&mut self, place: (TableId, usize)) -> Option<Listed<'a>> {
+        let path = Path { absolute: true, name: Ident { name: "NoAction".into(), span: Span::default() }, span: Span::default() };
+        self.table_action(&path, place, None, &[])
+    }
+
+    fn listed_action(&mut self, a: &'a ActionReference, place: (TableId, usize)) -> Option<Listed<'a>> {
+        self.table_action(&a.name, place, Some(a), a.arguments.as_deref().unwrap_or(&[]))
     }
 
     /// The action of the target for an action in a table's list. One action serves all tables of an
     /// instance, unless the list binds parameters.
-    fn table_action(&mut self, p: &Path, reference: Option<&'a ActionReference>, arguments: &'a [Argument]) -> Option<Listed<'a>> {
+    fn table_action(
+        &mut self,
+        p: &Path,
+        place: (TableId, usize),
+        reference: Option<&'a ActionReference>,
+        arguments: &'a [Argument],
+    ) -> Option<Listed<'a>> {
         let (d, keep, full_name) = self.action(p)?;
         let DeclarationKind::Action(a) = &d.kind else { return None };
-        self.use_action(d, &full_name);
+        self.use_action(d, &full_name, Some(place));
         let key = (crate::types::DeclId(d.span.start), format!("{full_name}@{}#{}", self.prefix, d.span.file.0));
         let known = if arguments.is_empty() { self.global_actions.get(&key).copied() } else { None };
         let id = match known {
@@ -327,7 +379,7 @@ impl<'a> Lower<'a, '_> {
         &mut self,
         name: &str,
         e: &'a ast::Expr,
-        annotations: &[Annotation],
+        annotations: &'a [Annotation],
         table: &mut ir::Table,
         shown: &mut cp::Table,
         selector: &[Expr],
@@ -347,7 +399,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "implementation" => {
-                let Some(i) = self.table_object(e, &object_name("action_profile")) else { return };
+                let Some(i) = self.table_object(e, &object_name("action_profile"), annotations) else { return };
                 let InstanceKind::Extern { decl, .. } = &i.kind else { return };
                 let selecting = match &*self.checked.externs.get(decl).map(|d| d.name.clone()).unwrap_or_else(|| "".into()) {
                     "action_profile" => false,
@@ -372,7 +424,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "counters" => {
-                let Some(i) = self.table_object(e, &object_name("counter")) else { return };
+                let Some(i) = self.table_object(e, &object_name("counter"), annotations) else { return };
                 table.with_counters = true;
                 shown.direct_counter = Some(i.name.clone());
                 let Some(c) = self.program.counters.iter_mut().find(|c| c.name == i.name) else {
@@ -392,7 +444,7 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             "meters" => {
-                let Some(i) = self.table_object(e, &object_name("meter")) else { return };
+                let Some(i) = self.table_object(e, &object_name("meter"), annotations) else { return };
                 table.direct_meter = Some(i.name.clone());
                 shown.direct_meter = Some(i.name.clone());
                 let Some(m) = self.program.meters.iter_mut().find(|m| m.name == i.name) else {
@@ -416,7 +468,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// The object of a table property: one declared, or made in place.
-    fn table_object(&mut self, e: &'a ast::Expr, name: &str) -> Option<Rc<super::Instance<'a>>> {
+    fn table_object(&mut self, e: &'a ast::Expr, name: &str, annotations: &'a [Annotation]) -> Option<Rc<super::Instance<'a>>> {
         if matches!(e.kind, ast::ExprKind::Name(_)) {
             let found = self.instance(e);
             if found.is_none() {
@@ -424,7 +476,7 @@ impl<'a> Lower<'a, '_> {
             }
             return found;
         }
-        self.instance_named(e, name)
+        self.instance_named(e, name, annotations)
     }
 
     /// Direct meters know the size of their table.
@@ -613,23 +665,5 @@ fn property_bool(t: &TableDeclaration, name: &str) -> Option<bool> {
             _ => None,
         },
         _ => None,
-    })
-}
-
-/// The control-plane name of a key without `@name`, by its expression (spec 18.3.1, P4Runtime 6.1); `None` for one that
-/// is computed.
-fn key_name(e: &ast::Expr) -> Option<String> {
-    Some(match &e.kind {
-        ast::ExprKind::Name(p) => p.name.name.to_string(),
-        ast::ExprKind::Member(b, m) => format!("{}.{}", key_name(b)?, m.name),
-        ast::ExprKind::Index(b, i) => format!("{}[{}]", key_name(b)?, key_name(i)?),
-        ast::ExprKind::Slice(b, h, l) => format!("{}[{}:{}]", key_name(b)?, key_name(h)?, key_name(l)?),
-        ast::ExprKind::Int(i) => i.value.to_string(),
-        ast::ExprKind::Binary(BinaryOp::BitAnd, l, r) => format!("{} & {}", key_name(l)?, key_name(r)?),
-        ast::ExprKind::Call { callee, .. } => match &callee.kind {
-            ast::ExprKind::Member(b, m) if &*m.name == "isValid" => format!("{}.$valid$", key_name(b)?),
-            _ => return None,
-        },
-        _ => return None,
     })
 }

@@ -19,6 +19,9 @@ impl<'a> Lower<'a, '_> {
         let types: Vec<Type> = info.signature.params.iter().map(|p| p.ty.substitute(&map)).collect();
         let arg = |i: usize| info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)).map(|a| &a.value);
         let span = e.span;
+        if self.stage != Stage::Parser && &*name != "static_assert" {
+            self.control_plane.calls_extern_functions = true;
+        }
         match &*name {
             "mark_to_drop" => {
                 if let Some(fields) = arg(0).and_then(|a| self.copied_metadata(a)) {
@@ -196,7 +199,11 @@ impl<'a> Lower<'a, '_> {
         }
         let (name, annotations) = match &ty {
             Type::Struct(n) => (self.type_name(n), self.decl(n.decl).annotations.clone()),
-            _ => ("digest".to_owned(), Vec::new()),
+            // One for each call, numbered as p4c does.
+            _ => {
+                let name = (0..).map(|n| format!("digest_{n}")).find(|n| !self.control_plane.digests.iter().any(|d| d.name == *n));
+                (name.unwrap_or_default(), Vec::new())
+            }
         };
         let id = self.program.learn_lists.len() as u32 + 1;
         self.program.learn_lists.push(ir::FieldList { id, name: name.clone(), elements: fields, span });

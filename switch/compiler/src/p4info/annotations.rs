@@ -2,10 +2,13 @@
 //! documentation.
 
 use fairlane_syntax::annotations::find;
-use fairlane_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, Expr, ExprKind};
+use fairlane_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, BinaryOp, Expr, ExprKind, UnaryOp};
+use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use super::text::Text;
+use crate::check::consteval::int_op;
+use crate::types::Type;
 
 /// Annotations that P4Info holds elsewhere, in fields of their own.
 const ELSEWHERE: &[&str] = &["name", "id", "brief", "description"];
@@ -94,14 +97,59 @@ impl<'a> Written<'a> {
     }
 }
 
-/// A literal; the checker lets nothing else into a structured annotation.
+/// A value known at compile time (P4Runtime 6.1.2.2); the checker lets nothing else into a structured annotation.
 fn expression(expr: &Expr, text: &mut Text) {
-    match &expr.kind {
-        ExprKind::String(value) => text.repeated_string("string_value", value),
-        ExprKind::Int(literal) => text.word("int64_value", &literal.value.to_i64().unwrap_or(i64::MAX).to_string()),
-        ExprKind::Bool(value) => text.word("bool_value", &value.to_string()),
-        _ => {}
+    match constant(expr, 0) {
+        Some(Constant::String(value)) => text.repeated_string("string_value", &value),
+        Some(Constant::Int(value)) => text.word("int64_value", &value.to_i64().unwrap_or(i64::MAX).to_string()),
+        Some(Constant::Bool(value)) => text.word("bool_value", &value.to_string()),
+        None => {}
     }
+}
+
+#[derive(PartialEq)]
+enum Constant {
+    String(String),
+    Int(BigInt),
+    Bool(bool),
+}
+
+/// The value of an expression of literals.
+fn constant(expr: &Expr, depth: u32) -> Option<Constant> {
+    if depth > 64 {
+        return None;
+    }
+    let of = |expr: &Expr| constant(expr, depth + 1);
+    Some(match &expr.kind {
+        ExprKind::String(value) => Constant::String(value.to_string()),
+        ExprKind::Int(literal) => Constant::Int(literal.value.clone()),
+        ExprKind::Bool(value) => Constant::Bool(*value),
+        ExprKind::Unary(op, inner) => match (op, of(inner)?) {
+            (UnaryOp::Not, Constant::Bool(value)) => Constant::Bool(!value),
+            (UnaryOp::Negate, Constant::Int(value)) => Constant::Int(-value),
+            (UnaryOp::Plus, value @ Constant::Int(_)) => value,
+            _ => return None,
+        },
+        ExprKind::Binary(op, left, right) => match (op, of(left)?, of(right)?) {
+            (BinaryOp::Eq, l, r) => Constant::Bool(l == r),
+            (BinaryOp::Ne, l, r) => Constant::Bool(l != r),
+            (BinaryOp::And, Constant::Bool(l), Constant::Bool(r)) => Constant::Bool(l && r),
+            (BinaryOp::Or, Constant::Bool(l), Constant::Bool(r)) => Constant::Bool(l || r),
+            (BinaryOp::Lt, Constant::Int(l), Constant::Int(r)) => Constant::Bool(l < r),
+            (BinaryOp::Le, Constant::Int(l), Constant::Int(r)) => Constant::Bool(l <= r),
+            (BinaryOp::Gt, Constant::Int(l), Constant::Int(r)) => Constant::Bool(l > r),
+            (BinaryOp::Ge, Constant::Int(l), Constant::Int(r)) => Constant::Bool(l >= r),
+            (BinaryOp::Concat, Constant::String(l), Constant::String(r)) => Constant::String(l + &r),
+            (op, Constant::Int(l), Constant::Int(r)) => Constant::Int(int_op(*op, &l, &r, &Type::Int)?),
+            _ => return None,
+        },
+        ExprKind::Ternary(condition, yes, no) => match of(condition)? {
+            Constant::Bool(true) => of(yes)?,
+            Constant::Bool(false) => of(no)?,
+            _ => return None,
+        },
+        _ => return None,
+    })
 }
 
 /// The tokens between parentheses, with spaces between as p4c writes them; nothing when there are none.

@@ -45,11 +45,11 @@ impl Symbols {
         plane.value_sets.iter().for_each(|v| add(Prefix::ValueSet, &v.name, &v.annotations));
         plane.action_profiles.iter().for_each(|p| add(Prefix::ActionProfile, &p.name, &p.annotations));
         for counter in &plane.counters {
-            let prefix = if counter.table.is_some() { Prefix::DirectCounter } else { Prefix::Counter };
+            let prefix = if counter.size.is_none() { Prefix::DirectCounter } else { Prefix::Counter };
             add(prefix, &counter.name, &counter.annotations);
         }
         for meter in &plane.meters {
-            let prefix = if meter.table.is_some() { Prefix::DirectMeter } else { Prefix::Meter };
+            let prefix = if meter.size.is_none() { Prefix::DirectMeter } else { Prefix::Meter };
             add(prefix, &meter.name, &meter.annotations);
         }
         plane.registers.iter().for_each(|r| add(Prefix::Register, &r.name, &r.annotations));

@@ -44,7 +44,7 @@ impl Emitter<'_> {
     /// `MatchField`, of tables and value sets. Annotations named in `but` are left out.
     pub(super) fn match_fields(&mut self, name: &str, fields: &[KeyField], but: &[&str]) {
         let ids = ids::fields(fields.iter().map(|field| field.annotations.as_slice()), self.diagnostics);
-        for (field, id) in fields.iter().zip(ids) {
+        for (field, id) in fields.iter().zip(ids).filter(|(field, _)| field.match_kind != "selector") {
             let written = Written::of(&field.annotations, but);
             let standard = match field.match_kind.as_str() {
                 "exact" => Some("EXACT"),
@@ -125,7 +125,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn actions(&mut self) {
-        for action in &self.plane.actions {
+        for action in self.plane.actions.iter().filter(|action| find(&action.annotations, "hidden").is_none()) {
             self.text.open("actions");
             self.preamble(Prefix::Action, &action.name, &action.annotations, &[]);
             let ids = ids::fields(action.params.iter().map(|param| param.annotations.as_slice()), self.diagnostics);
