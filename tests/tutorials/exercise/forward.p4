@@ -1,6 +1,6 @@
 /* For the tests of files in the form of the P4 tutorials: a table for each kind of match, a multicast group, a clone session.
  *
- * ingress: frames to the broadcast address go to multicast group 1, without the port they came by;
+ * ingress: broadcasts, ARP and all else that is not IPv4 go to multicast group 1, without the port they came by;
  *          IPv4 to where `routes` says; what `filter` picks is dropped, or copied to clone session 5 as well
  * egress:  the source address of the port; no copy back
  */
@@ -88,13 +88,11 @@ control ForwardIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     apply {
-        if (hdr.ethernet.dst == BROADCAST) {
-            standard.mcast_grp = 1;
-        } else if (hdr.ipv4.isValid()) {
+        if (hdr.ipv4.isValid() && hdr.ethernet.dst != BROADCAST) {
             routes.apply();
             filter.apply();
         } else {
-            drop();
+            standard.mcast_grp = 1;
         }
     }
 }
@@ -109,12 +107,10 @@ control ForwardEgress(inout headers_t hdr, inout metadata_t meta, inout standard
         default_action = NoAction();
     }
     apply {
-        if (hdr.ethernet.dst == BROADCAST) {
-            if (standard.egress_port == standard.ingress_port) {
-                mark_to_drop(standard);
-            }
-        } else {
+        if (hdr.ipv4.isValid() && hdr.ethernet.dst != BROADCAST) {
             sources.apply();
+        } else if (standard.egress_port == standard.ingress_port) {
+            mark_to_drop(standard);
         }
     }
 }
