@@ -115,6 +115,12 @@ def write(path: Path, cells: list[dict[str, Any]]) -> None:
     path.write_text('{"program": "ns-2", "cells": [\n' + ",\n".join(json.dumps(c) for c in cells) + "\n]}\n")
 
 
+def show(identity: str, found: dict[str, Any]) -> None:
+    ratios = sorted(run["ratio"] for run in found["runs"])
+    print(identity, " ".join(f"{k}={v}" for k, v in found["axes"].items()), f"ratio {ratios[len(ratios) // 2]:.3f} ({ratios[0]:.2f} to {ratios[-1]:.2f}),"
+          f" {found['frozen_runs']} frozen", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("ids", nargs="*")
@@ -133,14 +139,13 @@ def main() -> int:
             path = args.out or row.reference_file(loader.find(identity))
             known = {tuple(c["axes"].items()): c for c in json.loads(path.read_text())["cells"]} if args.missing and path.exists() else {}
             experiments = points(identity, args.at)
-            todo = {axes: pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds) for axes, e in experiments.items() if axes not in known}
-            cells = [known.get(axes) or {"axes": dict(axes), **todo[axes].result()} for axes in experiments]
-            for c in cells:
-                ratios = sorted(r["ratio"] for r in c["runs"])
-                print(identity, " ".join(f"{k}={v}" for k, v in c["axes"].items()), f"ratio {ratios[len(ratios) // 2]:.3f}",
-                      f"({ratios[0]:.2f} to {ratios[-1]:.2f})", f"frozen {c['frozen_runs']}", flush=True)
-            if not args.at or args.out:
-                write(path, cells)
+            todo = {pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds): axes for axes, e in experiments.items() if axes not in known}
+            for future in concurrent.futures.as_completed(todo):
+                axes = todo[future]
+                known[axes] = {"axes": dict(axes), **future.result()}
+                show(identity, known[axes])
+                if not args.at or args.out:
+                    write(path, [known[a] for a in experiments if a in known])
     return 0
 
 
