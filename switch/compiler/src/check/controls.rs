@@ -168,11 +168,8 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn check_control(&mut self, c: &'a ControlDeclaration) {
-        if let Some(t) = c.type_parameters.first() {
-            self.error(t.span, "P4_16 14 (control blocks)", "a control with a body cannot have type parameters");
-        }
         self.push_scope();
-        self.declare_type_params(&c.type_parameters);
+        self.declare_own_type_params(&c.type_parameters);
         let given = self.resolve_params(&c.constructor_parameters, Some(Self::constructor_local));
         for p in given.iter().filter(|p| matches!(p.ty, Type::Parser(_))) {
             self.error(p.span, "P4_16 11.3 (instantiations)", format!("`{}` is a parser, and a control has none", p.name));

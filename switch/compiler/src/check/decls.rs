@@ -186,6 +186,15 @@ impl<'a> Checker<'a, '_> {
             .collect()
     }
 
+    /// Declares the type parameters of the parser or control in work for its body: those of its signature, so that what an instance
+    /// binds them to holds in the body, too. Beyond the specification (13.2, 14), as p4c has it.
+    pub(crate) fn declare_own_type_params(&mut self, names: &[Ident]) {
+        let Some(own) = self.current_decl.and_then(|id| self.applicable(id)) else { return };
+        for (name, p) in names.iter().zip(&own.type_params) {
+            self.declare(name, Local::TypeParam(Type::Param(p.clone())));
+        }
+    }
+
     /// Runs `f` with the top level as only scope, seeing what the declaration `id` may see.
     pub(crate) fn at_top_level<T>(&mut self, id: DeclId, f: impl FnOnce(&mut Self) -> T) -> T {
         let scopes = std::mem::take(&mut self.scopes);

@@ -11,11 +11,8 @@ use crate::types::Type;
 
 impl<'a> Checker<'a, '_> {
     pub(crate) fn check_parser(&mut self, p: &'a ParserDeclaration) {
-        if let Some(t) = p.type_parameters.first() {
-            self.error(t.span, "P4_16 13.2 (parser declarations)", "a parser with a body cannot have type parameters");
-        }
         self.push_scope();
-        self.declare_type_params(&p.type_parameters);
+        self.declare_own_type_params(&p.type_parameters);
         let given = self.resolve_params(&p.constructor_parameters, Some(Self::constructor_local));
         for c in given.iter().filter(|c| matches!(c.ty, Type::Control(_))) {
             self.error(c.span, "P4_16 11.3 (instantiations)", format!("`{}` is a control, and a parser has none", c.name));

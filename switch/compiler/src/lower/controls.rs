@@ -36,10 +36,11 @@ impl<'a> Lower<'a, '_> {
         // Two direct applications in one control are two instances; the second gets a number.
         let base = names::qualified(&self.prefix, name, &[]);
         let name = self.unique.name(&base);
+        let types = info.type_args.iter().map(|(p, t)| (*p, t.substitute(&self.substitution))).collect();
         let mut position = self.position.clone();
         position.push(self.direct_applications);
         self.direct_applications += 1;
-        let instance = Rc::new(Instance { name, kind, position });
+        let instance = Rc::new(Instance { name, kind, position, types });
         self.apply_instance(&instance, info, arguments, span);
     }
 
@@ -63,8 +64,7 @@ impl<'a> Lower<'a, '_> {
             InstanceKind::Parser { decl, args } => {
                 let DeclarationKind::Parser(p) = &self.decl(*decl).kind else { return };
                 let bound = self.bind_arguments(info, &p.parameters, arguments, Passing::Closed, span);
-                let name = instance.name.clone();
-                self.nested(span, |l| l.inline_parser(p, &name, args, &bound));
+                self.nested(span, |l| l.inline_parser(p, instance, args, &bound));
                 self.copy_out(&bound, span);
             }
             _ => {}
@@ -183,6 +183,7 @@ impl<'a> Lower<'a, '_> {
         self.scopes.push(scope);
         let position = std::mem::replace(&mut self.position, instance.position.clone());
         let in_action = std::mem::replace(&mut self.in_action, false);
+        let substitution = std::mem::replace(&mut self.substitution, instance.types.clone());
         for (i, d) in c.locals.iter().enumerate() {
             // 0 is for actions of the top level: they come first.
             self.position.push(i + 1);
@@ -201,6 +202,7 @@ impl<'a> Lower<'a, '_> {
         self.scope(label, |l| l.block(&c.apply));
         self.loops = loops;
         self.returns.pop();
+        self.substitution = substitution;
         self.position = position;
         self.in_action = in_action;
         self.scopes = scopes;

@@ -21,6 +21,8 @@ pub(super) struct Instance<'a> {
     pub kind: InstanceKind<'a>,
     /// Where it is declared, by positions from `main` inwards.
     pub position: Vec<usize>,
+    /// What the type parameters of its parser or control stand for.
+    pub types: Vec<(u32, Type)>,
 }
 
 /// The kinds of objects.
@@ -130,7 +132,7 @@ impl<'a> Lower<'a, '_> {
             Type::Parser(n) => InstanceKind::Parser { decl: n.decl, args: bound },
             _ => return None,
         };
-        let instance = Rc::new(Instance { name, kind, position: self.position.clone() });
+        let instance = Rc::new(Instance { name, kind, position: self.position.clone(), types: map });
         if matches!(t, Type::Extern(_)) {
             self.declare_extern(&instance, t, annotations, span);
         }

@@ -54,6 +54,7 @@ impl<'a> Lower<'a, '_> {
         }
         self.make_globals();
         self.global_value_sets();
+        self.substitution.clone_from(&blocks[0].types);
         let shared = self.shared(&blocks)?;
         self.field_lists(&blocks[0]);
         self.run_parser(&blocks[0], &shared);
@@ -64,7 +65,7 @@ impl<'a> Lower<'a, '_> {
         let egress = self.run_block(&blocks[3], Stage::Egress, &[&shared.headers, &shared.metadata], std);
         self.program.egress = ir::Pipeline { name: "egress".into(), body: egress, span: self.block_span(&blocks[3]) };
         self.program.update = self.run_block(&blocks[4], Stage::Update, &[&shared.headers, &shared.metadata], None);
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new() });
+        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new(), types: Vec::new() });
         let deparser = self.run_deparser(&blocks[5], packet, &shared.headers);
         self.program.deparser = (deparser, self.block_span(&blocks[5]));
         Some(())
@@ -228,7 +229,7 @@ impl<'a> Lower<'a, '_> {
         let InstanceKind::Parser { decl, args } = &b.kind else { return };
         let DeclarationKind::Parser(p) = &self.decl(*decl).kind else { return };
         self.stage = Stage::Parser;
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new() });
+        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new(), types: Vec::new() });
         let storages = [&shared.headers, &shared.metadata, &shared.standard];
         let mut scope: HashMap<Symbol, Binding<'a>> = args.iter().cloned().collect();
         for (i, param) in p.parameters.iter().enumerate() {

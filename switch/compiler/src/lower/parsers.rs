@@ -7,6 +7,7 @@ use num_bigint::BigInt;
 use num_traits::One;
 
 use super::arguments::Bound;
+use super::instances::Instance;
 use super::{fold, names, Binding, Lower};
 use crate::control_plane as cp;
 use crate::ir::{self, Case, Expr, ExprKind, HeaderRef, Match, StateId, Target, Transition};
@@ -18,7 +19,8 @@ const MAX_CASES: usize = 4096;
 
 impl<'a> Lower<'a, '_> {
     /// Puts the states of a parser behind the current one; control goes on where it accepts.
-    pub(super) fn inline_parser(&mut self, p: &'a ParserDeclaration, name: &str, args: &[(Symbol, Binding<'a>)], bound: &[Bound<'a>]) {
+    pub(super) fn inline_parser(&mut self, p: &'a ParserDeclaration, instance: &Instance<'a>, args: &[(Symbol, Binding<'a>)], bound: &[Bound<'a>]) {
+        let name = &*instance.name;
         let scopes = std::mem::take(&mut self.scopes);
         let prefix = std::mem::replace(&mut self.prefix, name.to_owned());
         let scope: HashMap<Symbol, Binding<'a>> =
@@ -26,7 +28,9 @@ impl<'a> Lower<'a, '_> {
         self.scopes.push(scope);
         let short = name.rsplit('.').next().unwrap_or(name).to_owned();
         let join = self.add_state(&format!("{short}_end"));
+        let substitution = std::mem::replace(&mut self.substitution, instance.types.clone());
         self.parser_body(p, Target::State(join), |n| format!("{short}_{n}"));
+        self.substitution = substitution;
         self.set_current(join);
         self.scopes = scopes;
         self.prefix = prefix;
