@@ -92,9 +92,6 @@ pub fn page(code: Code) -> &'static str {
         Code::DuplicateName => include_str!("../explain/duplicate-name.md"),
         Code::Unused => include_str!("../explain/unused.md"),
         Code::Shadow => include_str!("../explain/shadow.md"),
-        Code::UninitializedUse => include_str!("../explain/uninitialized-use.md"),
-        Code::UninitializedOutParam => include_str!("../explain/uninitialized-out-param.md"),
-        Code::InvalidHeader => include_str!("../explain/invalid-header.md"),
         Code::ParserTransition => include_str!("../explain/parser-transition.md"),
         Code::Unreachable => include_str!("../explain/unreachable.md"),
         Code::Missing => include_str!("../explain/missing.md"),
@@ -123,8 +120,8 @@ pub fn explain(name: &str) -> Result<String, String> {
         let guess = if near.is_empty() { String::new() } else { format!("; there is `{}`", near.join("`, `")) };
         return Err(format!("there is no message `{name}`{guess}. `--explain` alone lists all"));
     };
-    let mut out = page(code).trim_end().to_owned();
-    out.push_str("\n\n");
+    let mut out = plain(page(code));
+    out.push('\n');
     out.push_str(&match (code.class(), code.section()) {
         (Class::Error, "") => "An error.\n".to_owned(),
         (Class::Error, section) => format!("An error. P4_16 specification 1.2.5, section {section}.\n"),
@@ -134,6 +131,35 @@ pub fn explain(name: &str) -> Result<String, String> {
         }
     });
     Ok(out)
+}
+
+/// A page as a terminal shows it: no fences, programs set in, and what stands around them said.
+fn plain(page: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in page.trim_end().lines() {
+        match line.strip_prefix("```") {
+            Some(_) if inside => inside = false,
+            Some(fence) => {
+                inside = true;
+                let around = match fence {
+                    "p4 control" => "    // in the ingress control; hdr.h is a header of bit<8> a and bit<16> b, meta.x a bit<8>\n",
+                    "p4 parser" => "    // in the parser\n",
+                    "p4 pkginfo" => "    // before `main`\n",
+                    _ => "",
+                };
+                out.push_str(around);
+            }
+            None => {
+                if inside && !line.is_empty() {
+                    out.push_str("    ");
+                }
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
 }
 
 /// What `--explain` alone shows: all kinds, each with the first sentence of its page.

@@ -124,11 +124,6 @@ impl Type {
         matches!(self, Type::Unknown)
     }
 
-    /// Whether values of the type are made of other values by name or number.
-    pub fn is_aggregate(&self) -> bool {
-        matches!(self, Type::Struct(_) | Type::Header(_) | Type::Tuple(_) | Type::Record(_))
-    }
-
     /// Replaces type parameters by types.
     pub fn substitute(&self, map: &[(u32, Type)]) -> Type {
         if map.is_empty() {

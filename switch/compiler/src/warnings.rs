@@ -23,9 +23,9 @@ pub struct Warnings {
 }
 
 /// Kinds of warnings that p4c has and this compiler never gives: options may name them.
-const OF_P4C_ONLY: [&str; 12] = [
+const OF_P4C_ONLY: [&str; 15] = [
     "branch", "duplicate", "expr", "failed", "inferred", "legacy", "multi-header-extract", "progress", "removed", "type-inference",
-    "uninitialized", "unsupported",
+    "uninitialized", "unsupported", "invalid-header", "uninitialized-use", "uninitialized-out-param",
 ];
 
 impl Warnings {
@@ -74,9 +74,9 @@ mod tests {
         assert_eq!(w.weigh(Code::Unused), Some(Severity::Warning));
         assert_eq!(w.weigh(Code::Shadow), Some(Severity::Error));
         w.set("unused", Weight::Disabled);
-        w.set("uninitialized_use", Weight::Info);
+        w.set("parser_transition", Weight::Info);
         assert_eq!(w.weigh(Code::Unused), None);
-        assert_eq!(w.weigh(Code::UninitializedUse), Some(Severity::Info));
+        assert_eq!(w.weigh(Code::ParserTransition), Some(Severity::Info));
         w.set("unusd", Weight::Info);
         w.set("removed", Weight::Disabled);
         assert_eq!(w.unknown(), [("unusd".to_owned(), vec!["unused"])]);

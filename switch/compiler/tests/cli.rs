@@ -62,3 +62,35 @@ fn missing_files_and_unknown_formats_are_told() {
     assert!(run(&["--version"]).status.success());
     assert_eq!(run(&["--arch", "psa", &program()]).status.code(), Some(2));
 }
+
+#[test]
+fn explains_messages_and_lists_them() {
+    let page = run(&["--explain", "undeclared-name"]);
+    assert!(page.status.success());
+    let text = String::from_utf8_lossy(&page.stdout).into_owned();
+    assert!(text.starts_with("# undeclared-name\n") && text.contains("section 6.9") && !text.contains("```"), "{text}");
+    let list = run(&["--explain"]);
+    assert!(list.status.success() && String::from_utf8_lossy(&list.stdout).contains("  unused "));
+    let unknown = run(&["--explain", "undeclared-nam"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is `undeclared-name`"));
+}
+
+#[test]
+fn options_about_warnings_count_in_their_order() {
+    let folder = scratch("warnings");
+    let source = folder.join("doubtful.p4");
+    let text = std::fs::read_to_string(program()).unwrap();
+    std::fs::write(&source, text.replace("state start {", "state lost { transition accept; }\n    state start {")).unwrap();
+    let source = source.to_str().unwrap();
+    let code = |options: &[&str]| run(&[options, &[source]].concat()).status.code();
+    assert_eq!(code(&["--Werror"]), Some(1));
+    assert_eq!(code(&["--Werror", "--Wwarn=unreachable-state"]), Some(0));
+    assert_eq!(code(&["--Werror=unreachable-state", "--Wdisable=unreachable_state"]), Some(0));
+    assert_eq!(code(&["--Wdisable=unreachable-state", "--Werror=unreachable-state"]), Some(1));
+    let shown = |options: &[&str]| String::from_utf8_lossy(&run(&[options, &[source]].concat()).stderr).into_owned();
+    assert!(shown(&[]).contains("warning[unreachable-state]"), "{}", shown(&[]));
+    assert!(shown(&["--Winfo=unreachable-state"]).contains("info[unreachable-state]"));
+    assert_eq!(shown(&["--Wdisable"]), "");
+    assert!(shown(&["--Wdisable=unusd"]).contains("is `unused` meant?"));
+}

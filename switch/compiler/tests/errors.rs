@@ -72,3 +72,15 @@ fn warnings_refuse_the_program_only_when_told() {
     let silent = compile(&weighed("", Weight::Disabled));
     assert!(silent.json.is_some() && silent.rendered.is_empty(), "{}", silent.rendered);
 }
+
+/// Whole messages, with source lines and carets: `golden/messages.p4` is in error, `golden/warnings.p4` only doubtful.
+#[test]
+fn messages_look_as_they_should() {
+    for (name, accepted) in [("messages", false), ("warnings", true)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.p4"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let outcome = compile_source(&format!("{name}.p4"), &text, &Options::default());
+        assert_eq!(outcome.is_ok(), accepted, "{}", outcome.rendered);
+        insta::assert_snapshot!(name, outcome.rendered);
+    }
+}

@@ -260,7 +260,30 @@ impl<'a> Checker<'a, '_> {
                 }
             }
         }
+        if !constructor {
+            self.warn_of_overlap(sig, &order, arguments);
+        }
         self.out.calls.insert(id, CallInfo { target, type_args: map, order, signature: sig.clone() });
+    }
+
+    /// What two `out` arguments have in common gets the value of the last one (spec 6.8).
+    fn warn_of_overlap(&mut self, sig: &Signature, order: &[Option<usize>], arguments: &[Argument]) {
+        let written: Vec<(String, Span)> = sig
+            .params
+            .iter()
+            .zip(order)
+            .filter(|(p, _)| matches!(p.direction, Direction::Out | Direction::InOut))
+            .filter_map(|(_, a)| arguments.get((*a)?))
+            .filter(|a| !matches!(a.value.kind, ExprKind::DontCare))
+            .map(|a| (fairlane_syntax::print::expression(&a.value), a.span))
+            .collect();
+        let inside = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('['));
+        for (i, (a, span)) in written.iter().enumerate() {
+            if let Some((b, _)) = written[..i].iter().find(|(b, _)| inside(a, b) || inside(b, a)) {
+                let text = format!("`{a}` and `{b}` are written by the same call, and have fields in common");
+                self.report.warning(Code::Ordering, *span, text);
+            }
+        }
     }
 
     /// Spec 6.8: what an argument must be for the parameter's direction.

@@ -1,6 +1,7 @@
 //! Which types convert into which (spec 8.12).
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::Code;
 
 use super::Checker;
 use crate::types::Type;
@@ -52,10 +53,29 @@ impl Checker<'_, '_> {
             }
             _ => {
                 let Some(t) = self.out.types.get(&e.id).map(|t| self.zonk(t)) else { return };
+                self.warn_of_overflow(&expected, &t, e);
                 if matches!(t, Type::Tuple(_)) && matches!(expected, Type::Struct(_) | Type::Header(_) | Type::Stack(..)) {
                     self.tell_mismatch(&expected, &t, e.span, rule, what);
                 }
             }
+        }
+    }
+
+    /// A number without a width takes the width awaited, and may lose bits by that.
+    fn warn_of_overflow(&mut self, expected: &Type, t: &Type, e: &Expr) {
+        if *t != Type::Int || !matches!(expected, Type::Bits { .. }) {
+            return;
+        }
+        let Some(v) = self.eval_int(e) else { return };
+        let kept = super::consteval::wrap(v.clone(), expected);
+        if kept == v {
+            return;
+        }
+        if num_traits::Signed::is_negative(&v) && matches!(expected, Type::Bits { signed: false, .. }) {
+            self.report.warning(Code::Mismatch, e.span, format!("the negative number {v} becomes {kept} in `{expected}`"));
+            self.report.help(format!("cast it when that is meant: `({expected})...`"));
+        } else {
+            self.report.warning(Code::Overflow, e.span, format!("the value {v} does not fit into `{expected}` and becomes {kept}"));
         }
     }
 

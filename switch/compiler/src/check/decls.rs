@@ -244,6 +244,11 @@ impl<'a> Checker<'a, '_> {
                     c.error(f.name.span, "P4_16 7.2.6 (struct)", text);
                     continue;
                 }
+                if super::typedefs::mentions(&ty, id, 0) {
+                    let text = format!("`{}` has a field of its own type", s.name.name);
+                    c.error_code(Code::Recursion, f.ty.span, "P4_16 7.2.9 (type nesting)", text);
+                    continue;
+                }
                 c.check_field_type(d, &ty, f);
                 c.check_match_annotation(f);
                 if matches!(ty, Type::Varbit(_)) && fields.iter().any(|f: &FieldDef| matches!(f.ty, Type::Varbit(_))) {

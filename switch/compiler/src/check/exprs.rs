@@ -149,7 +149,7 @@ impl<'a> Checker<'a, '_> {
             return Type::Unknown;
         }
         let t = Type::Bits { width: w.bits, signed: w.signed };
-        if super::consteval::wrap(l.value.clone(), &t) != l.value && l.value.bits() > u64::from(w.bits) {
+        if super::consteval::wrap(l.value.clone(), &t) != l.value {
             self.report.warning(Code::Overflow, span, format!("the value {} does not fit into `{t}` and is cut", l.value));
         }
         t
@@ -509,6 +509,11 @@ impl<'a> Checker<'a, '_> {
                 };
                 if !ok {
                     return mismatch(self, "P4_16 8.10.2 (shifts)");
+                }
+                if let (Some(a), Type::Bits { width, .. }) = (&amount, &lt) {
+                    if *a >= (*width).into() {
+                        self.report.warning(Code::Overflow, span, format!("a value of {width} bits is shifted by {a}"));
+                    }
                 }
                 if let Some(a) = amount {
                     if a.is_negative() {

@@ -62,7 +62,9 @@ impl<'a> Checker<'a, '_> {
         }
         // A state without transition goes to `reject` (spec 13.5).
         let rejects = reached.contains("reject") || p.states.iter().any(|s| s.transition.is_none() && reached.contains(&s.name.name));
-        if !reached.contains("accept") && p.states.iter().any(|s| &*s.name.name == "start") {
+        // Where a transition leads to no state, that is told already, and all else is a guess.
+        let known = |n: &Symbol| matches!(&**n, "accept" | "reject") || p.states.iter().any(|s| s.name.name == *n);
+        if !reached.contains("accept") && reached.iter().all(known) {
             if rejects {
                 self.report.warning(Code::Unreachable, p.name.span, format!("parser `{}` never reaches `accept`", p.name.name));
             } else {
@@ -242,7 +244,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 if let (KeysetKind::Range(..), Some(x), Some(y)) = (&k.kind, self.eval_int(a), self.eval_int(b)) {
                     if x > y {
-                        self.error(k.span, "P4_16 8.16.4 (ranges)", format!("the range {x} .. {y} is empty"));
+                        self.report.warning(Code::Invalid, k.span, format!("the range {x} .. {y} is empty: its end is below its start"));
                     }
                 }
             }

@@ -79,8 +79,8 @@ impl<'a> Checker<'a, '_> {
             StatementKind::ForIn { variable, collection, body } => self.for_in(variable, collection, body),
             StatementKind::Return(value) => self.check_return(s, value.as_ref()),
             StatementKind::Exit => {
-                if !matches!(self.context, Context::Apply | Context::Action | Context::Function) {
-                    self.error(s.span, "P4_16 12.5 (exit statement)", "`exit` can only be used in controls, actions and functions");
+                if !matches!(self.context, Context::Apply | Context::Action) {
+                    self.error(s.span, "P4_16 12.5 (exit statement)", "`exit` can only be used in controls and actions");
                 }
             }
             StatementKind::Break | StatementKind::Continue => {
@@ -224,6 +224,10 @@ impl<'a> Checker<'a, '_> {
                 self.check_block(b);
             }
         }
+        if let Some(last) = cases.last().filter(|c| c.body.is_none()) {
+            self.report.warning(Code::Missing, last.span, "no block stands under the last label: nothing is done");
+            self.report.help("give it a block: `{ }`");
+        }
         if !matches!(t, Type::ActionRun(_) | Type::Bits { .. } | Type::Int | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Newtype(..) | Type::Unknown) {
             self.error(subject.span, rule, format!("`switch` works on integers, enums and `action_run`, not on `{t}`"));
         }
@@ -325,6 +329,9 @@ impl<'a> Checker<'a, '_> {
         }
         let t = self.check_expr_expecting(&c.value, &ty);
         let fits = self.expect_type(&ty, &t, c.value.span, rule, "the value");
+        if fits {
+            self.refuse_tuple(&ty, &c.value, rule, "the value");
+        }
         let value = self.constant_value(&c.value, &ty, fits && !t.is_unknown(), rule);
         self.declare(&c.name, Local::Var { ty, access: Access::Constant(value) });
     }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
 use fairlane_syntax::print::expression;
+use fairlane_syntax::Code;
 
 use super::decls::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
@@ -80,6 +81,9 @@ impl<'a> Checker<'a, '_> {
                                 format!("match kind `{}` is not declared", k.match_kind.name.name),
                                 format!("there are {list}"),
                             );
+                        }
+                        if !ty.is_unknown() && self.eval(&k.expression).is_some() {
+                            self.report.warning(Code::IgnoreProp, k.span, "the key is a constant: it matches always or never");
                         }
                         kinds.push(k.match_kind.name.name.clone());
                         key_types.push(ty);

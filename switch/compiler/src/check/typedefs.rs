@@ -232,7 +232,7 @@ impl<'a> Checker<'a, '_> {
 }
 
 /// Whether a type is made of the one that `id` declares.
-fn mentions(t: &Type, id: DeclId, depth: u32) -> bool {
+pub(crate) fn mentions(t: &Type, id: DeclId, depth: u32) -> bool {
     if depth > 32 {
         return false;
     }
@@ -241,6 +241,7 @@ fn mentions(t: &Type, id: DeclId, depth: u32) -> bool {
             n.decl == id || n.args.iter().any(|a| mentions(a, id, depth + 1))
         }
         Type::Stack(t, _) | Type::List(t) | Type::Set(t) => mentions(t, id, depth + 1),
+        Type::Tuple(ts) => ts.iter().any(|t| mentions(t, id, depth + 1)),
         _ => false,
     }
 }

@@ -69,23 +69,23 @@ fn may_be_string(body: &AnnotationBody) -> bool {
 struct Deprecated<'r> {
     report: &'r mut Report,
     sources: &'r SourceMap,
-    names: HashMap<Symbol, String>,
+    /// Of each name what may be used and why not: the number of parameters where it matters, and the reason.
+    names: HashMap<Symbol, Vec<(Option<usize>, String)>>,
 }
 
 /// Warns of each use of what the program or the architecture marks `@deprecated`.
 pub(crate) fn check_deprecated(program: &Program, sources: &SourceMap, report: &mut Report) {
-    let mut names = HashMap::new();
+    let mut names: HashMap<Symbol, Vec<(Option<usize>, String)>> = HashMap::new();
     for d in &program.declarations {
-        let name = match &d.kind {
-            DeclarationKind::ExternObject(e) => &e.name,
-            DeclarationKind::ExternFunction(f) => &f.name,
-            _ => match crate::check::declared_name(d) {
-                Some(n) => n,
-                None => continue,
-            },
+        let Some(name) = crate::check::declared_name(d) else { continue };
+        // Functions of one name differ in the number of their parameters, and not all of them may be deprecated.
+        let count = match &d.kind {
+            DeclarationKind::ExternFunction(f) => Some(f.parameters.len()),
+            DeclarationKind::Function(f) => Some(f.prototype.parameters.len()),
+            _ => None,
         };
         if let Some(a) = d.annotations.iter().find(|a| &*a.name.name == "deprecated") {
-            names.insert(name.name.clone(), a.strings().map(|s| s.concat()).unwrap_or_default());
+            names.entry(name.name.clone()).or_default().push((count, a.strings().map(|s| s.concat()).unwrap_or_default()));
         }
     }
     if !names.is_empty() {
@@ -94,12 +94,14 @@ pub(crate) fn check_deprecated(program: &Program, sources: &SourceMap, report: &
 }
 
 impl Deprecated<'_> {
-    fn used(&mut self, p: &Path) {
+    /// A use, with so many arguments when it is a call.
+    fn used(&mut self, p: &Path, arguments: Option<usize>) {
         let built_in = self.sources.file(p.span.file).is_some_and(|f| f.name.starts_with('<'));
-        if let (Some(why), false) = (self.names.get(&p.name.name), built_in) {
+        let known = self.names.get(&p.name.name).into_iter().flatten();
+        let why = known.filter(|(count, _)| count.is_none() || *count == arguments).map(|(_, why)| why.clone()).next();
+        if let (Some(why), false) = (why, built_in) {
             self.report.warning(Code::Deprecated, p.span, format!("`{}` is deprecated", p.name.name));
             if !why.is_empty() {
-                let why = why.clone();
                 self.report.help(why);
             }
         }
@@ -108,15 +110,21 @@ impl Deprecated<'_> {
 
 impl<'a> Visit<'a> for Deprecated<'_> {
     fn expr(&mut self, e: &'a Expr) {
-        if let ExprKind::Name(p) = &e.kind {
-            self.used(p);
+        match &e.kind {
+            ExprKind::Name(p) => self.used(p, None),
+            ExprKind::Call { callee, arguments, .. } => {
+                if let ExprKind::Name(p) = &callee.kind {
+                    self.used(p, Some(arguments.len()));
+                }
+            }
+            _ => {}
         }
         visit::walk_expr(self, e);
     }
 
     fn type_expr(&mut self, t: &'a TypeExpr) {
         if let TypeExprKind::Name(p) | TypeExprKind::Specialized(p, _) = &t.kind {
-            self.used(p);
+            self.used(p, None);
         }
         visit::walk_type_expr(self, t);
     }
