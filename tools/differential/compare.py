@@ -64,7 +64,7 @@ class Comparison:
         for _, data in samples:
             walker.take_apart(data)
         lines = [line for path in case.setups for line in _commands(path.read_text(encoding="utf-8"))]
-        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), case.fixed, lines)
+        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), case, lines)
         setup = folder / f"{case.name}.setup.stf"
         setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
         stream = Stream(program, walker, samples, f"{case.name}/{seed}")

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from tools.bmv2 import stf
 from tools.bmv2.program import Key, Program, Table
+from tools.differential.suite import Case
 from tools.differential.walk import Walker
 
 EACH_TABLE = 8
 PORTS = 8
 
 
-def draw(program: Program, walker: Walker, rng: random.Random, fixed: Collection[str], setup: Sequence[str]) -> list[str]:
-    """Entries for every table but the `fixed` ones (by the end of their names), beside those of the setup. The values of all are learnt,
-    so that packets will have them."""
+def draw(program: Program, walker: Walker, rng: random.Random, case: Case, setup: Sequence[str]) -> list[str]:
+    """Entries for every table but the case's `fixed` ones, beside those of the setup. The values of all are learnt, so that packets
+    will have them."""
     lines: list[str] = []
     seen = _learn_setup(program, walker, setup)
     for table in program.tables:
-        if not table.keys or table.const_entries or any(table.name.endswith(f) for f in fixed):
+        if not table.keys or table.const_entries or any(table.name.endswith(f) for f in case.fixed):
             continue
-        lines += _profile(table, rng) if table.profile is not None else _entries(table, walker, rng, seen[table.name])
+        lines += _profile(table, rng, case) if table.profile is not None else _entries(table, walker, rng, case, seen[table.name])
     return lines
 
 
@@ -52,7 +53,7 @@ def _pool(key: Key, walker: Walker) -> str:
     return f"{walker.type_of.get(header, header)}.{name}"
 
 
-def _entries(table: Table, walker: Walker, rng: random.Random, seen: list[list[dict]]) -> list[str]:
+def _entries(table: Table, walker: Walker, rng: random.Random, case: Case, seen: list[list[dict]]) -> list[str]:
     lines = []
     for number in range(min(EACH_TABLE, max(table.size // 2, 1))):
         keys = [_key(key, walker, rng) for key in table.keys]
@@ -61,19 +62,19 @@ def _entries(table: Table, walker: Walker, rng: random.Random, seen: list[list[d
             continue
         seen.append(identity)
         action = rng.choice(table.actions)
-        arguments = ", ".join(f"{name}:{_argument(name, width, rng):#x}" for name, width in action.parameters)
+        arguments = ", ".join(f"{name}:{_argument(name, width, rng, case):#x}" for name, width in action.parameters)
         priority = f" {1000 + number}" if table.prioritised else ""
         words = " ".join(f"{key.name}:{text}" for key, text in zip(table.keys, keys, strict=True) if text is not None)
         lines.append(f"add {table.name}{priority} {words} {action.name}({arguments})")
     return lines
 
 
-def _profile(table: Table, rng: random.Random) -> list[str]:
+def _profile(table: Table, rng: random.Random, case: Case) -> list[str]:
     """Members, and for a selector groups of one to four of them; every small value of the key gets one."""
     members, lines = 8, []
     for _ in range(members):
         action = rng.choice(table.actions)
-        arguments = " ".join(f"{_argument(name, width, rng):#x}" for name, width in action.parameters)
+        arguments = " ".join(f"{_argument(name, width, rng, case):#x}" for name, width in action.parameters)
         lines.append(f"act_prof_create_member {table.profile} {action.name} {arguments}".rstrip())
     if table.selector:
         for group in range(4):
@@ -86,7 +87,9 @@ def _profile(table: Table, rng: random.Random) -> list[str]:
     return lines
 
 
-def _argument(name: str, width: int, rng: random.Random) -> int:
+def _argument(name: str, width: int, rng: random.Random, case: Case) -> int:
+    if name in case.small:
+        return rng.randrange(min(16, 1 << width))
     if width == 9:
         return rng.randrange(PORTS + 1) if rng.random() < 0.9 else rng.randrange(510)
     return rng.getrandbits(width) if rng.random() < 0.7 else rng.randrange(min(16, 1 << width))

@@ -18,6 +18,7 @@ class Case:
     setup: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    small: tuple[str, ...] = ()
     order: str = "port"
     batch: int = 1024
     ignored: tuple[str, ...] = field(default=())

@@ -44,10 +44,12 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     }
     apply {
         mark_to_drop(sm);
-        if (hdr.pair.key < 0x80) {
-            members.apply();
-        } else {
-            groups.apply();
+        if (hdr.pair.isValid()) {
+            if (hdr.pair.key < 0x80) {
+                members.apply();
+            } else {
+                groups.apply();
+            }
         }
     }
 }
