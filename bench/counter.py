@@ -40,15 +40,15 @@ COUNTERS = ("exact", "sketch")
 START_S = 120.0
 OUT = 2
 """The port whose connections are counted."""
-SPARE = 1.25
+SPARE = 1.5
 """Frames for each connection and interval. A connection's frames come one round apart, so that each is in every interval."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number of connections with one counter. found: n_conn of each interval. delays_ms: from an interval's end until its fair rates
-    are in force, of which the grace takes 50. kib: resident memory of controller and switch, after the first interval and after the
-    last. lost: frames that did not come out. skipped: intervals that the controller did not close."""
+    """One number of connections with one counter. found: n_conn of each interval in which all of them sent. delays_ms: from an interval's
+    end until its fair rates are in force, of which the grace takes 50. kib: resident memory of controller and switch, after the first
+    interval and after the last. lost: frames that did not come out. skipped: intervals that the controller did not close."""
 
     counter: str
     connections: int
@@ -141,13 +141,15 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
             before = net.received("h2")
             sender = start("h1", [program("fairlane-blast"), "send", "eth0", "--size", 64, "--seconds", lasting, "--rate", rate,
                                   "--source", "10.128.0.1", "--sources", connections, "--destination", "10.0.2.2"])
+            wait(lambda: net.received("h2") > before, START_S, folder / "log", running)
             began = time.time()
             # The interval that sending begins in, and the one after it, whose memory is the first to look at.
             sleep_until(began + 2.5 * interval_s)
             first = resident_kib(control.pid), resident_kib(switch.pid)
             sleep_until(began + lasting - 0.3 * interval_s)
             last = resident_kib(control.pid), resident_kib(switch.pid)
-            sent = json.loads(sender.communicate(timeout=lasting)[0])["sent"]
+            sent = json.loads(sender.communicate(timeout=lasting + START_S)[0])["sent"]
+            lasting = min(lasting, time.time() - began)
             time.sleep(interval_s + 0.5)
             lost = sent - (net.received("h2") - before)
         finally:
@@ -155,19 +157,22 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
                 stop(process)
     records = closed(folder / "controller.csv", began, lasting, interval_s)
     possible = math.floor((began + lasting) / interval_s) - math.ceil(began / interval_s)
-    return Row(counter, connections, interval_s, stated, [n for n, _ in records], [1000 * d for _, d in records], (first[0], last[0]),
+    # Sources take turns: so many frames in a row are so many connections, and an interval with fewer (the generator had to wait) has fewer.
+    found = [n for n, _, frames in records if frames >= connections]
+    return Row(counter, connections, interval_s, stated, found, [1000 * delay for _, delay, _ in records], (first[0], last[0]),
                (first[1], last[1]), sent, lost, possible - len(records))
 
 
-def closed(path: Path, began: float, lasting: float, interval_s: float) -> list[tuple[int, float]]:
-    """n_conn and delay of each interval that lies within the time of sending. Interval e ends e intervals after the Unix epoch."""
+def closed(path: Path, began: float, lasting: float, interval_s: float) -> list[tuple[int, float, int]]:
+    """n_conn, delay and frames of each interval within the time of sending. Interval e ends e intervals after the Unix epoch."""
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["port"]) == OUT]
     found = []
-    for row in rows:
+    for before, row in zip(rows, rows[1:]):
         end = int(row["epoch"]) * interval_s
-        if began <= end - interval_s and end <= began + lasting:
-            found.append((int(row["connections"]), float(row["time_s"]) - end))
+        if began <= end - interval_s and end <= began + lasting and int(row["epoch"]) == int(before["epoch"]) + 1:
+            frames = int(row["transmitted_packets"]) - int(before["transmitted_packets"])
+            found.append((int(row["connections"]), float(row["time_s"]) - end, frames))
     return found
 
 
