@@ -188,7 +188,8 @@ impl<'a> Checker<'a, '_> {
             let argument = sig.params.iter().zip(order).find(|(q, _)| of_p(q)).and_then(|(_, a)| arguments.get(a?));
             let at = argument.map_or(e.span, |a| a.span);
             match &t {
-                Type::Int => {
+                // A literal for an `out` parameter has been told already.
+                Type::Int if !sig.params.iter().any(|q| of_p(q) && matches!(q.direction, Direction::Out | Direction::InOut)) => {
                     self.error_help(at, RULE, "the width of the literal cannot be inferred", "give it one: `8w1`");
                 }
                 Type::Record(_) => {

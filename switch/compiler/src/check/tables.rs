@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
+use fairlane_syntax::names::nearest;
 use fairlane_syntax::print::expression;
 use fairlane_syntax::Code;
 
@@ -10,6 +11,9 @@ use super::decls::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
 use super::Checker;
 use crate::types::Type;
+
+/// The properties of tables besides key, actions, entries and default action: of the specification and of v1model.
+const KNOWN: [&str; 7] = ["size", "implementation", "counters", "meters", "support_timeout", "largest_priority_wins", "priority_delta"];
 
 const TABLES: &str = "P4_16 14.2.1 (table properties)";
 
@@ -127,6 +131,12 @@ impl<'a> Checker<'a, '_> {
                 TablePropertyKind::Other(n, value) if &*n.name == "default_action" => self.check_default_action(value, &actions),
                 TablePropertyKind::Other(n, value) => {
                     let ty = self.check_expr(value);
+                    if !KNOWN.contains(&&*n.name) {
+                        self.report.warning(Code::IgnoreProp, n.span, format!("v1model has no table property `{}`: it is ignored", n.name));
+                        if let Some(near) = nearest(&n.name, KNOWN) {
+                            self.report.help(format!("did you mean `{near}`?"));
+                        }
+                    }
                     if &*n.name == "size" {
                         let ty = self.strip_newtype(&ty);
                         if !matches!(ty, Type::Int | Type::Bits { .. } | Type::Unknown) {

@@ -32,6 +32,7 @@ control Pipe(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
     table routes {
         key = { hdr.ip.ttl : ternary; 8w4 : exact @name("four"); }
         actions = { drop; NoAction; }
+        sise = 64;
         entries = {
             priority = 1: (_, 4) : drop(1);
             priority = 2: (3, 4) : drop(2);
