@@ -13,10 +13,9 @@ The same arguments give the same result on every machine.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -27,10 +26,9 @@ from rich.console import Console
 
 from experiments import loader
 from experiments.model import Experiment
-from fairlane import execute, metrics, plots, quick, report, series, targets, virtual_fabric
+from fairlane import execute, metrics, own, plots, quick, report, series, targets, virtual_fabric
 from fairlane.errors import Refusal
 from fairlane.progress import Snapshot
-from hosts import algorithms as known
 
 Plot = Literal["rates", "queue", "fair_rate"]
 
@@ -80,15 +78,15 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
         at: Sequence[str] = (), bottleneck: str | None = None, rtt: str | None = None, queue: Literal["red", "droptail"] | None = None,
         buffer: str | None = None, side_delay: str | None = None, side_rate: str | None = None, packet_bytes: int | None = None,
         start_jitter: str | None = None, switches: int | None = None, settings: Sequence[str] = (),
-        algorithms: Sequence[str | Path] = (), program: str | Path | None = None, out: str | Path | None = None) -> Result:
+        algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
     """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
     `fairlane run`, as text ("10mbit", "64ms").
 
-    algorithms: Python files with flow kinds of one's own. program: another P4 program for the switches. out: a folder that gets all that
+    algorithms: Python files with flow kinds of one's own. programs: P4 files in place of those of the same name in p4src. out: a folder that gets all that
     `fairlane run` writes. Refusal and ConfigError say what is wrong with the arguments before anything runs; RunFailed: it ended early.
     """
     for path in algorithms:
-        use_algorithm(path)
+        own.use_algorithm(path)
     options = quick.Options(tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(settings))
     if str(experiment) in quick.TOPOLOGIES:
@@ -97,14 +95,12 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
     else:
         chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
-    return run_experiment(chosen, program, out)
+    return run_experiment(chosen, programs, out)
 
 
-def run_experiment(chosen: Experiment, program: str | Path | None = None, out: str | Path | None = None) -> Result:
+def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
     """As `run`, of an experiment that is loaded."""
-    if program is not None:
-        control = replace(chosen.settings.control, program=str(Path(program).resolve()))
-        chosen = replace(chosen, settings=replace(chosen.settings, control=control))
+    chosen = own.with_programs(chosen, [Path(program) for program in programs])
     virtual_fabric.check_built()
     options = virtual_fabric.Options(targets.compiler())
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
@@ -115,19 +111,6 @@ def run_experiment(chosen: Experiment, program: str | Path | None = None, out: s
         if out is not None:
             execute.publish(chosen, outcome, Path(folder), Path(out))
         return result
-
-
-def use_algorithm(path: str | Path) -> list[str]:
-    """The flow kinds of a Python file anywhere, which experiments may name from now on; processes that runs start know them too.
-    Refusal says what is wrong with the file."""
-    try:
-        found = known.load_file(path)
-    except (ValueError, OSError) as error:
-        raise Refusal(str(error)) from error
-    listed = os.environ.get(known.FILES_VARIABLE, "").split(os.pathsep)
-    if str(Path(path).resolve()) not in listed:
-        os.environ[known.FILES_VARIABLE] = os.pathsep.join(filter(None, [*listed, str(Path(path).resolve())]))
-    return found
 
 
 class _Silent:

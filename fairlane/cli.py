@@ -12,7 +12,7 @@ from rich.console import Console
 
 from experiments import fabrics, kinds, loader
 from experiments.model import Experiment
-from fairlane import probes, quick, schema
+from fairlane import own, probes, quick, schema
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
 from fairlane.located_toml import ConfigError, Document
 from hosts.algorithms import ALGORITHMS
@@ -92,15 +92,18 @@ def run(
     switches: Annotated[Optional[int], _option("Of a chain, or leaves of a tree. Default: 3.", _QUICK, min=2, max=200)] = None,  # noqa: UP045
     set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _QUICK, "--set")] = None,  # noqa: E501, UP045
     save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
-    program: Annotated[Optional[list[Path]], _option("FILE.p4 in place of the one of that name beside the topology. Repeatable.", _TUTORIALS)] = None,  # noqa: UP045
+    program: Annotated[Optional[list[Path]], typer.Option(help="FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
+    algorithm: Annotated[Optional[list[Path]], typer.Option(help="FILE.py with flow kinds of your own, which --flow may name. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
     prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
     if experiment.endswith(".json"):
         _run_tutorial(context, experiment, fabric, target, compiler, program or [], prompt, out, pcap, grpc_port, strict)
         return
-    if program or prompt:
-        raise Refusal(f"{'--program' if program else '--cli'}: only with a topology.json of the P4 tutorials")
+    if prompt:
+        raise Refusal("--cli: only with a topology.json of the P4 tutorials; 'fairlane shell' is the same for experiments")
+    for path in algorithm or []:
+        own.use_algorithm(path)
     options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(set_ or ()))
     if experiment not in quick.TOPOLOGIES:
@@ -109,6 +112,8 @@ def run(
 
         row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), at or [], fabric):
+            if program:
+                raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
             if fabric != "virtual":
                 raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
             if duration is not None or pcap is not None or trace is not None:
@@ -117,7 +122,7 @@ def run(
             if strict and not holds:
                 raise typer.Exit(CHECK_FAILED)
             return
-    chosen = _chosen(experiment, options, duration, seed, save, at or [], fabric)
+    chosen = own.with_programs(_chosen(experiment, options, duration, seed, save, at or [], fabric), program or [])
     if fabric == "virtual":
         _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay)
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments import kinds
-from fairlane import api, probes
+from fairlane import api, own, probes
 from fairlane.errors import Refusal
 from hosts import algorithms
 
@@ -90,6 +90,19 @@ def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, 
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(Refusal, match=message):
-        api.use_algorithm(path)
+        own.use_algorithm(path)
     with pytest.raises(Refusal, match="no such Python file"):
-        api.use_algorithm(tmp_path / "other.py")
+        own.use_algorithm(tmp_path / "other.py")
+
+
+def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> None:
+    text = (probes.ROOT / "p4src" / "fair_rate.p4").read_text()
+    path = tmp_path / "fair_rate.p4"
+    path.write_text(text.replace("hdr.alsf.desired_rate_bps = fair_rate_bps;", "hdr.alsf.desired_rate_bps = 64000;"))
+    result = api.run("dumbbell", ["als:2"], duration_s=60, programs=[path])
+    assert result.per_flow["goodput_bps"].max() < 64_000
+    with pytest.raises(Refusal, match=r"mine.p4: stands in place of the file of its name in p4src/, and there is none"):
+        (tmp_path / "mine.p4").write_text(text)
+        api.run("dumbbell", ["als:2"], programs=[tmp_path / "mine.p4"])
+    with pytest.raises(Refusal, match="no such file"):
+        api.run("dumbbell", ["als:2"], programs=[tmp_path / "other.p4"])

@@ -113,7 +113,7 @@ def checksum(answer: Answer) -> None:
 @check(2, "five senders share a link of 2 Mb/s, in virtual time")
 def shares(answer: Answer) -> None:
     works_at_all(answer)
-    result = api.run("dumbbell", ["als:5"], bottleneck="2mbit", rtt="20ms", queue="red", duration_s=60, program=answer.als(),
+    result = api.run("dumbbell", ["als:5"], bottleneck="2mbit", rtt="20ms", queue="red", duration_s=60, programs=[answer.path("fair_rate.p4")],
                      settings=["als.maximum_rate_bps=2e6"])
     rates, loss = result.per_flow["goodput_bps"], result.kinds["mean_loss_fraction"].iloc[0]
     if loss > 0.02:

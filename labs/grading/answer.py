@@ -6,7 +6,6 @@ import importlib.util
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairlane import probes
+from fairlane import own, probes
 from labs.grading.checks import Missed
 
 _TOOL_LIMIT_S = 60
@@ -64,12 +63,7 @@ class Answer:
 
     def als(self) -> Path:
         """`p4src/als.p4` with the answer's files in place of those of the same name; compiled by whoever runs it."""
-        folder = self.scratch / "p4src"
-        if not folder.is_dir():
-            folder.mkdir()
-            for path in sorted((probes.ROOT / "p4src").glob("*.p4")) + sorted(self.folder.glob("*.p4")):
-                shutil.copyfile(path, folder / path.name)
-        return folder / "als.p4"
+        return own.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
 
     def als_compiled(self) -> Path:
         """The JSON of `als`. Missed as of `p4`."""
