@@ -138,6 +138,7 @@ fn deep_nesting_is_an_error_not_a_crash() {
             assert!(parsed.diagnostics.has_errors(), "case {i}");
         }
         drop(parsed);
-        assert!(start.elapsed().as_secs() < 5, "case {i} took {:?}", start.elapsed());
+        // A bound for what grows without end; a busy machine must stay well below it.
+        assert!(start.elapsed().as_secs() < 60, "case {i} took {:?}", start.elapsed());
     }
 }
