@@ -168,16 +168,7 @@ impl Device {
     /// Loads a program, or replaces the one that runs. Tables and all other state are new; what waits in queues is dropped
     /// ([`DropCause::Reconfigured`]), what is on a link still arrives.
     pub fn load(&mut self, now: Nanos, program: Arc<Program>) {
-        for port in self.tm.ports().collect::<Vec<_>>() {
-            for waiting in self.tm.clear(now, port) {
-                if let Some(switch) = &mut self.switch {
-                    switch.discard(waiting.packet);
-                }
-                self.count(port, DropCause::Reconfigured);
-            }
-        }
-        let ages = program.tables().iter().any(|table| table.support_timeout);
-        self.next_sweep = ages.then_some(now.saturating_add(SWEEP_INTERVAL));
+        self.clear_queues(now, &program);
         match &mut self.switch {
             Some(switch) => switch.swap(program),
             None => {
@@ -194,6 +185,30 @@ impl Device {
                 self.switch = Some(Switch::new(program, config));
             }
         }
+    }
+
+    /// [`Device::load`] of the program of another device, which was set up like this one, with its tables and all other state; it gets
+    /// this one's. Takes no longer than emptying the queues: reading a program and building its tables can so be done elsewhere.
+    pub fn exchange(&mut self, now: Nanos, other: &mut Device) {
+        let Some(fresh) = &mut other.switch else { return };
+        self.clear_queues(now, &Arc::clone(fresh.program()));
+        match &mut self.switch {
+            Some(switch) => switch.exchange(fresh),
+            None => self.switch = other.switch.take(),
+        }
+    }
+
+    fn clear_queues(&mut self, now: Nanos, program: &Program) {
+        for port in self.tm.ports().collect::<Vec<_>>() {
+            for waiting in self.tm.clear(now, port) {
+                if let Some(switch) = &mut self.switch {
+                    switch.discard(waiting.packet);
+                }
+                self.count(port, DropCause::Reconfigured);
+            }
+        }
+        let ages = program.tables().iter().any(|table| table.support_timeout);
+        self.next_sweep = ages.then_some(now.saturating_add(SWEEP_INTERVAL));
     }
 
     /// The pipeline with its control interface; `None` before a program is loaded.

@@ -3,12 +3,12 @@
 //! Nothing here opens a socket, reads a clock or blocks. The gRPC server ([`crate::server`]) calls it on the thread that owns the
 //! device; a simulation calls it directly, with messages or with their bytes.
 
-use fairlane_device::{Device, Event};
+use fairlane_device::{Device, DeviceConfig, Event};
 use fairlane_pipeline::Nanos;
 use prost::Message;
 
 use crate::arbitration::{Arbitration, ClientId, Notification, RoleKey};
-use crate::entity::{idle_message, Target};
+use crate::entity::{idle_message, Target, Window};
 use crate::limits::Limits;
 use crate::packet_io;
 use crate::pipeline_config::PipelineConfig;
@@ -26,6 +26,9 @@ pub const API_VERSION: &str = "1.4.1";
 
 /// Entities in one message of a read.
 const ENTITIES_PER_RESPONSE: usize = 256;
+
+/// Cells of registers and counters in one part of a read: some tenths of a millisecond of the device's thread.
+const CELLS_PER_PART: usize = 512;
 
 /// What a message on a stream leads to.
 #[derive(Debug, Default, PartialEq)]
@@ -45,11 +48,35 @@ pub struct ReadOutput {
     pub status: Result<()>,
 }
 
+/// How far a read in parts has come.
+#[derive(Debug, Default)]
+pub struct ReadProgress {
+    /// Index of the entity of the request that is read next, and how many of its cells have been read.
+    entity: usize,
+    cells: usize,
+    outcomes: Vec<Result<()>>,
+}
+
+/// What a pipeline is made of, read and built away from the device's thread ([`Core::prepare_pipeline`]).
+#[derive(Debug)]
+pub struct PreparedPipeline {
+    /// With a device that has it loaded; or why it is none.
+    built: Result<(PipelineConfig, Box<Device>)>,
+}
+
+/// What a pipeline's replacement leaves behind. Dropping it may take long, where tables were large.
+#[derive(Debug, Default)]
+pub struct Retired {
+    _device: Option<Box<Device>>,
+    _config: Option<PipelineConfig>,
+    _saved: Option<Box<Saved>>,
+}
+
 /// A configuration saved by VERIFY_AND_SAVE: reads and writes go to a device of its own until it is committed.
 #[derive(Debug)]
 struct Saved {
     config: PipelineConfig,
-    device: Device,
+    device: Box<Device>,
 }
 
 /// The service of one device. See the module.
@@ -246,33 +273,68 @@ impl Core {
 
     /// `Read`.
     pub fn read(&mut self, request: &p4::ReadRequest, device: &mut Device, now: Nanos) -> ReadOutput {
-        let mut entities = Vec::new();
-        let mut outcomes = Vec::with_capacity(request.entities.len());
+        let (mut responses, mut progress) = (Vec::new(), ReadProgress::default());
+        loop {
+            let mut part = self.read_part(request, &mut progress, usize::MAX, device, now);
+            responses.append(&mut part.0);
+            if let Some(status) = part.1 {
+                return ReadOutput { responses, status };
+            }
+        }
+    }
+
+    /// A part of a `Read`, so that a large register or counter does not hold up the device's thread: cells that are read in other
+    /// parts may be of other instants. Returns messages to stream, and after the last part the status.
+    pub fn read_next(
+        &mut self,
+        request: &p4::ReadRequest,
+        progress: &mut ReadProgress,
+        device: &mut Device,
+        now: Nanos,
+    ) -> (Vec<p4::ReadResponse>, Option<Result<()>>) {
+        self.read_part(request, progress, CELLS_PER_PART, device, now)
+    }
+
+    fn read_part(
+        &mut self,
+        request: &p4::ReadRequest,
+        progress: &mut ReadProgress,
+        most_cells: usize,
+        device: &mut Device,
+        now: Nanos,
+    ) -> (Vec<p4::ReadResponse>, Option<Result<()>>) {
         let checked = self.arbitration.check_device(request.device_id).and_then(|()| self.target(device, now));
         let target = match checked {
             Ok(target) => target,
-            Err(status) => return ReadOutput { responses: Vec::new(), status: Err(status) },
+            Err(status) => return (Vec::new(), Some(Err(status))),
         };
-        for entity in &request.entities {
+        let mut entities = Vec::new();
+        let mut window = Window { skip: progress.cells, left: most_cells };
+        while let Some(entity) = request.entities.get(progress.entity) {
             let before = entities.len();
-            let outcome = target.read(entity, &mut entities);
+            let outcome = target.read_window(entity, &mut window, &mut entities);
             if outcome.is_err() {
                 entities.truncate(before);
             }
-            outcomes.push(outcome);
+            if outcome.is_ok() && window.left == 0 {
+                progress.cells += most_cells;
+                return (responses(entities), None);
+            }
+            progress.outcomes.push(outcome);
+            (progress.entity, progress.cells, window.skip) = (progress.entity + 1, 0, 0);
+            // Other entities have no parts: each ends one, so that a request for many of them is no long job either.
+            if most_cells != usize::MAX && progress.entity < request.entities.len() && entities.len() >= most_cells {
+                return (responses(entities), None);
+            }
+            window.left = most_cells;
         }
-        let mut responses = Vec::with_capacity(entities.len().div_ceil(ENTITIES_PER_RESPONSE));
-        let mut entities = entities.into_iter().peekable();
-        while entities.peek().is_some() {
-            responses.push(p4::ReadResponse { entities: entities.by_ref().take(ENTITIES_PER_RESPONSE).collect() });
-        }
-        ReadOutput { responses, status: Status::of_batch("entity", outcomes) }
+        (responses(entities), Some(Status::of_batch("entity", std::mem::take(&mut progress.outcomes))))
     }
 
     /// What reads and writes act on: the configuration saved last, committed or not.
     fn target<'a>(&'a mut self, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
         let (config, device) = match &mut self.saved {
-            Some(saved) => (&mut saved.config, &mut saved.device),
+            Some(saved) => (&mut saved.config, &mut *saved.device),
             None => (self.committed.as_mut().ok_or_else(no_pipeline)?, device),
         };
         target(config, device, now)
@@ -288,74 +350,105 @@ impl Core {
         device: &mut Device,
         now: Nanos,
     ) -> Result<()> {
+        self.may_set_pipeline(request)?;
+        let prepared = Self::prepare_pipeline(request, self.limits, device.config().clone());
+        self.set_prepared_pipeline(request, prepared, device, now).map(drop)
+    }
+
+    /// First of the three steps of [`Core::set_pipeline`]: whether the client may ask for it.
+    ///
+    /// # Errors
+    /// The status of the request.
+    pub fn may_set_pipeline(&self, request: &p4::SetForwardingPipelineConfigRequest) -> Result<()> {
         let role = RoleKey::new(&request.role, config_role_id(request));
-        self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
-        let config = request.config.as_ref();
+        self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())
+    }
+
+    /// Second step: reads the program and builds its tables, which takes long. Needs neither core nor device, and so no thread of
+    /// theirs; `device` is how the device is set up.
+    pub fn prepare_pipeline(
+        request: &p4::SetForwardingPipelineConfigRequest,
+        limits: Limits,
+        device: DeviceConfig,
+    ) -> PreparedPipeline {
+        let built = PipelineConfig::verify(request.config.as_ref(), limits).map(|config| {
+            let mut device = Box::new(Device::new(device));
+            device.load(0, config.model.program.clone());
+            (config, device)
+        });
+        PreparedPipeline { built }
+    }
+
+    /// Last step: what was prepared takes the place of what is there.
+    ///
+    /// # Errors
+    /// The status of the request; nothing has changed then.
+    pub fn set_prepared_pipeline(
+        &mut self,
+        request: &p4::SetForwardingPipelineConfigRequest,
+        prepared: PreparedPipeline,
+        device: &mut Device,
+        now: Nanos,
+    ) -> Result<Retired> {
+        self.may_set_pipeline(request)?;
         match Action::try_from(request.action) {
-            Ok(Action::Verify) => PipelineConfig::verify(config, self.limits).map(drop),
+            Ok(Action::Verify) => prepared.built.map(|_| Retired::default()),
             Ok(Action::VerifyAndSave) => {
-                let config = PipelineConfig::verify(config, self.limits)?;
-                let mut device = Device::new(device.config().clone());
-                device.load(now, config.model.program.clone());
-                self.saved = Some(Box::new(Saved { config, device }));
-                Ok(())
+                let (config, device) = prepared.built?;
+                let saved = self.saved.replace(Box::new(Saved { config, device }));
+                Ok(Retired { _saved: saved, ..Retired::default() })
             }
             Ok(Action::VerifyAndCommit) => {
-                let config = PipelineConfig::verify(config, self.limits)?;
-                self.realize(config, device, now);
-                Ok(())
+                let (config, fresh) = prepared.built?;
+                Ok(self.realize(config, fresh, device, now))
             }
-            Ok(Action::Commit) => self.commit(config, device, now),
-            Ok(Action::ReconcileAndCommit) => self.reconcile(config, device, now),
+            Ok(Action::Commit) if request.config.is_some() => {
+                Err(Status::invalid("config must not be set for COMMIT: it realizes the one saved before"))
+            }
+            Ok(Action::Commit) => {
+                let saved = self.saved.take();
+                let saved =
+                    saved.ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
+                // With what was written to it since it was saved.
+                Ok(self.realize(saved.config, saved.device, device, now))
+            }
+            Ok(Action::ReconcileAndCommit) => {
+                let (config, fresh) = prepared.built?;
+                self.reconcile(config, fresh, device, now)
+            }
             Ok(Action::Unspecified) | Err(_) => Err(Status::invalid(format!("action {} is unknown", request.action))),
         }
     }
 
-    fn realize(&mut self, config: PipelineConfig, device: &mut Device, now: Nanos) {
-        device.load(now, config.model.program.clone());
+    /// The device gets the program, the tables and all other state of another one.
+    fn realize(&mut self, config: PipelineConfig, mut fresh: Box<Device>, device: &mut Device, now: Nanos) -> Retired {
+        device.exchange(now, &mut fresh);
         // What the old program had to say means nothing to the new one.
         drop(device.take_events());
-        self.committed = Some(config);
-        self.saved = None;
+        Retired { _device: Some(fresh), _config: self.committed.replace(config), _saved: self.saved.take() }
     }
 
-    fn commit(&mut self, config: Option<&p4::ForwardingPipelineConfig>, device: &mut Device, now: Nanos) -> Result<()> {
-        if config.is_some() {
-            return Err(Status::invalid("config must not be set for COMMIT: it realizes the one saved before"));
+    fn reconcile(
+        &mut self,
+        mut config: PipelineConfig,
+        mut fresh: Box<Device>,
+        device: &mut Device,
+        now: Nanos,
+    ) -> Result<Retired> {
+        if let Some(committed) = &mut self.committed {
+            if committed.message.p4info == config.message.p4info
+                && committed.message.p4_device_config == config.message.p4_device_config
+            {
+                committed.message.cookie = config.message.cookie;
+                return Ok(Retired { _saved: self.saved.take(), ..Retired::default() });
+            }
+            let (kept, measured) = target(committed, device, now)?.dump()?;
+            // A state that does not fit must leave the real device alone.
+            target(&mut config, &mut fresh, now)?
+                .replay(&kept, &measured)
+                .map_err(|status| Status::invalid(format!("the forwarding state does not fit the new config: {status}")))?;
         }
-        let saved = self
-            .saved
-            .as_deref_mut()
-            .ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
-        let (kept, measured) = target(&mut saved.config, &mut saved.device, now)?.dump()?;
-        let config = PipelineConfig::verify(Some(&saved.config.message), self.limits)?;
-        self.realize(config, device, now);
-        self.target(device, now)?.replay(&kept, &measured)
-    }
-
-    fn reconcile(&mut self, config: Option<&p4::ForwardingPipelineConfig>, device: &mut Device, now: Nanos) -> Result<()> {
-        let mut config = PipelineConfig::verify(config, self.limits)?;
-        let Some(committed) = &mut self.committed else {
-            self.realize(config, device, now);
-            return Ok(());
-        };
-        if committed.message.p4info == config.message.p4info
-            && committed.message.p4_device_config == config.message.p4_device_config
-        {
-            committed.message.cookie = config.message.cookie;
-            self.saved = None;
-            return Ok(());
-        }
-        let (kept, measured) = target(committed, device, now)?.dump()?;
-        // First on a device of its own: a state that does not fit must leave the real one alone.
-        let mut trial = Device::new(device.config().clone());
-        trial.load(now, config.model.program.clone());
-        target(&mut config, &mut trial, now)?
-            .replay(&kept, &measured)
-            .map_err(|status| Status::invalid(format!("the forwarding state does not fit the new config: {status}")))?;
-        let config = PipelineConfig::verify(Some(&config.message), self.limits)?;
-        self.realize(config, device, now);
-        self.target(device, now)?.replay(&kept, &measured)
+        Ok(self.realize(config, fresh, device, now))
     }
 
     /// `GetForwardingPipelineConfig`.
@@ -430,6 +523,16 @@ impl Core {
     pub fn capabilities_bytes(&self, request: &[u8]) -> Result<Vec<u8>> {
         Ok(self.capabilities(&decode(request)?)?.encode_to_vec())
     }
+}
+
+/// Entities in messages of bounded size.
+fn responses(entities: Vec<p4::Entity>) -> Vec<p4::ReadResponse> {
+    let mut responses = Vec::with_capacity(entities.len().div_ceil(ENTITIES_PER_RESPONSE));
+    let mut entities = entities.into_iter().peekable();
+    while entities.peek().is_some() {
+        responses.push(p4::ReadResponse { entities: entities.by_ref().take(ENTITIES_PER_RESPONSE).collect() });
+    }
+    responses
 }
 
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {

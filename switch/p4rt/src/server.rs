@@ -23,7 +23,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Streaming};
 
 use crate::arbitration::{ClientId, Notification};
-use crate::core::Core;
+use crate::core::{Core, ReadProgress};
 use crate::limits::Limits;
 use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
@@ -229,6 +229,75 @@ async fn timer(shared: Arc<Shared>) {
 
 struct Service(Arc<Shared>);
 
+impl Service {
+    /// Reads and builds a pipeline on a thread of its own; only the exchange happens on the device's, so that packets go on.
+    async fn set_pipeline(
+        &self,
+        request: Arc<p4::SetForwardingPipelineConfigRequest>,
+    ) -> Result<crate::status::Result<()>, tonic::Status> {
+        let asked = Arc::clone(&request);
+        let allowed = move |core: &mut Core, device: &mut Device, _: Nanos| {
+            (core.may_set_pipeline(&asked).map(|()| device.config().clone()), Vec::new())
+        };
+        let device = match self.0.call(allowed).await? {
+            Ok(device) => device,
+            Err(status) => return Ok(Err(status)),
+        };
+        let (asked, limits) = (Arc::clone(&request), self.0.limits);
+        let prepared = tokio::task::spawn_blocking(move || Core::prepare_pipeline(&asked, limits, device));
+        let prepared = prepared.await.map_err(|error| tonic::Status::internal(format!("the pipeline cannot be read: {error}")))?;
+        let work = move |core: &mut Core, device: &mut Device, now| {
+            (core.set_prepared_pipeline(&request, prepared, device, now), Vec::new())
+        };
+        let done = self.0.call(work).await?;
+        Ok(done.map(|retired| {
+            // Nobody waits for the memory.
+            tokio::task::spawn_blocking(move || drop(retired));
+        }))
+    }
+}
+
+/// Messages of a read that wait for the client: it takes the pace.
+const PARTS_AHEAD: usize = 16;
+
+/// Streams what a read selects. The device's thread serves packets between its parts.
+async fn read_in_parts(
+    shared: Arc<Shared>,
+    request: Arc<p4::ReadRequest>,
+    sender: mpsc::Sender<Result<p4::ReadResponse, tonic::Status>>,
+) {
+    let mut progress = ReadProgress::default();
+    loop {
+        let request = Arc::clone(&request);
+        let part = shared.call(move |core, device, now| {
+            let part = core.read_next(&request, &mut progress, device, now);
+            ((part, progress), Vec::new())
+        });
+        let ((responses, status), so_far) = match part.await {
+            Ok(part) => part,
+            Err(status) => {
+                // The client may be gone as well.
+                let _ = sender.send(Err(status)).await;
+                return;
+            }
+        };
+        progress = so_far;
+        for response in responses {
+            if sender.send(Ok(response)).await.is_err() {
+                return;
+            }
+        }
+        match status {
+            None => {}
+            Some(Ok(())) => return,
+            Some(Err(status)) => {
+                let _ = sender.send(Err(wire(&status))).await;
+                return;
+            }
+        }
+    }
+}
+
 type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
 
 /// Messages that one client's queue holds at least: an answer to arbitration must find room.
@@ -255,29 +324,27 @@ impl P4Runtime for Service {
     type ReadStream = BoxStream<p4::ReadResponse>;
 
     async fn read(&self, request: Request<p4::ReadRequest>) -> Result<Response<Self::ReadStream>, tonic::Status> {
-        let request = request.into_inner();
-        let output = self.0.call(move |core, device, now| (core.read(&request, device, now), Vec::new())).await?;
-        let status = output.status.err().map(|status| Err(wire(&status)));
-        let stream = tokio_stream::iter(output.responses.into_iter().map(Ok).chain(status));
-        Ok(Response::new(Box::pin(stream)))
+        let (sender, receiver) = mpsc::channel(PARTS_AHEAD);
+        tokio::spawn(read_in_parts(Arc::clone(&self.0), Arc::new(request.into_inner()), sender));
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
     async fn set_forwarding_pipeline_config(
         &self,
         request: Request<p4::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<p4::SetForwardingPipelineConfigResponse>, tonic::Status> {
-        let request = request.into_inner();
-        self.0
-            .request(move |core, device, now| {
-                let result = core.set_pipeline(&request, device, now);
-                let action = request.action().as_str_name();
-                match &result {
-                    Ok(()) => tracing::info!("SetForwardingPipelineConfig {action}"),
-                    Err(status) => tracing::warn!(%status, "SetForwardingPipelineConfig {action}"),
-                }
-                result.map(|()| p4::SetForwardingPipelineConfigResponse {})
-            })
-            .await
+        let request = Arc::new(request.into_inner());
+        let action = request.action().as_str_name();
+        match self.set_pipeline(request).await? {
+            Ok(()) => {
+                tracing::info!("SetForwardingPipelineConfig {action}");
+                Ok(Response::new(p4::SetForwardingPipelineConfigResponse {}))
+            }
+            Err(status) => {
+                tracing::warn!(%status, "SetForwardingPipelineConfig {action}");
+                Err(wire(&status))
+            }
+        }
     }
 
     async fn get_forwarding_pipeline_config(

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use fairlane_device::{Device, DeviceConfig};
 use fairlane_p4rt::proto::p4::config::v1 as config;
 use fairlane_p4rt::proto::p4::v1 as p4;
+use fairlane_p4rt::core::ReadProgress;
 use fairlane_p4rt::{ClientId, Code, Core, Notification};
 use proptest::prelude::*;
 use prost::Message;
@@ -344,6 +345,56 @@ fn a_pipeline_is_checked_against_its_p4info() {
 }
 
 /// Each update needs the one before: undone in any other order than from last to first, the switch would refuse.
+#[test]
+fn a_read_in_parts_gives_what_a_read_gives() {
+    let mut bench = Bench::new();
+    bench.insert(Kind::TableEntry(l2(0x0200_0000_0001, 4)));
+    let entities = [
+        Kind::RegisterEntry(Default::default()),
+        Kind::TableEntry(Default::default()),
+        Kind::CounterEntry(Default::default()),
+        Kind::RegisterEntry(p4::RegisterEntry { register_id: 7, ..Default::default() }),
+    ];
+    let entities = entities.map(|entity| p4::Entity { entity: Some(entity) }).to_vec();
+    let request = p4::ReadRequest { device_id: DEVICE, entities, ..Default::default() };
+    let whole = bench.core.read(&request, &mut bench.device, bench.now);
+    // There is no register 7: that entity has an error of its own.
+    assert_eq!(whole.status.as_ref().map_err(|status| status.code), Err(Code::Unknown));
+    let (mut parts, mut progress) = (Vec::new(), ReadProgress::default());
+    let status = loop {
+        let (responses, status) = bench.core.read_next(&request, &mut progress, &mut bench.device, bench.now);
+        parts.extend(responses.into_iter().flat_map(|response| response.entities));
+        if let Some(status) = status {
+            break status;
+        }
+    };
+    let whole_entities: Vec<_> = whole.responses.into_iter().flat_map(|response| response.entities).collect();
+    assert_eq!((parts, status), (whole_entities, whole.status));
+}
+
+#[test]
+fn a_prepared_pipeline_is_refused_when_another_client_has_become_primary() {
+    let mut bench = Bench::new();
+    bench.insert(Kind::TableEntry(l2(0x0200_0000_0001, 4)));
+    let request = p4::SetForwardingPipelineConfigRequest {
+        device_id: DEVICE,
+        election_id: ELECTION,
+        action: p4::set_forwarding_pipeline_config_request::Action::VerifyAndCommit as i32,
+        config: Some(program().clone()),
+        ..Default::default()
+    };
+    let before = bench.read(Kind::TableEntry(Default::default()));
+    bench.core.may_set_pipeline(&request).expect("the primary may");
+    let prepared = Core::prepare_pipeline(&request, Default::default(), bench.device.config().clone());
+    let higher = Some(p4::Uint128 { high: 0, low: 2 });
+    let update = p4::MasterArbitrationUpdate { device_id: DEVICE, election_id: higher, ..Default::default() };
+    let message = p4::StreamMessageRequest { update: Some(Request::Arbitration(update)) };
+    bench.core.stream_message(ClientId(2), message, &mut bench.device, bench.now);
+    let refused = bench.core.set_prepared_pipeline(&request, prepared, &mut bench.device, bench.now);
+    assert_eq!(refused.map(drop).map_err(|status| status.code), Err(Code::PermissionDenied));
+    assert_eq!(bench.read(Kind::TableEntry(Default::default())), before);
+}
+
 #[test]
 fn dependent_updates_are_undone_in_reverse() {
     let profile = info().action_profiles.iter().find(|profile| profile.with_selector).unwrap().preamble.as_ref().unwrap().id;

@@ -6,7 +6,7 @@ use std::sync::Once;
 use fairlane_pipeline::{CounterData, EntryState, MeterConfig};
 
 use super::tables::key_message;
-use super::{cells, find, only_modify, select, wrap, Kind, Target, Type};
+use super::{cells, find, only_modify, select, wrap, Kind, Target, Type, Window};
 use crate::model::Table;
 use crate::proto::p4::config::v1::meter_spec;
 use crate::proto::p4::v1 as p4;
@@ -96,10 +96,15 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_counters(&self, filter: &p4::CounterEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_counters(
+        &self,
+        filter: &p4::CounterEntry,
+        window: &mut Window,
+        out: &mut Vec<p4::Entity>,
+    ) -> Result<()> {
         for (counter_id, counter) in select(&self.model.counters, "counter_id", filter.counter_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.counter_id != 0);
-            for cell in cells(&format!("counter \"{}\"", counter.name), index_of, counter.size)? {
+            for cell in window.take(cells(&format!("counter \"{}\"", counter.name), index_of, counter.size)?) {
                 let data = Some(counter_message(self.switch.counter_read(counter.program, cell)?));
                 out.push(wrap(Kind::CounterEntry(p4::CounterEntry { counter_id, index: index(cell), data })));
             }
@@ -154,11 +159,16 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_registers(&self, filter: &p4::RegisterEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_registers(
+        &self,
+        filter: &p4::RegisterEntry,
+        window: &mut Window,
+        out: &mut Vec<p4::Entity>,
+    ) -> Result<()> {
         note_registers();
         for (register_id, register) in select(&self.model.registers, "register_id", filter.register_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.register_id != 0);
-            let range = cells(&format!("register \"{}\"", register.array.name), index_of, register.array.size)?;
+            let range = window.take(cells(&format!("register \"{}\"", register.array.name), index_of, register.array.size)?);
             let values = self.switch.register_read_range(register.array.program, range.start, range.len())?;
             for (cell, value) in range.zip(values) {
                 let data = Some(register.data.encode(&mut std::iter::once(&value)));

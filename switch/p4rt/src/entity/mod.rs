@@ -11,8 +11,10 @@ mod replication;
 mod tables;
 mod undo;
 mod value_sets;
+mod window;
 
 pub(crate) use tables::idle_message;
+pub(crate) use window::Window;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -94,17 +96,25 @@ impl Target<'_> {
     /// # Errors
     /// The canonical code of the request.
     pub fn read(&self, request: &p4::Entity, out: &mut Vec<p4::Entity>) -> Result<()> {
+        self.read_window(request, &mut Window { skip: 0, left: usize::MAX }, out)
+    }
+
+    /// [`Target::read`] of some of the cells, where the request is for registers or counters.
+    ///
+    /// # Errors
+    /// The canonical code of the request.
+    pub fn read_window(&self, request: &p4::Entity, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         match request.entity.as_ref().ok_or_else(|| Status::invalid("the entity of the read request is not set"))? {
             Kind::TableEntry(entry) => self.read_table_entries(entry, out),
             Kind::ActionProfileMember(member) => self.read_members(member, out),
             Kind::ActionProfileGroup(group) => self.read_groups(group, out),
             Kind::MeterEntry(entry) => self.read_meters(entry, out),
             Kind::DirectMeterEntry(entry) => self.read_direct_meters(entry, out),
-            Kind::CounterEntry(entry) => self.read_counters(entry, out),
+            Kind::CounterEntry(entry) => self.read_counters(entry, window, out),
             Kind::DirectCounterEntry(entry) => self.read_direct_counters(entry, out),
             Kind::PacketReplicationEngineEntry(entry) => self.read_replication(entry, out),
             Kind::ValueSetEntry(entry) => self.read_value_sets(entry, out),
-            Kind::RegisterEntry(entry) => self.read_registers(entry, out),
+            Kind::RegisterEntry(entry) => self.read_registers(entry, window, out),
             Kind::DigestEntry(entry) => self.digests.read(self.model, entry, out),
             Kind::ExternEntry(_) => Err(no_externs()),
         }

@@ -198,7 +198,9 @@ impl Context<'_> {
                 if inner.reads_all || inner.may_write_all {
                     return Effects::anything();
                 }
-                e.reads.extend(inner.reads);
+                // An action's temporaries and parameters are written before it reads them.
+                let packet = |slot: &Slot| *slot < self.layout.packet_end;
+                e.reads.extend(inner.reads.into_iter().filter(packet));
                 e.may_write.extend(inner.writes);
                 e.may_write.extend(inner.may_write);
             }

@@ -290,6 +290,8 @@ impl Loader<'_> {
             }
             reads.extend(e.reads);
         }
+        // What is beyond the packet (parameters, temporaries) no piece of code leaves to another.
+        reads.retain(|&slot| slot < self.gen.layout.packet_end);
         Some(reads)
     }
 

@@ -254,6 +254,16 @@ impl Switch {
         self.reset();
     }
 
+    /// [`Switch::swap`] to the program of a switch of the same configuration, with its state as it is; that one gets this one's.
+    pub fn exchange(&mut self, other: &mut Switch) {
+        std::mem::swap(&mut self.program, &mut other.program);
+        std::mem::swap(&mut self.rt.state, &mut other.rt.state);
+        std::mem::swap(&mut self.rt.pool, &mut other.rt.pool);
+        for rt in [&mut self.rt, &mut other.rt] {
+            rt.epoch = rt.epoch.wrapping_add(1);
+        }
+    }
+
     /// Back to the initial state of the same program (`reset_state` of BMv2).
     pub fn reset(&mut self) {
         self.rt.state = State::new(&self.program, &self.rt.config);

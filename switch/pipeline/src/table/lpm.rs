@@ -1,7 +1,7 @@
 //! Lookup in an LPM table: a trie over the prefix field for each combination of the exact fields.
 
 use super::index::{array, Key, KeyMap, Packed, TupleSpace};
-use super::trie::{Path, Trie};
+use super::trie::{Path, Prefix, Trie};
 use super::NO_ENTRY;
 
 /// Where a prefix field lies in the packed key.
@@ -43,6 +43,8 @@ struct Tries<const N: usize, P> {
     /// For the one combination of no exact fields.
     only: Trie<P>,
     by_exact: KeyMap<N, Trie<P>>,
+    /// By entry.
+    prefixes: Vec<Prefix<P>>,
 }
 
 impl<const N: usize, P: Path> Default for Tries<N, P> {
@@ -50,6 +52,7 @@ impl<const N: usize, P: Path> Default for Tries<N, P> {
         Tries {
             only: Trie::default(),
             by_exact: KeyMap::default(),
+            prefixes: Vec::new(),
         }
     }
 }
@@ -82,8 +85,6 @@ pub struct Lpm<const N: usize> {
     /// The bits of all exact fields; `None` when there are none.
     exact: Option<[u64; N]>,
     form: Form<N>,
-    /// Length of the prefix, by entry.
-    lengths: Vec<u8>,
 }
 
 impl<const N: usize> Lpm<N> {
@@ -92,12 +93,7 @@ impl<const N: usize> Lpm<N> {
             true => Form::Narrow(Tries::default()),
             false => Form::Wide(Tries::default()),
         };
-        Lpm {
-            field,
-            exact,
-            form,
-            lengths: Vec::new(),
-        }
+        Lpm { field, exact, form }
     }
 
     pub fn clear(&mut self) {
@@ -130,9 +126,9 @@ impl<const N: usize> Lpm<N> {
         path: P,
     ) -> u32 {
         match exact {
-            None => tries.only.lookup(path),
+            None => tries.only.lookup(path, &tries.prefixes),
             Some(exact) => match tries.by_exact.get(&Self::exact_key(exact, key)) {
-                Some(trie) => trie.lookup(path),
+                Some(trie) => trie.lookup(path, &tries.prefixes),
                 None => NO_ENTRY,
             },
         }
@@ -141,24 +137,23 @@ impl<const N: usize> Lpm<N> {
     /// Adds an entry whose match is not there yet.
     pub fn insert(&mut self, p: &Packed, entry: u32) {
         let (key, length) = (array(&p.value), p.rank.max(0) as u32);
-        let slot = entry as usize;
-        if slot >= self.lengths.len() {
-            self.lengths.resize(slot + 1, 0);
-        }
-        self.lengths[slot] = length as u8;
-        let (exact, lengths) = (self.exact, &self.lengths);
-        tries!(self, &key, tries, path => {
+        let (exact, slot) = (self.exact, entry as usize);
+        tries!(self, &key, tries, bits => {
+            if slot >= tries.prefixes.len() {
+                tries.prefixes.resize(slot + 1, Prefix::default());
+            }
+            tries.prefixes[slot] = Prefix { bits, length };
             let trie = match exact {
                 None => &mut tries.only,
                 Some(exact) => tries.by_exact.entry(Self::exact_key(&exact, &key)).or_default(),
             };
-            trie.insert(path, length, entry, |e| lengths[e as usize].into());
+            trie.insert(entry, &tries.prefixes);
         });
     }
 
     /// Removes an entry; `all` still finds the others of the table.
     pub fn remove(&mut self, p: &Packed, entry: u32, all: &TupleSpace<N>) {
-        let (key, length) = (array(&p.value), p.rank.max(0) as u32);
+        let key = array(&p.value);
         let (exact, field) = (self.exact, self.field);
         let shorter = |n: u32| {
             let mut mask = field.mask::<N>(n);
@@ -167,13 +162,14 @@ impl<const N: usize> Lpm<N> {
             }
             all.get(mask, Self::exact_key(&mask, &key).0)
         };
-        tries!(self, &key, tries, path => {
+        // The path was noted when the entry was added.
+        tries!(self, &key, tries, _path => {
             match exact {
-                None => tries.only.remove(path, length, entry, shorter),
+                None => tries.only.remove(entry, &tries.prefixes, shorter),
                 Some(exact) => {
                     let at = Self::exact_key(&exact, &key);
                     if let Some(trie) = tries.by_exact.get_mut(&at) {
-                        trie.remove(path, length, entry, shorter);
+                        trie.remove(entry, &tries.prefixes, shorter);
                         if trie.is_empty() {
                             tries.by_exact.remove(&at);
                         }

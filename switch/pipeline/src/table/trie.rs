@@ -2,9 +2,11 @@
 //! (Srinivasan and Varghese 1999, "expanded" within each step; Morrison 1968 for the paths).
 //!
 //! A node at depth `d` holds the prefixes of `d + 1` to `d + 4` bits, each written to all of the
-//! node's sixteen places that it covers unless a longer one is there. So a lookup follows the key
-//! from node to node and keeps the last entry that it met, and a write changes one node. With
-//! n random prefixes it takes about log16(n) + 1 steps; the length of the key does not matter.
+//! node's sixteen places that it covers unless a longer one is there. A longer prefix that is alone
+//! behind its place needs no node: the place names it, and its bits are compared. So a lookup
+//! follows the key from node to node and keeps the last entry that it met, and a write changes one
+//! node or two. With n random prefixes it takes about log16(n) steps; the length of the key does
+//! not matter.
 
 use super::NO_ENTRY;
 
@@ -49,17 +51,26 @@ path!(u128);
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The node that decides further, [`ROOT`] for none.
+    /// The node that decides further, [`ROOT`] for none; or with [`LEAF`] the only entry behind.
     child: u32,
     /// The entry of the longest prefix of this node that covers this place.
     entry: u32,
 }
+
+const LEAF: u32 = 1 << 31;
 
 #[derive(Debug, Clone)]
 struct Node<P> {
     prefix: P,
     depth: u32,
     places: [Place; PLACES],
+}
+
+/// The prefix of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Prefix<P> {
+    pub bits: P,
+    pub length: u32,
 }
 
 /// Prefixes and their entries.
@@ -110,9 +121,10 @@ impl<P: Path> Trie<P> {
         (self.nodes.len() - 1) as u32
     }
 
-    /// The entry of the longest prefix of `key`, [`NO_ENTRY`] when there is none.
+    /// The entry of the longest prefix of `key`, [`NO_ENTRY`] when there is none. `prefixes` are
+    /// those of all entries, here and in the other calls.
     #[inline]
-    pub fn lookup(&self, key: P) -> u32 {
+    pub fn lookup(&self, key: P, prefixes: &[Prefix<P>]) -> u32 {
         let mut best = self.all;
         let mut node = &self.nodes[ROOT as usize];
         loop {
@@ -123,6 +135,14 @@ impl<P: Path> Trie<P> {
             if place.child == ROOT {
                 return best;
             }
+            if place.child & LEAF != 0 {
+                let leaf = place.child & !LEAF;
+                let prefix = &prefixes[leaf as usize];
+                return match key.shared(prefix.bits) >= prefix.length {
+                    true => leaf,
+                    false => best,
+                };
+            }
             node = &self.nodes[place.child as usize];
             if key.shared(node.prefix) < node.depth {
                 return best;
@@ -130,25 +150,62 @@ impl<P: Path> Trie<P> {
         }
     }
 
-    /// The node that holds prefixes of `length` bits (at least 1) of `key`, made if need be.
-    fn node_for(&mut self, key: P, length: u32) -> u32 {
-        let depth = (length - 1) / STEP * STEP;
-        let mut at = ROOT;
-        while self.nodes[at as usize].depth < depth {
-            let here = self.nodes[at as usize].depth;
-            let place = key.place(here);
+    /// The places of the node at `depth` that a prefix covers.
+    fn places(prefix: &Prefix<P>, depth: u32) -> std::ops::Range<usize> {
+        let span = 1 << (STEP - (prefix.length - depth));
+        let first = prefix.bits.first(prefix.length).place(depth);
+        first..first + span
+    }
+
+    /// Adds the prefix of an entry.
+    pub fn insert(&mut self, entry: u32, prefixes: &[Prefix<P>]) {
+        match prefixes[entry as usize].length {
+            0 => self.all = entry,
+            _ => self.insert_below(ROOT, entry, prefixes),
+        }
+    }
+
+    /// Adds a prefix that begins with those of node `at` and is longer.
+    fn insert_below(&mut self, mut at: u32, entry: u32, prefixes: &[Prefix<P>]) {
+        let new = &prefixes[entry as usize];
+        // A node no deeper than this can hold a prefix of that length, or lead to it.
+        let deepest = |length: u32| (length - 1) / STEP * STEP;
+        loop {
+            let depth = self.nodes[at as usize].depth;
+            if new.length <= depth + STEP {
+                for place in &mut self.nodes[at as usize].places[Self::places(new, depth)] {
+                    let old = prefixes.get(place.entry as usize);
+                    if old.is_none_or(|old| old.length <= new.length) {
+                        place.entry = entry;
+                    }
+                }
+                return;
+            }
+            let place = new.bits.place(depth);
             let child = self.nodes[at as usize].places[place].child;
             let next = if child == ROOT {
-                self.node(key, depth)
-            } else {
-                let below = &self.nodes[child as usize];
-                let (prefix, below) = (below.prefix, below.depth);
+                self.nodes[at as usize].places[place].child = entry | LEAF;
+                return;
+            } else if child & LEAF != 0 {
+                let other = child & !LEAF;
+                let prefix = &prefixes[other as usize];
                 // At least the bits that led here are shared.
-                let fork = key.shared(prefix).min(depth).min(below) / STEP * STEP;
+                let fork = new.bits.shared(prefix.bits) / STEP * STEP;
+                let fork = fork.min(deepest(new.length)).min(deepest(prefix.length));
+                let between = self.node(new.bits, fork);
+                self.insert_below(between, other, prefixes);
+                between
+            } else {
+                let (prefix, below) = {
+                    let below = &self.nodes[child as usize];
+                    (below.prefix, below.depth)
+                };
+                let fork = new.bits.shared(prefix) / STEP * STEP;
+                let fork = fork.min(deepest(new.length)).min(below);
                 if fork == below {
                     child
                 } else {
-                    let between = self.node(key, fork);
+                    let between = self.node(new.bits, fork);
                     self.nodes[between as usize].places[prefix.place(fork)].child = child;
                     between
                 }
@@ -156,64 +213,45 @@ impl<P: Path> Trie<P> {
             self.nodes[at as usize].places[place].child = next;
             at = next;
         }
-        at
     }
 
-    /// The places of its node that a prefix covers.
-    fn places(key: P, length: u32) -> std::ops::Range<usize> {
-        let depth = (length - 1) / STEP * STEP;
-        let span = 1 << (STEP - (length - depth));
-        let first = key.first(length).place(depth);
-        first..first + span
-    }
-
-    /// Adds a prefix. `length_of` tells the length of an entry's prefix.
-    pub fn insert(&mut self, key: P, length: u32, entry: u32, length_of: impl Fn(u32) -> u32) {
-        if length == 0 {
-            self.all = entry;
-            return;
-        }
-        let at = self.node_for(key, length);
-        for place in &mut self.nodes[at as usize].places[Self::places(key, length)] {
-            if place.entry == NO_ENTRY || length_of(place.entry) <= length {
-                place.entry = entry;
-            }
-        }
-    }
-
-    /// Removes a prefix that was added. `shorter` finds the entry of a prefix of the same key and
-    /// another length.
+    /// Removes the prefix of an entry that was added. `shorter` finds the entry of a prefix of the
+    /// same bits and another length.
     pub fn remove(
         &mut self,
-        key: P,
-        length: u32,
         entry: u32,
+        prefixes: &[Prefix<P>],
         shorter: impl Fn(u32) -> Option<u32>,
     ) {
-        if length == 0 {
+        let old = &prefixes[entry as usize];
+        if old.length == 0 {
             self.all = NO_ENTRY;
             return;
         }
-        let depth = (length - 1) / STEP * STEP;
         // The nodes on the way, with the place taken in each.
         let mut way: Vec<(u32, usize)> = Vec::new();
         let mut at = ROOT;
-        while self.nodes[at as usize].depth < depth {
-            let place = key.place(self.nodes[at as usize].depth);
+        loop {
+            let depth = self.nodes[at as usize].depth;
+            if old.length <= depth + STEP {
+                let next = (depth + 1..old.length).rev().find_map(shorter);
+                for place in &mut self.nodes[at as usize].places[Self::places(old, depth)] {
+                    if place.entry == entry {
+                        place.entry = next.unwrap_or(NO_ENTRY);
+                    }
+                }
+                break;
+            }
+            let place = old.bits.place(depth);
+            let child = self.nodes[at as usize].places[place].child;
+            if child == ROOT || child & LEAF != 0 {
+                if child == entry | LEAF {
+                    self.nodes[at as usize].places[place].child = ROOT;
+                }
+                break;
+            }
             way.push((at, place));
-            at = self.nodes[at as usize].places[place].child;
-            if at == ROOT {
-                return;
-            }
-        }
-        let next = (depth + 1..length)
-            .rev()
-            .find_map(shorter)
-            .unwrap_or(NO_ENTRY);
-        for place in &mut self.nodes[at as usize].places[Self::places(key, length)] {
-            if place.entry == entry {
-                place.entry = next;
-            }
+            at = child;
         }
         self.prune(at, way);
     }
@@ -260,20 +298,21 @@ mod tests {
     ) -> Result<(), TestCaseError> {
         let mut trie = Trie::<P>::default();
         let mut list: BTreeMap<(u64, u32), u32> = BTreeMap::new();
-        let mut lengths = Vec::new();
+        let mut prefixes = Vec::new();
         for (insert, key, length) in ops {
             let key = key.first(length);
-            let entry = lengths.len() as u32;
-            lengths.push(length);
+            let entry = prefixes.len() as u32;
+            let bits = to(key);
+            prefixes.push(Prefix { bits, length });
             match list.get(&(key, length)).copied() {
                 None if insert => {
-                    trie.insert(to(key), length, entry, |e| lengths[e as usize]);
+                    trie.insert(entry, &prefixes);
                     list.insert((key, length), entry);
                 }
                 Some(old) if !insert => {
                     list.remove(&(key, length));
                     let shorter = |n: u32| list.get(&(key.first(n), n)).copied();
-                    trie.remove(to(key), length, old, shorter);
+                    trie.remove(old, &prefixes, shorter);
                 }
                 _ => {}
             }
@@ -284,13 +323,14 @@ mod tests {
                 .filter(|((value, length), _)| key.first(*length) == *value)
                 .max_by_key(|((_, length), _)| *length)
                 .map_or(NO_ENTRY, |(_, entry)| *entry);
-            prop_assert_eq!(trie.lookup(to(key)), naive);
+            prop_assert_eq!(trie.lookup(to(key), &prefixes), naive);
         }
         // Without prefixes nothing is left but the root.
-        while let Some(((key, length), entry)) = list.pop_first() {
+        while let Some(((key, _), entry)) = list.pop_first() {
             let shorter = |n: u32| list.get(&(key.first(n), n)).copied();
-            trie.remove(to(key), length, entry, shorter);
+            trie.remove(entry, &prefixes, shorter);
         }
+        prop_assert!(trie.is_empty());
         prop_assert_eq!(trie.nodes.len() - trie.free.len(), 1);
         Ok(())
     }
@@ -310,9 +350,12 @@ mod tests {
     #[test]
     fn long_keys_to_their_last_bit() {
         let mut trie = Trie::<u128>::default();
-        let lengths = [128, 127, 126, 3, 0];
-        for (entry, length) in lengths.iter().enumerate() {
-            trie.insert(u128::MAX, *length, entry as u32, |e| lengths[e as usize]);
+        let prefixes = [128, 127, 126, 3, 0].map(|length| Prefix {
+            bits: u128::MAX.first(length),
+            length,
+        });
+        for entry in 0..prefixes.len() as u32 {
+            trie.insert(entry, &prefixes);
         }
         for (key, entry) in [
             (u128::MAX, 0),
@@ -321,7 +364,7 @@ mod tests {
             (7 << 125, 3),
             (5, 4),
         ] {
-            assert_eq!(trie.lookup(key), entry, "{key:x}");
+            assert_eq!(trie.lookup(key, &prefixes), entry, "{key:x}");
         }
     }
 }

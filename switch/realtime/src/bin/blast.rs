@@ -1,18 +1,24 @@
 //! `fairlane-blast`: sends numbered UDP frames as fast as an interface takes them (or at a given rate), and counts those that arrive.
 //!
-//! Each frame is Ethernet, IPv4, UDP and an eight-byte magic, followed by its number; the results are one line of JSON.
+//! Each frame is Ethernet, IPv4, UDP and an eight-byte magic, followed by its number and, where it is long enough, the instant of its
+//! sending, from which `count` tells how long frames were on their way. The results are one line of JSON.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use fairlane_realtime::clock;
 use fairlane_realtime::socket::{Interface, Receiver, Sender, BATCH};
 
 const MAGIC: &[u8; 8] = b"FLBLAST1";
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 14 + 20 + 8;
 const SHORTEST: usize = HEADERS + MAGIC.len() + 8;
+/// With the instant of sending.
+const STAMPED: usize = SHORTEST + 8;
+/// Ways kept for the statistics.
+const MOST_WAYS: usize = 1 << 22;
 
 #[derive(Parser)]
 #[command(name = "fairlane-blast", version, about = "Sends UDP frames through a switch, and counts those that come out")]
@@ -119,6 +125,7 @@ fn send(name: &str, template: &[u8], lasting: Duration, rate: u64, sources: (Ipv
             std::thread::sleep(Duration::from_micros(50));
             continue;
         }
+        let now = clock::now();
         for _ in 0..allowed {
             let Some(mut frame) = spare.pop() else { break };
             frame[HEADERS + MAGIC.len()..SHORTEST].copy_from_slice(&numbered.to_be_bytes());
@@ -126,6 +133,9 @@ fn send(name: &str, template: &[u8], lasting: Duration, rate: u64, sources: (Ipv
                 let source = u32::from(sources.0).wrapping_add((numbered % u64::from(sources.1)) as u32);
                 frame[26..30].copy_from_slice(&source.to_be_bytes());
                 write_checksum(&mut frame[14..34]);
+            }
+            if let Some(stamp) = frame.get_mut(SHORTEST..STAMPED) {
+                stamp.copy_from_slice(&now.to_be_bytes());
             }
             numbered += 1;
             sender.push(frame);
@@ -143,6 +153,7 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
     let mut receiver = Receiver::new();
     let (mut frames, mut bytes, mut reordered, mut highest) = (0u64, 0u64, 0u64, None);
     let (mut first, mut last) = (None, Instant::now());
+    let (mut ways, mut arrived, mut longest_gap) = (Vec::new(), None, 0u64);
     let start = Instant::now();
     eprintln!("ready count {name}");
     while start.elapsed() < lasting && !(first.is_some() && last.elapsed() > Duration::from_secs(1)) {
@@ -151,6 +162,14 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
             let Some(number) = number_of(frame.bytes) else { continue };
             last = Instant::now();
             first.get_or_insert(last);
+            if let Some(before) = arrived.replace(frame.arrival) {
+                longest_gap = longest_gap.max(frame.arrival.saturating_sub(before));
+            }
+            if let Some(stamp) = frame.bytes.get(SHORTEST..STAMPED).and_then(|stamp| stamp.try_into().ok()) {
+                if ways.len() < MOST_WAYS {
+                    ways.push(frame.arrival.saturating_sub(u64::from_be_bytes(stamp)));
+                }
+            }
             frames += 1;
             bytes += frame.bytes.len() as u64;
             reordered += u64::from(highest.is_some_and(|highest| number < highest));
@@ -162,8 +181,16 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
     }
     let seconds = first.map_or(0.0, |first| (last - first).as_secs_f64());
     let missed = interface.missed();
+    ways.sort_unstable();
+    // The share of frames that were on their way no longer, in milliseconds.
+    let way = |share: f64| ways.get(((ways.len() as f64 * share) as usize).min(ways.len().saturating_sub(1))).map_or(0.0, |way| *way as f64 / 1e6);
     Ok(format!(
-        "{{\"frames\": {frames}, \"bytes\": {bytes}, \"reordered\": {reordered}, \"missed\": {missed}, \"seconds\": {seconds:.6}}}"
+        "{{\"frames\": {frames}, \"bytes\": {bytes}, \"reordered\": {reordered}, \"missed\": {missed}, \"seconds\": {seconds:.6}, \
+         \"median_way_ms\": {:.4}, \"slowest_in_1000_ms\": {:.4}, \"longest_way_ms\": {:.4}, \"longest_gap_ms\": {:.4}}}",
+        way(0.5),
+        way(0.999),
+        way(1.0),
+        longest_gap as f64 / 1e6
     ))
 }
 
