@@ -295,7 +295,7 @@ def test_a_taken_port_is_named_and_the_first_switch_keeps_its_records(net: veths
         time.sleep(0.2)
         message = refused(net.command("s1", [SWITCH, *INTERFACES, str(program), "--stats", str(stats)]))
         rows = stats.read_text().count("\n")
-    assert message == ("fairlane-switch: --grpc-server-addr 0.0.0.0:9559: TCP port 9559 is in use: find by whom with "
+    assert message == ("fairlane-switch: --grpc-server-addr 127.0.0.1:9559: TCP port 9559 is in use: find by whom with "
                        "`ss -ltnp sport = :9559`, stop it, or choose another port")
     assert rows > 4
 
