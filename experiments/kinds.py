@@ -21,8 +21,10 @@ from typing import Any, Literal
 
 from fairlane import schema
 from fairlane.located_toml import ConfigError, Document, KeyPath
-from hosts import algorithms
+from hosts import algorithms, own_algorithms
 from hosts.algorithms.base import Kind
+
+own_algorithms.load_listed()
 
 MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 1500
 

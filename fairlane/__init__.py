@@ -1,1 +1,19 @@
-"""Fairlane's command line, run loop, records, metrics, plots and report."""
+"""Fairlane's command line, run loop, records, metrics, plots and report; `fairlane.run(...)` for use from Python (`fairlane.api`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairlane.api import Result, run
+
+__all__ = ["Result", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """The Python interface is imported when first asked for: the command line's modules need not wait for pandas and matplotlib."""
+    if name in __all__:
+        from fairlane import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'fairlane' has no attribute {name!r}")

@@ -132,7 +132,7 @@ def run(
 
     preflight.check_machine(chosen)
     from fairlane import execute
-    from fairlane.run import Options
+    from fairlane.mininet_run import Options
 
     toolchain = targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), compiler)
     real = Options(toolchain, grpc_port, restart_after, rtt_check, pcap is not None)
@@ -372,7 +372,7 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
 
     preflight.check_machine(chosen)
     from fairlane import execute
-    from fairlane.run import Options
+    from fairlane.mininet_run import Options
 
     execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen)), grpc_port), console)
 

@@ -12,21 +12,21 @@ from pathlib import Path
 from experiments.model import Experiment
 from fairlane import probes, schema
 from fairlane.errors import Refusal
-from hosts import algorithms
+from hosts import own_algorithms
 
 
 def use_algorithm(path: str | Path) -> list[str]:
     """The flow kinds of a Python file anywhere, which experiments may name from now on; processes that runs start know them too.
     Refusal says what is wrong with the file."""
     try:
-        found = algorithms.load_file(path)
+        found = own_algorithms.load_file(path)
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from error
     except Exception as error:  # whatever the file raises as it is read
         raise Refusal(f"{path}: cannot be read as Python: {type(error).__name__}: {error}") from error
-    listed = os.environ.get(algorithms.FILES_VARIABLE, "").split(os.pathsep)
+    listed = own_algorithms.listed()
     if str(Path(path).resolve()) not in listed:
-        os.environ[algorithms.FILES_VARIABLE] = os.pathsep.join(filter(None, [*listed, str(Path(path).resolve())]))
+        os.environ[own_algorithms.FILES_VARIABLE] = os.pathsep.join([*listed, str(Path(path).resolve())])
     return found
 
 

@@ -20,7 +20,7 @@ from fairlane import control_plane, flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.flows import Timing
 from fairlane.progress import Progress, Snapshot
-from fairlane.run import Outcome
+from fairlane.mininet_run import Outcome
 from fairlane.targets import Toolchain
 from fairlane.virtual_control import RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS

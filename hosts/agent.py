@@ -13,7 +13,7 @@ import sys
 import time
 from typing import get_type_hints
 
-from hosts import arguments
+from hosts import arguments, own_algorithms
 from hosts.algorithms import ALGORITHMS
 from hosts.runner_udp import Runner
 from hosts.session.common import Options
@@ -71,6 +71,7 @@ def algorithm_parameters(algorithm: str, max_rate_bps: float, packet_bytes: int,
 
 
 def main(argv: list[str] | None = None) -> int:
+    own_algorithms.load_listed()
     parser = build_parser()
     args = parser.parse_args(argv)
     try:

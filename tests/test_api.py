@@ -12,7 +12,7 @@ import pytest
 from experiments import kinds
 from fairlane import api, own, probes
 from fairlane.errors import Refusal
-from hosts import algorithms
+from hosts import algorithms, own_algorithms
 
 OWN = '''
 from hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
@@ -61,7 +61,7 @@ def test_options_of_a_file_of_its_own_are_refused() -> None:
 
 @pytest.fixture
 def no_other_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(algorithms.FILES_VARIABLE, "")
+    monkeypatch.setenv(own_algorithms.FILES_VARIABLE, "")
 
 
 def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithms: None) -> None:
@@ -71,10 +71,10 @@ def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithm
         result = api.run("dumbbell", ["own-scheme:2"], duration_s=10, algorithms=[path])
         assert list(result.kinds.index) == ["own-scheme"]
         # Processes that a run starts know it, too.
-        line = "from hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"
+        line = "from experiments import kinds; from hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"
         done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True, cwd=probes.ROOT)
         assert done.stdout == "ALS by another name\n"
-        assert os.environ[algorithms.FILES_VARIABLE] == str(path)
+        assert os.environ[own_algorithms.FILES_VARIABLE] == str(path)
     finally:
         algorithms.ALGORITHMS.pop("own-scheme", None)
     assert "own-scheme" not in kinds.names()

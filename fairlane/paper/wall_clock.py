@@ -32,10 +32,10 @@ from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.flows import Timing
 from fairlane.paper import beside, make, measures, store
 from fairlane.paper.row import Row
-from fairlane.run import Options
+from fairlane.mininet_run import Options
 
 _SOURCES = ("controller/*.py", "hosts/*.py", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py", "p4src/**/*.p4", "topologies/*.py",
-            "fairlane/control_plane.py", "fairlane/flows.py", "fairlane/run.py", "fairlane/supervisor.py")
+            "fairlane/control_plane.py", "fairlane/flows.py", "fairlane/mininet_run.py", "fairlane/supervisor.py")
 _AROUND_S = 12.0
 """What a run takes besides its own time: building the network, starting processes, reading records, plots."""
 
