@@ -6,6 +6,7 @@
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
+# make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -18,7 +19,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench fuzz differential conformance paper shell stop clean
+.PHONY: run setup build test bench fuzz differential conformance paper docs shell stop clean
 
 run: build
 	@scripts/run $(EXPERIMENT) $(ARGS)
@@ -34,6 +35,7 @@ build: setup
 test: build
 	@scripts/debian-packages test
 	@scripts/venv .venv-shell requirements-shell.lock
+	@scripts/venv .venv-docs requirements-docs.lock
 	scripts/test
 
 bench: build
@@ -53,6 +55,11 @@ fuzz: setup
 paper: build
 	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(if $(MININET),--mininet) $(ARGS)
 
+docs:
+	@scripts/venv .venv-docs requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	$(if $(SERVE),.venv-docs/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
+
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)
 
@@ -60,4 +67,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell .pytest_cache .hypothesis *.egg-info
+	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .pytest_cache .hypothesis *.egg-info

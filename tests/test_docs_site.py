@@ -1,0 +1,64 @@
+"""The site of the documentation: built strictly, whole, and without anything from another host."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fairlane import probes
+
+MKDOCS = probes.ROOT / ".venv-docs" / "bin" / "mkdocs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not MKDOCS.exists():
+        pytest.skip("no .venv-docs: make docs, or make test, makes it")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run([str(MKDOCS), "build", "--strict", "--quiet", "--site-dir", str(folder)], cwd=probes.ROOT, text=True,
+                          capture_output=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class _Fetched(HTMLParser):
+    """What a browser gets by itself when it shows a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in ("script", "img", "iframe", "audio", "video", "source") or (tag == "link" and given.get("rel") in ("stylesheet", "icon", "preload")):
+            self.urls += [url for url in (given.get("src"), given.get("href")) if url]
+
+
+def test_nothing_comes_from_another_host(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 150
+    for page in pages:
+        parser = _Fetched()
+        parser.feed(page.read_text(encoding="utf-8"))
+        assert parser.urls, page
+        assert not [url for url in parser.urls if re.match(r"(\w+:)?//", url)], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), style
+
+
+def test_every_page_of_the_repository_is_there(site: Path) -> None:
+    tracked = subprocess.run(["git", "ls-files", "*.md"], cwd=probes.ROOT, text=True, capture_output=True, check=True).stdout.split()
+    for path in tracked:
+        page = site / path.replace("README.md", "index.html").replace(".md", ".html")
+        assert page.exists(), f"{path} is not in the site: does tools/site/hooks.py know its folder?"
+
+
+def test_equations_and_programs_need_no_script(site: Path) -> None:
+    concepts = (site / "docs" / "concepts.html").read_text(encoding="utf-8")
+    assert "<math" in concepts and "```math" not in concepts
+    assert '<span class="k">table</span>' in (site / "switch/compiler/explain/action.html").read_text(encoding="utf-8")

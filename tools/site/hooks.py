@@ -1,0 +1,114 @@
+"""Hooks of mkdocs: pages keep the paths that they have in the repository, so that a link works there and on the site.
+
+- Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
+- A link to a folder goes to its README.
+- In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
+- A block ```math is LaTeX that becomes MathML, which browsers draw without any script.
+"""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import latex2mathml.converter
+import pygments.lexers
+import pygments.lexers._mapping
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
+
+_LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_FENCE = re.compile(r"^```p4 \w+$", re.MULTILINE)
+
+
+def pages(root: Path = ROOT) -> list[str]:
+    """Paths of all pages, from the root of the repository: the README there, docs/, and every README and page of the folders."""
+    found = ["README.md"]
+    for folder in FOLDERS:
+        found += (path.relative_to(root).as_posix() for path in sorted((root / folder).rglob("*.md")))
+    return [path for path in found if not NOT_PAGES.intersection(path.split("/"))]
+
+
+def links(text: str) -> Iterator[str]:
+    """Targets of the links and pictures of a page that lead into the repository, without what follows '#'."""
+    for match in _LINK.finditer(text):
+        if "://" not in match[2] and not match[2].startswith("mailto:"):
+            yield match[2]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    sys.path.insert(0, str(ROOT))
+    pygments.lexers._mapping.LEXERS["P4Lexer"] = ("tools.site.p4lexer", "P4", ("p4",), ("*.p4",), ())
+    fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
+    fences["custom_fences"] = [{"name": "math", "class": "math", "format": _math}]
+    every = pages()
+    named = set(_named(config.nav))
+    config.nav = _expanded(config.nav, [page for page in every if page not in named])
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    chosen = Files([file for file in files if file.generated_by is not None or not file.src_uri.endswith((".md", ".png", ".py"))])
+    assets: set[str] = set()
+    for path in pages():
+        chosen.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+        for target in links((ROOT / path).read_text(encoding="utf-8")):
+            source = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+            if not source.endswith(".md") and (ROOT / source).is_file():
+                assets.add(source)
+    for source in sorted(assets):
+        chosen.append(File.generated(config, source, abs_src_path=str(ROOT / source)))
+    return chosen
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def readme(match: re.Match[str]) -> str:
+        target = match[2]
+        if "://" in target or not (ROOT / folder / target).is_dir():
+            return match[0]
+        return f"{match[1]}{posixpath.join(target, 'README.md')}{match[3] or ''}{match[4]}"
+
+    return _FENCE.sub("```p4", _LINK.sub(readme, markdown))
+
+
+def _math(source: str, language: str, css_class: str, options: dict, md: object, **more: object) -> str:
+    try:
+        return latex2mathml.converter.convert(source.strip(), display="block")
+    except Exception as error:  # the converter raises many kinds
+        raise PluginError(f"```math: {error!r} in {html.escape(source.strip())}") from error
+
+
+def _named(items: list) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, str):
+            if "*" not in item:
+                yield item
+        else:
+            (value,) = item.values()
+            yield from _named(value if isinstance(value, list) else [value])
+
+
+def _expanded(items: list, free: list[str]) -> list:
+    out: list = []
+    for item in items:
+        if isinstance(item, dict):
+            ((title, value),) = item.items()
+            out.append({title: _expanded(value, free) if isinstance(value, list) else value})
+        elif "*" in item:
+            out += [page for page in free if fnmatchcase(page, item) and page.count("/") == item.count("/")]
+        else:
+            out.append(item)
+    return out
