@@ -481,6 +481,24 @@ impl Network {
         records::port_samples(py, &self.inner.take_port_samples())
     }
 
+    /// Cells of a register of a switch's program, in the order of `indices`; reading changes nothing. Raises KeyError for a switch or
+    /// register that is not there, ValueError for an index beyond its size or a value beyond 64 bits.
+    fn read_register(&mut self, switch: &str, register: &str, indices: Vec<usize>) -> PyResult<Vec<u64>> {
+        let device = self.inner.device(switch).ok_or_else(|| PyKeyError::new_err(format!("no switch {switch:?}")))?;
+        let pipeline = device.switch().ok_or_else(|| PyKeyError::new_err(format!("switch {switch:?} has no program")))?;
+        let id = pipeline.program().register_by_name(register);
+        let id = id.ok_or_else(|| PyKeyError::new_err(format!("no register {register:?} in the program of {switch:?}")))?;
+        let cell = |index: usize| {
+            let value = pipeline.register_read(id, index).map_err(refused)?;
+            let bytes = value.as_bytes();
+            if bytes.len() > 8 {
+                return Err(refused(format!("{register}[{index}] has more than 64 bits")));
+            }
+            Ok(bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+        };
+        indices.into_iter().map(cell).collect()
+    }
+
     /// `[(from, to, offered, delivered, delivered_bytes, dropped_tail, dropped_loss, in_flight)]` of each direction of a link.
     fn channel_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = self.inner.channel_stats().map(|(from, to, stats, in_flight)| {
