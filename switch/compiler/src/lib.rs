@@ -10,6 +10,7 @@ mod bmv2;
 mod check;
 pub mod control_plane;
 pub mod explain;
+mod flow;
 mod ir;
 mod lint;
 mod lower;
@@ -114,6 +115,7 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
         let checked = check::check(&program, &mut report);
         if !report.has_errors() {
             lint::annotations::check_deprecated(&program, &sources, &mut doubts);
+            flow::check(&checked, &mut doubts);
             diagnostics.extend(doubts.into_diagnostics());
         }
         if !report.has_errors() {

@@ -23,9 +23,8 @@ pub struct Warnings {
 }
 
 /// Kinds of warnings that p4c has and this compiler never gives: options may name them.
-const OF_P4C_ONLY: [&str; 15] = [
-    "branch", "duplicate", "expr", "failed", "inferred", "legacy", "multi-header-extract", "progress", "removed", "type-inference",
-    "uninitialized", "unsupported", "invalid-header", "uninitialized-use", "uninitialized-out-param",
+const OF_P4C_ONLY: [&str; 11] = [
+    "branch", "duplicate", "expr", "failed", "inferred", "legacy", "multi-header-extract", "progress", "removed", "type-inference", "unsupported",
 ];
 
 impl Warnings {

@@ -248,6 +248,14 @@ codes! {
     IgnoreProp = "ignore-prop" Warning "14.2.1",
     /// Something that cannot mean what it says.
     Invalid = "invalid" Warning "",
+    /// A variable that may be read before it is written.
+    UninitializedUse = "uninitialized-use" Warning "11.2",
+    /// An `out` parameter that may keep no value.
+    UninitializedOutParam = "uninitialized-out-param" Warning "6.8",
+    /// An element of a stack that is read before it is extracted.
+    Uninitialized = "uninitialized" Warning "8.20",
+    /// A field of a header that may be invalid.
+    InvalidHeader = "invalid-header" Warning "8.18",
     /// An annotation that is ignored.
     Ignore = "ignore" Warning "20",
     /// A name that the compiler does not know.
