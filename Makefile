@@ -57,7 +57,7 @@ paper: build
 
 docs:
 	@scripts/venv .venv-docs requirements-docs.lock
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 	$(if $(SERVE),.venv-docs/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
 
 shell: build

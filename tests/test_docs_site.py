@@ -20,7 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not MKDOCS.exists():
         pytest.skip("no .venv-docs: make docs, or make test, makes it")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run([str(MKDOCS), "build", "--strict", "--quiet", "--site-dir", str(folder)], cwd=probes.ROOT, text=True,
+    done = subprocess.run([str(MKDOCS), "build", "--strict", "--site-dir", str(folder)], cwd=probes.ROOT, text=True,
                           capture_output=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

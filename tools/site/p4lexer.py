@@ -7,6 +7,8 @@ from typing import ClassVar
 from pygments.lexers.c_cpp import CLexer
 from pygments.token import Keyword, Name, Number, Token
 
+__all__ = ["P4Lexer"]
+
 _WORDS = frozenset("""action actions apply const control default default_action direction entries enum error exit extern
     header header_union in inout key list out package parser return select size state struct switch table transition tuple type
     typedef value_set abstract if else for""".split())

@@ -1,0 +1,40 @@
+// Writes the fair share of the output port into senders' control packets (ALS section 3.1): R_d >= R_f -> R_d = R_f and
+// U = the port's utilisation. The controller sets both for each port each second. It runs in egress, so that every copy
+// of a multicast packet gets the values of its own port, as late as can be.
+//
+// An example of docs/own-p4-program.md: senders whose control packets are marked as lower effort (DSCP 1, RFC 8622) get half of R_f.
+
+const bit<6> LOWER_EFFORT = 1;
+
+control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    bit<64> fair_rate_bps = 0;
+    bit<32> port_utilisation_ppm = 0;
+
+    action set_fair_rate(bit<64> rate_bps, bit<32> utilisation_ppm) {
+        fair_rate_bps = rate_bps;
+        port_utilisation_ppm = utilisation_ppm;
+    }
+
+    // A port that is not in the table has no say: its packets keep what earlier switches wrote.
+    table fair_rate {
+        key = { standard_metadata.egress_port : exact; }
+        actions = { set_fair_rate; NoAction; }
+        size = PORTS;
+        default_action = NoAction();
+    }
+
+    apply {
+        if (hdr.alsf.isValid()) {
+            bool hit = fair_rate.apply().hit;
+            if (hdr.ipv4.diffserv[7:2] == LOWER_EFFORT) {
+                fair_rate_bps = fair_rate_bps >> 1;
+            }
+            if (hit && hdr.alsf.desired_rate_bps >= fair_rate_bps) {
+                hdr.alsf.desired_rate_bps = fair_rate_bps;
+                hdr.alsf.utilisation_ppm = port_utilisation_ppm;
+                // Senders use checksum 0 (ALS section 3.5); one that did not must not lose its packet by our change.
+                hdr.udp.checksum = 0;
+            }
+        }
+    }
+}
