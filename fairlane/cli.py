@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from fairlane.located_toml import ConfigError, Document
 from hosts.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
+    from fairlane.live import view as live_view
     from fairlane.paper.make import Outcome
     from fairlane.paper.row import Row
     from fairlane.paper.wall_clock import Run
@@ -54,6 +56,7 @@ def _option(help_text: str, panel: str | None = None, *names: str, **more):
 
 
 _QUICK = "With dumbbell, chain or tree instead of an experiment"
+_LIVE = "Live view"
 _TUTORIALS = "With a topology.json of the P4 tutorials"
 
 
@@ -94,6 +97,9 @@ def run(
     save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
     program: Annotated[Optional[list[Path]], typer.Option(help="FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
     algorithm: Annotated[Optional[list[Path]], typer.Option(help="FILE.py with flow kinds of your own, which --flow may name. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
+    live: Annotated[bool, _option("Show the run on a page of this machine while it goes on, and steer it there.", _LIVE, "--live")] = False,
+    live_port: Annotated[int, _option("Port of the page. Default: a free one.", _LIVE, min=0, max=65535)] = 0,
+    live_speed: Annotated[str, _option("Virtual seconds in a second, or max; 0 begins paused. Default: 1.", _LIVE)] = "1",
     prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
@@ -116,15 +122,16 @@ def run(
                 raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
             if fabric != "virtual":
                 raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
-            if duration is not None or pcap is not None or trace is not None:
-                raise Refusal("--duration, --pcap and --trace are for single runs: pick one with --at AXIS=VALUE for each axis.")
+            if duration is not None or pcap is not None or trace is not None or live:
+                raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
             holds = single.run_sweep(loader.find(experiment), at or [], seed, out, console)
             if strict and not holds:
                 raise typer.Exit(CHECK_FAILED)
             return
     chosen = own.with_programs(_chosen(experiment, options, duration, seed, save, at or [], fabric), program or [])
+    page = _page(live, live_port, live_speed, fabric)
     if fabric == "virtual":
-        _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay)
+        _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay, page)
         return
     if trace is not None:
         raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
@@ -136,9 +143,34 @@ def run(
 
     toolchain = targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), compiler)
     real = Options(toolchain, grpc_port, restart_after, rtt_check, pcap is not None)
-    holds = execute.execute(chosen, real, fabric, out, console)
+    if page is None:
+        holds = execute.execute(chosen, real, fabric, out, console)
+    else:
+        from fairlane import progress
+        from fairlane.live.follow import Following
+
+        with Following(chosen, page, progress.for_console(console)) as following:
+            holds = execute.execute(chosen, real, fabric, out, console, following.watching)
+            following.linger(_say)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _page(live: bool, port: int, speed: str, fabric: str) -> live_view.Options | None:
+    """What the options of the live view say; None: it is not wanted."""
+    if not live:
+        if port or speed != "1":
+            raise Refusal("--live-port and --live-speed: only with --live")
+        return None
+    from fairlane.live.view import Options, speed_of
+
+    if fabric != "virtual" and speed != "1":
+        raise Refusal("--live-speed: a run on Mininet goes at the speed of the clock")
+    return Options(port, speed_of(speed))
+
+
+def _say(text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, compiler: CompilerChoice, programs: list[Path], prompt: bool,
@@ -199,7 +231,7 @@ def _say_what_differs(document: Document) -> None:
 
 
 def _run_virtual(chosen: Experiment, target: str, compiler: CompilerChoice, out: Path | None, strict: bool, pcap: Path | None,
-                 trace: Path | None, control_delay_s: float) -> None:
+                 trace: Path | None, control_delay_s: float, page: live_view.Options | None) -> None:
     from fairlane import targets, virtual_fabric
 
     if target == "bmv2":
@@ -208,7 +240,14 @@ def _run_virtual(chosen: Experiment, target: str, compiler: CompilerChoice, out:
     from fairlane import execute
 
     options = virtual_fabric.Options(targets.compiler(compiler), control_delay_s, pcap, trace)
-    holds = execute.execute(chosen, options, "virtual", out, console)
+    if page is None:
+        holds = execute.execute(chosen, options, "virtual", out, console)
+    else:
+        from fairlane.live.view import LiveRun
+
+        with LiveRun(page) as shown:
+            holds = execute.execute(chosen, dataclasses.replace(options, live=shown), "virtual", out, console)
+            shown.linger(_say)
     if strict and not holds:
         raise typer.Exit(CHECK_FAILED)
 
@@ -275,6 +314,17 @@ def report(
     if out is not None:
         compare.write(runs, out)
         console.print(f"page: {out}", highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command()
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'fairlane run' wrote, on any fabric.", show_default=False)],
+    port: Annotated[int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)] = 0,
+) -> None:
+    """A finished run on the live view's page, to look at any moment of it. Until Ctrl-C."""
+    from fairlane.live import finished
+
+    finished.serve(folder, port, _say)
 
 
 @app.command("list")

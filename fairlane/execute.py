@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -17,8 +18,10 @@ from fairlane.mininet_run import Options, Outcome, interruptible, network
 from fairlane.mininet_run import run as run_on_mininet
 
 
-def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console) -> bool:
-    """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed."""
+def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console,
+            show: Callable[[Path], progress.Progress] | None = None) -> bool:
+    """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed. show: of the folder of
+    the raw records makes what takes the place of the progress on the console."""
     run = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
@@ -28,7 +31,8 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
     try:
         raw.mkdir()
         with interruptible():
-            outcome = run(experiment, options, raw, progress.for_console(console))
+            outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
+            experiment = outcome.changed or experiment
             _remove_empty_logs(raw)
             figures = _write(experiment, outcome, raw, folder.work, fabric, target)
             final = folder.publish()
@@ -39,6 +43,8 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
     report.show(console, experiment, figures)
     for event in outcome.events:
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
+    if outcome.live_changes:
+        console.print(report.steered(experiment, outcome), highlight=False, markup=False, soft_wrap=True)
     console.print(f"results: {os.path.relpath(final)}", highlight=False, soft_wrap=True)
     return all(c.holds for c in figures.checks)
 
@@ -76,7 +82,7 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     results.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
     results.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
-    note = f"fabric {fabric}, target {target}, seed {experiment.seed}"
+    note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)
     plots_layers.draw(recorded, folder, note)
     return figures

@@ -49,8 +49,16 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "round_trips": outcome.round_trips,
         "shaping": outcome.shaping,
         "delay_lines": None if outcome.delay_lines is None else dataclasses.asdict(outcome.delay_lines),
+        "live_changes": outcome.live_changes,
         "events": [{"time_s": e.time_s - outcome.timing.begin_s, "what": e.what} for e in outcome.events],
     }
+
+
+def steered(experiment: Experiment, outcome: Outcome) -> str:
+    """What results of a run say of themselves that somebody changed in the live view."""
+    times = len(outcome.live_changes)
+    return (f"changed by hand {'once' if times == 1 else f'{times} times'} while it ran (live_changes in summary.json): checks and seed are"
+            f" those of {experiment.id}, the run is another")
 
 
 def show(console: Console, experiment: Experiment, figures: Figures) -> None:

@@ -10,7 +10,7 @@ import csv
 import dataclasses
 import operator
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class VirtualController:
             self._writers[kind].writerow(f.name for f in dataclasses.fields(kind))
         self.latest: dict[tuple[str, int], PortRecord] = {}
         """The newest record of each switch and port."""
+        self.tap: Callable[[PortRecord], None] | None = None
+        """Is given each record, too."""
 
     @property
     def ready(self) -> bool:
@@ -81,6 +83,18 @@ class VirtualController:
     def close(self) -> None:
         for file in self._files:
             file.close()
+
+    def check_rate(self, switch: str, port: int, rate_bps: int) -> None:
+        """ValueError when the port's RED cannot be told of such a rate."""
+        for control in self._controls:
+            for known in control.switch.ports:
+                if control.switch.name == switch and known.number == port and known.red is not None:
+                    known.red.action_parameters(rate_bps)
+
+    def ask_rate(self, switch: str, port: int, rate_bps: int) -> int:
+        """A link of a switch has another rate, which nobody planned: the timer with which the network is to wake the controller."""
+        self._changes.append(RateChange(0, switch, port, rate_bps))
+        return _FIRST_CHANGE + len(self._changes) - 1
 
     def on_start(self, now_ns: int) -> list[Action]:
         actions: list[Action] = []
@@ -132,6 +146,8 @@ class VirtualController:
                 record = dataclasses.replace(record, time_s=now_ns / 1e9)
                 self._writers[PortRecord].writerow(_PORT_COLUMNS(record))
                 self.latest[record.switch, record.port] = record
+                if self.tap is not None:
+                    self.tap(record)
         return []
 
     def on_stream(self, now_ns: int, switch: int, message: bytes) -> list[Action]:

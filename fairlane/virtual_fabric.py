@@ -9,10 +9,10 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
 from experiments.model import Change, Experiment, Flow
@@ -26,6 +26,10 @@ from fairlane.virtual_control import RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
 from topologies import addressing
 from topologies.model import Link
+
+if TYPE_CHECKING:
+    from fairlane.live.sampler import Sampler
+    from fairlane.live.view import LiveRun
 
 try:
     import fairlane_virtual
@@ -50,12 +54,42 @@ _GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_pack
 @dataclass(frozen=True)
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
-    for captures of every link. trace: a file for the log of every packet."""
+    for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `_advance`, and may
+    change it."""
 
     toolchain: Toolchain
     control_delay_s: float = 0.001
     pcap: Path | None = None
     trace: Path | None = None
+    live: LiveRun | None = None
+
+
+@dataclass
+class Stage:
+    """A run that is under way. experiment: as it is now, with what was changed on the way. hosts: addresses by name."""
+
+    network: Any
+    experiment: Experiment
+    hosts: dict[str, addressing.HostAddress]
+    controller: VirtualController
+    records: Records
+    timing: Timing
+    begin_ns: int = field(init=False)
+    flows_end_ns: int = field(init=False)
+    end_ns: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begin_ns = round(self.timing.begin_s * NS)
+        self.flows_end_ns = round(self.timing.end_s * NS)
+        self.end_ns = round((self.timing.end_s + _AFTER_S) * NS)
+
+    def snapshot(self) -> Snapshot:
+        experiment, records = self.experiment, self.records
+        told = self.controller.latest.get(experiment.bottleneck)
+        return Snapshot(
+            self.network.now_ns / NS - self.timing.begin_s, experiment.duration_s, records.rates_bps(),
+            None if told is None else told.connections, None if told is None else told.fair_rate_bps,
+            records.queue_packets.get(experiment.bottleneck), None if told is None else told.utilisation_ppm / 1e6)
 
 
 def check_built() -> None:
@@ -90,9 +124,14 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         network.trace(options.trace)
 
     started = time.monotonic()
-    records = _Records(network, experiment, folder, timing)
+    records = Records(network, experiment, folder, timing)
+    stage = Stage(network, experiment, addresses.hosts, controller, records, timing)
+    changes: list[dict[str, Any]] = []
     try:
-        _advance(network, experiment, controller, records, timing, progress)
+        if options.live is None:
+            _advance(stage, progress)
+        else:
+            changes = options.live.drive(stage, progress)
     finally:
         records.close()
         controller.close()
@@ -100,7 +139,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     _say_speed(network, time.monotonic() - started, progress.say)
     if not controller.ready:
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
-    outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond")
+    outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond", live_changes=changes)
+    if changes:
+        outcome.changed = experiment = stage.experiment
     outcome.round_trips = [
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
         for f in experiment.flows for r in f.all_receivers for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]]
@@ -160,25 +201,27 @@ def _rate_changes(experiment: Experiment, timing: Timing) -> list[RateChange]:
             if change.rate_bps is not None and node in experiment.topology.switches]
 
 
-def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int) -> None:
-    """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers."""
+def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
+    """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers. port_offset: even, of
+    its UDP or TCP ports, where its hosts have had a flow before."""
     settings = flow.settings
     times = _times_ns(flow, timing)
+    rtp_port, tcp_port = flows.RTP_PORT + port_offset, flows.TCP_PORT + port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
             flavour = "sack"  # what Linux makes of "reno"
-        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, flows.TCP_PORT, *times, flavour=flavour,
+        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, tcp_port, *times, flavour=flavour,
                              packet_bytes=settings.packet_bytes, options=settings.network_options())
     elif isinstance(settings, OnOffSettings):
         on, off = (x if settings.shape is None else (x, settings.shape) for x in (settings.on_s, settings.off_s))
-        network.add_on_off_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, rate_bps=round(settings.rate_bps),
+        network.add_on_off_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, rate_bps=round(settings.rate_bps),
                                 packet_bytes=settings.packet_bytes, on=on, off=off)
     elif isinstance(settings, Mpeg4Settings):
-        network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, packet_bytes=settings.packet_bytes,
+        network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, packet_bytes=settings.packet_bytes,
                                rate_scale=settings.rate_scale)
     else:
-        _add_algorithm_flow(network, flow, settings, hosts, timing, seed)
+        _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
 
 
 def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
@@ -199,7 +242,7 @@ class _End:
         return _End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
 
 
-def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int) -> None:
+def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int, rtp_port: int) -> None:
     algorithm = ALGORITHMS[flow.kind]
     times = _times_ns(flow, timing)
     sender = _End.of(flow, "sender", seed, hosts[flow.sender].ip)
@@ -211,10 +254,10 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
     sending_half = algorithm.sender(settings.parameters)
     if algorithm.layered:
         layered = [_layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing) for n, end in enumerate(receivers)]
-        network.add_layered_flow(flow.name, flow.sender, flows.RTP_PORT, *times, sending_half, sender.rng, layered,
+        network.add_layered_flow(flow.name, flow.sender, rtp_port, *times, sending_half, sender.rng, layered,
                                  base_group=str(IPv4Address(settings.parameters.group_addresses[0])), **common)
         return
-    network.add_rtp_flow(flow.name, flow.sender, flow.receiver, flows.RTP_PORT, *times, sending_half, sender.rng,
+    network.add_rtp_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, sending_half, sender.rng,
                          algorithm.receiver(settings.parameters), receivers[0].rng, receiver_ssrc=receivers[0].ssrc,
                          receiver_cname=receivers[0].cname, **common, **_application(settings.source))
 
@@ -240,23 +283,15 @@ def _application(source: Source) -> dict[str, Any]:
     return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
 
 
-def _advance(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing, progress: Progress) -> None:
-    end_ns = round((timing.end_s + _AFTER_S) * NS)
+def _advance(stage: Stage, progress: Progress) -> None:
+    network = stage.network
     shown = 0.0
-    while network.now_ns < end_ns:
-        network.run_until(min(network.now_ns + _STEP_NS, end_ns))
-        records.drain()
+    while network.now_ns < stage.end_ns:
+        network.run_until(min(network.now_ns + _STEP_NS, stage.end_ns))
+        stage.records.drain()
         if time.monotonic() - shown >= _SHOW_EVERY_S:
             shown = time.monotonic()
-            progress.show(_snapshot(network, experiment, controller, records, timing))
-
-
-def _snapshot(network, experiment: Experiment, controller: VirtualController, records: _Records, timing: Timing) -> Snapshot:
-    told = controller.latest.get(experiment.bottleneck)
-    return Snapshot(
-        network.now_ns / NS - timing.begin_s, experiment.duration_s, records.rates_bps(),
-        None if told is None else told.connections, None if told is None else told.fair_rate_bps,
-        records.queue_packets.get(experiment.bottleneck), None if told is None else told.utilisation_ppm / 1e6)
+            progress.show(stage.snapshot())
 
 
 def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
@@ -265,12 +300,13 @@ def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
         f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches")
 
 
-class _Records:
-    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
+class Records:
+    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length. tap: is given the same."""
 
     def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing) -> None:
+        self.tap: Sampler | None = None
         self._network = network
-        self._experiment = experiment
+        self._folder = folder
         self._switches = list(experiment.topology.switches)
         header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
@@ -279,11 +315,23 @@ class _Records:
         # (time, queue integral, transmitted bytes, rate of sending in bit/s) of each port's last row
         self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
         self.queue_packets: dict[tuple[str, int], float] = {}
-        self._flows = [f for f in experiment.flows if f.start_s < experiment.duration_s]
-        self._logs = {(f.name, role): _opened(folder / f"{f.name}.{role}.jsonl") for f in self._flows for role in flows.record_roles(f)}
-        self._writers = {key: _FlowWriter(file, experiment.flow(key[0]), key[1] == "sender") for key, file in self._logs.items()}
-        ports = experiment.topology.ports()
-        self._last_hops = {f.name: (self._switches.index(ports[f.receiver][0].peer), ports[f.receiver][0].peer_port) for f in self._flows}
+        self._flows: list[Flow] = []
+        self._logs: dict[tuple[str, str], TextIO] = {}
+        self._writers: dict[tuple[str, str], _FlowWriter] = {}
+        self._host_ports = experiment.topology.ports()
+        self._last_hops: dict[str, tuple[int, int]] = {}
+        for flow in experiment.flows:
+            if flow.start_s < experiment.duration_s:
+                self.add_flow(flow)
+
+    def add_flow(self, flow: Flow) -> None:
+        """One that the network has."""
+        self._flows.append(flow)
+        for role in flows.record_roles(flow):
+            file = self._logs[flow.name, role] = _opened(self._folder / f"{flow.name}.{role}.jsonl")
+            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender")
+        last = self._host_ports[flow.receiver][0]
+        self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
         for row in self._network.take_port_samples():
@@ -291,7 +339,9 @@ class _Records:
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 for time_ns, kind, fields in log:
-                    self._writers[flow.name, role].write(time_ns, kind, fields)
+                    for record in self._writers[flow.name, role].write(time_ns, kind, fields):
+                        if self.tap is not None:
+                            self.tap.flow(flow.name, role, record)
 
     def _take_logs(self, flow: Flow) -> list[list[tuple]]:
         """As `record_roles` orders them."""
@@ -318,6 +368,8 @@ class _Records:
         self._last[switch, port] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
         self.queue_packets[self._switches[switch], port] = mean
         now = _seconds(time_ns)
+        if self.tap is not None:
+            self.tap.port(self._switches[switch], port, time_ns / NS, (tx_bytes, rx_bytes, integral_ns / NS, *drops))
         self._ports[switch].write(
             f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
             f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
@@ -334,10 +386,14 @@ class _FlowWriter:
         self._retransmitted = 0
         self._received = (0, 0)
 
-    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
+    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """The records that were written."""
+        written = []
         for record_kind, record in self._records(time_ns, kind, fields):
             record = {"kind": record_kind, "t": round(time_ns / NS, 9), "mono_s": round(time_ns / NS, 9), **record}
             self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+            written.append(record)
+        return written
 
     def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         seconds = (time_ns - self._last_ns) / NS

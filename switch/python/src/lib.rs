@@ -436,6 +436,11 @@ impl Network {
         self.inner.set_control_plane(Box::new(control::PythonControl { object: plane }));
     }
 
+    /// Calls the control plane's on_timer at an instant, as if it had asked for that itself. Raises ValueError.
+    fn wake_control_plane(&mut self, at_ns: u64, id: u64) -> PyResult<()> {
+        self.inner.wake_control_plane(at_ns, id).map_err(refused)
+    }
+
     /// Captures every link, a file for each direction. Raises OSError.
     fn capture(&mut self, directory: PathBuf) -> PyResult<()> {
         self.inner.capture(&directory).map_err(ended)

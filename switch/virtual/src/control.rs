@@ -91,6 +91,11 @@ impl ControlChannel {
         self.pending.insert((at, self.sequence), event);
     }
 
+    /// The plane's `on_timer` is to be called at an instant.
+    pub(crate) fn wake(&mut self, at: Nanos, id: u64) {
+        self.put(at, Event::Timer(id));
+    }
+
     /// A switch has something to say.
     pub(crate) fn notify(&mut self, now: Nanos, switch: usize, messages: Vec<Notification>) {
         for (_, message) in messages {

@@ -210,6 +210,21 @@ impl Network {
         self.control = Some(channel);
     }
 
+    /// Calls the control plane's `on_timer` at an instant, as if it had asked for that itself: somebody told it something.
+    ///
+    /// # Errors
+    /// There is none, or the instant lies in the past.
+    pub fn wake_control_plane(&mut self, at: Nanos, id: u64) -> Result<(), BuildError> {
+        let fail = |what: String| Err(BuildError::new("control plane", what));
+        if at < self.now {
+            return fail(format!("cannot be woken at {at} ns: the run is at {} ns", self.now));
+        }
+        let Some(control) = &mut self.control else { return fail("there is none to wake".into()) };
+        control.wake(at, id);
+        self.queue.set(self.control_slot, control.next());
+        Ok(())
+    }
+
     /// The instant up to which it has run.
     pub fn now(&self) -> Nanos {
         self.now

@@ -1,0 +1,123 @@
+"""What a reader changes while a run in virtual time goes on: flows come and go, links get other rates. The experiment is kept in step, so
+that all that is computed afterwards is of the run as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from experiments import kinds
+from experiments.model import Change, Experiment, Flow
+from fairlane import located_toml, schema, virtual_fabric
+from fairlane.errors import Refusal
+from fairlane.located_toml import ConfigError
+from fairlane.virtual_fabric import NS, Stage
+
+_LEAST_RATE_BPS, _MOST_RATE_BPS = 1e3, 1e12
+# A flow starts with the next whole millisecond: what decimal seconds can say.
+_START_NS = 1_000_000
+
+
+def apply(stage: Stage, wish: dict[str, Any]) -> list[dict[str, Any]]:
+    """Do what is wanted, now; what was done, for the log. Refusal: why it cannot be."""
+    now_s = stage.network.now_ns / NS - stage.timing.begin_s
+    if not 0 <= now_s < stage.experiment.duration_s:
+        raise Refusal("the flows are not running: nothing can be changed.")
+    try:
+        return {"add": _add, "stop": _stop, "rate": _rate}[str(wish.get("do"))](stage, wish, now_s)
+    except KeyError:
+        raise Refusal(f"unknown wish {wish.get('do')!r}: add, stop or rate") from None
+    except (ValueError, ConfigError) as error:
+        raise Refusal(str(error)) from error
+
+
+def _add(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = stage.experiment
+    kind, sender, receiver = (str(wish.get(key)) for key in ("kind", "from", "to"))
+    hosts = experiment.topology.hosts
+    algorithm = kinds.algorithm(kind)
+    if kind not in kinds.names():
+        raise Refusal(f"unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
+    if algorithm is not None and algorithm.layered:
+        raise Refusal(f"{kind}: a flow in layers cannot join a run; name it before, with --flow.")
+    for host in (sender, receiver):
+        if host not in hosts:
+            raise Refusal(f"no host {host!r}{schema.nearest(host, hosts)}")
+    if sender == receiver:
+        raise Refusal(f"{sender} cannot send to itself")
+    same = [f for f in experiment.flows if (f.sender, f.receiver) == (sender, receiver)]
+    for other in same:
+        if other.stop_s is None or other.stop_s > now_s:
+            raise Refusal(f"{other.name} goes from {sender} to {receiver}: both would count as one connection. Choose another pair.")
+    start_ns = (stage.network.now_ns // _START_NS + 1) * _START_NS
+    name = _free_name(experiment, kind)
+    flow = Flow(name, kind, sender, receiver, start_ns / NS - stage.timing.begin_s, _settings(experiment, kind, sender))
+    if flow.start_s >= experiment.duration_s:
+        raise Refusal("the run is at its end.")
+    # What is still under way of a flow that these hosts had goes to its own ports.
+    port_offset = 2 * len(same)
+    virtual_fabric.add_flow(stage.network, flow, stage.hosts, stage.timing, experiment.seed * 1000 + len(experiment.flows), port_offset)
+    stage.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
+    stage.records.add_flow(flow)
+    return [{"time_s": _round(flow.start_s), "do": "add", "flow": name, "kind": kind, "from": sender, "to": receiver}]
+
+
+def _free_name(experiment: Experiment, kind: str) -> str:
+    taken = {f.name for f in experiment.flows}
+    return next(name for n in range(1, len(taken) + 2) if (name := f"{kind}.{n}") not in taken)
+
+
+def _settings(experiment: Experiment, kind: str, sender: str):
+    """As the experiment's flows of that kind have them, or what the kind has by itself."""
+    link_bps = experiment.topology.ports()[sender][0].link.rate_bps
+    for flow in experiment.flows:
+        if flow.kind == kind:
+            return flow.settings
+    return kinds.settings(located_toml.parse("", "the live view"), kind, (), link_bps)
+
+
+def _stop(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = stage.experiment
+    name = str(wish.get("flow"))
+    flow = next((f for f in experiment.flows if f.name == name), None)
+    if flow is None:
+        raise Refusal(f"no flow {name!r}{schema.nearest(name, [f.name for f in experiment.flows])}")
+    if flow.stop_s is not None and flow.stop_s <= now_s:
+        raise Refusal(f"{name} has stopped already.")
+    if flow.start_s >= now_s:
+        raise Refusal(f"{name} starts only at {flow.start_s:g} s.")
+    stage.network.stop_flow(name, stage.network.now_ns)
+    stopped = dataclasses.replace(flow, stop_s=now_s)
+    stage.experiment = dataclasses.replace(experiment, flows=tuple(stopped if f is flow else f for f in experiment.flows))
+    return [{"time_s": _round(now_s), "do": "stop", "flow": name}]
+
+
+def _rate(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = stage.experiment
+    rate_bps = wish.get("rate_bps")
+    if not isinstance(rate_bps, (int, float)) or not math.isfinite(rate_bps) or not _LEAST_RATE_BPS <= rate_bps <= _MOST_RATE_BPS:
+        raise Refusal("a link's rate is from 0.001 to 1000000 Mb/s.")
+    node, _, number = str(wish.get("port")).rpartition(":")
+    port = next((p for p in experiment.topology.ports().get(node, ()) if str(p.number) == number), None)
+    if port is None:
+        raise Refusal(f"no port {wish.get('port')!r}: write it as s1:1")
+    ends = [(port.node, port.number, port.peer)]
+    if wish.get("both"):
+        ends.append((port.peer, port.peer_port, port.node))
+    for name, port_number, _ in ends:
+        stage.controller.check_rate(name, port_number, round(rate_bps))
+    made, changes = [], []
+    for name, port_number, peer in ends:
+        stage.network.schedule_rate(stage.network.now_ns, name, port_number, round(rate_bps))
+        if name in experiment.topology.switches:
+            stage.network.wake_control_plane(stage.network.now_ns, stage.controller.ask_rate(name, port_number, round(rate_bps)))
+        changes.append((Change(now_s, f"{name}->{peer}", rate_bps=float(rate_bps)), name, port_number))
+        made.append({"time_s": _round(now_s), "do": "rate", "link": f"{name}->{peer}", "rate_bps": rate_bps})
+    stage.experiment = dataclasses.replace(
+        experiment, changes=tuple(sorted((*experiment.changes, *changes), key=lambda c: c[0].at_s)))
+    return made
+
+
+def _round(time_s: float) -> float:
+    return round(time_s, 6)

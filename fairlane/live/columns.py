@@ -1,0 +1,100 @@
+"""What the page shows, computed from samples: columns of charts, and the values of one moment for tables and the picture."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import Any
+
+from fairlane.live.sampler import Line, PortTrack, Sampler, drop_probability
+
+
+def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None]:
+    """Goodput over the last second in bit/s at samples `start` to `end`; None while the flow is none."""
+    experiment, span = sampler.experiment, sampler.span
+    stop_s = min(experiment.duration_s, line.flow.stop_s or experiment.duration_s)
+    times, sums, first = sampler.times, line.bytes, line.first
+    found: list[int | None] = []
+    for i in range(start, end):
+        if i < first or not line.flow.start_s <= times[i] <= stop_s + 1.0:
+            found.append(None)
+            continue
+        before = sums[i - span - first] if i - span >= first else 0.0
+        found.append(round(8 * (sums[i - first] - before) / (span * sampler.step_s)))
+    return found
+
+
+def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dict[str, Any]:
+    """load: part of the link used over the last second. queue: packets, mean of a sample. average, probability: RED's. connections,
+    fair_rate: what the controller put in force. drops: sums by cause, those that happened."""
+    columns: dict[str, Any] = {"load": [], "queue": [], "average": [], "probability": [], "connections": [], "fair_rate": []}
+    buffer = port.port.link.queue_packets
+    for i in range(start, end):
+        columns["load"].append(_load(sampler, port, i, 0))
+        columns["queue"].append(_queue(sampler, port, i))
+        average, told = port.averages[i], port.told[i]
+        columns["average"].append(None if average is None else round(average, 2))
+        probability = drop_probability(average, port.red, buffer)
+        columns["probability"].append(None if probability is None else round(probability, 5))
+        columns["connections"].append(None if told is None else told[0])
+        columns["fair_rate"].append(None if told is None else round(told[1]))
+    columns["drops"] = {cause: values for cause in drop_causes(sampler, port) for values in [
+        [_drops(sampler, port, i).get(cause, 0) for i in range(start, end)]]}
+    return columns
+
+
+def drop_causes(sampler: Sampler, port: PortTrack) -> list[str]:
+    """What a port may drop by: RED's two where it has one, a full queue, and whatever else it has dropped by."""
+    always = [*(["red_early", "red_forced"] if port.red is not None else []), "tail"]
+    seen = _drops(sampler, port, len(sampler.times) - 1) if sampler.times else {}
+    return [*always, *(cause for cause, count in seen.items() if count and cause not in always)]
+
+
+def _load(sampler: Sampler, port: PortTrack, index: int, column: int) -> float | None:
+    span = min(sampler.span, index)
+    if span == 0:
+        return 0.0
+    bits = 8 * (port.rows[index][column] - port.rows[index - span][column])
+    return round(bits / (span * sampler.step_s) / sampler.rate_bps(port, sampler.times[index]), 4)
+
+
+def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
+    before = port.rows[index - 1][2] if index else port.rows[index][2]
+    mean = (port.rows[index][2] - before) / sampler.step_s
+    return round(mean, 2) if math.isfinite(mean) else None
+
+
+def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
+    """Sums. What ingress dropped is counted where it came in: RED's share of it is told by output port."""
+    found = {cause: round(count) for cause, count in zip(sampler.causes, port.rows[index][3:]) if cause != "ingress"}
+    told = port.told[index]
+    if port.red is not None and told is not None:
+        found["red_early"], found["red_forced"] = told[2], told[3]
+    return found
+
+
+def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int) -> dict[str, Any]:
+    """All flows and ports at the last of the first `count` samples that is not after a time."""
+    index = min(count, bisect.bisect_right(sampler.times, time_s + 1e-6)) - 1
+    if index < 0:
+        return {"time": None, "flows": [], "ports": {}}
+    flows = []
+    for line in sampler.lines:
+        if index < line.first:
+            flows.append([None, None, None, None, None])
+            continue
+        sent, lost, sending = line.counts[index - line.first]
+        share = shares.get(line.name)
+        flows.append([rates(sampler, line, index, index + 1)[0], None if share is None else round(share), round(sent), round(lost),
+                      None if sending is None else round(sending)])
+    ports = {}
+    for (node, number), port in sampler.ports.items():
+        average, told = port.averages[index], port.told[index]
+        probability = drop_probability(average, port.red, port.port.link.queue_packets)
+        ports[f"{node}:{number}"] = {
+            "rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, 0), "back": _load(sampler, port, index, 1),
+            "queue": _queue(sampler, port, index), "average": None if average is None else round(average, 2),
+            "probability": None if probability is None else round(probability, 5), "connections": None if told is None else told[0],
+            "fair_rate": None if told is None else round(told[1]),
+            "drops": {cause: n for cause, n in _drops(sampler, port, index).items() if n}}
+    return {"time": sampler.times[index], "flows": flows, "ports": ports}

@@ -1,0 +1,190 @@
+"""Drives a run in virtual time for the live view: in slices, at the pace that the page asks for.
+
+What the network does and what is recorded does not depend on the slices: a run that nobody touches writes what it writes without a page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+from fairlane.errors import Refusal
+from fairlane.live import changes
+from fairlane.live.sampler import RECORD_S, Sampler
+from fairlane.live.session import FRAME_S, Command, Session
+from fairlane.progress import Progress
+from fairlane.virtual_fabric import NS, Stage
+
+RED_AVERAGE = "red_average"
+_RED_SCALE = 1 << 20
+_RECORD_NS = round(RECORD_S * NS)
+# A slice takes about so long: what comes between is pause, wishes and news.
+_SLICE_S = 0.02
+_SHORTEST_SLICE_NS = 100_000
+# A run that falls so far behind the pace asked for does not make up for it.
+_MOST_BEHIND_S = 0.25
+_SHOW_EVERY_S = 0.25
+_SPEED_OVER_S = 1.0
+SLOWEST, FASTEST = 0.001, 100_000.0
+
+
+class Driver:
+    """Runs a stage to its end. speed: as of `session.Pace`."""
+
+    def __init__(self, stage: Stage, session: Session, progress: Progress) -> None:
+        self._stage = stage
+        self._session = session
+        self._sampler: Sampler = session.sampler
+        self._progress = progress
+        self._step_until_ns: int | None = None
+        self._slice_ns = _RECORD_NS
+        self._anchor = (time.monotonic(), stage.network.now_ns)
+        self._reached: deque[tuple[float, int]] = deque()
+        self._drained_s = self._shown_s = 0.0
+        self._red = {switch: numbers for switch in stage.experiment.topology.switches
+                     if (numbers := [n for (s, n), port in self._sampler.ports.items() if s == switch and port.red is not None])}
+
+    def run(self) -> None:
+        stage, pace = self._stage, self._session.pace
+        stage.records.tap = self._sampler
+        stage.controller.tap = lambda r: self._sampler.told(
+            r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops)
+        end_ns = stage.end_ns
+        while stage.network.now_ns < end_ns:
+            self._obey()
+            until_ns = self._until_ns()
+            if until_ns is None:
+                self._drain()
+                self._session.publish()
+                self._session.wait(FRAME_S)
+                continue
+            self._slice(min(until_ns, end_ns))
+        self._drain()
+        pace.finished, pace.paused = True, False
+        while not self._session.commands.empty():
+            self._session.commands.get().answer("this run is over.")
+        self._session.publish(at_once=True)
+
+    def _until_ns(self) -> int | None:
+        """How far the run may go now; None: not at all."""
+        pace, now_ns = self._session.pace, self._stage.network.now_ns
+        flat_out = now_ns + self._slice_ns
+        if now_ns < self._stage.begin_ns or now_ns >= self._stage.flows_end_ns:
+            return flat_out  # nothing to be seen
+        if self._step_until_ns is not None:
+            if now_ns < self._step_until_ns:
+                return min(flat_out, self._step_until_ns)
+            self._step_until_ns = None
+        if pace.paused:
+            return None
+        if pace.speed is None:
+            return flat_out
+        begun_s, begun_ns = self._anchor
+        due_ns = begun_ns + round((time.monotonic() - begun_s) * pace.speed * NS)
+        if due_ns - now_ns > _MOST_BEHIND_S * pace.speed * NS:
+            self._set_out()
+        # Steps of less than half a frame are not worth it.
+        return min(due_ns, flat_out) if due_ns - now_ns >= pace.speed * FRAME_S / 2 * NS else None
+
+    def _set_out(self) -> None:
+        """The pace counts from now."""
+        self._anchor = (time.monotonic(), self._stage.network.now_ns)
+
+    def _slice(self, until_ns: int) -> None:
+        network = self._stage.network
+        record_ns = (network.now_ns // _RECORD_NS + 1) * _RECORD_NS
+        until_ns = min(until_ns, record_ns)
+        begun = time.monotonic()
+        before_ns = network.now_ns
+        network.run_until(until_ns)
+        now = time.monotonic()
+        if until_ns == record_ns:
+            self._read_red(until_ns)
+        if now - begun > _SLICE_S:
+            self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
+        elif now - begun < _SLICE_S / 4:
+            self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
+        if now - self._drained_s >= FRAME_S or before_ns < self._stage.begin_ns <= until_ns:
+            self._drained_s = now
+            self._drain()
+            self._session.publish()
+        if now - self._shown_s >= _SHOW_EVERY_S:
+            self._shown_s = now
+            self._progress.show(self._stage.snapshot())
+
+    def _read_red(self, now_ns: int) -> None:
+        for switch, numbers in self._red.items():
+            try:
+                values = self._stage.network.read_register(switch, RED_AVERAGE, numbers)
+            except KeyError:
+                self._red = {}  # a program of another make: what its RED does is its own affair
+                return
+            for number, value in zip(numbers, values):
+                self._sampler.red_average(switch, number, now_ns / NS, value / _RED_SCALE)
+
+    def _drain(self) -> None:
+        stage, sampler = self._stage, self._sampler
+        stage.records.drain()
+        sampler.advance(min(stage.network.now_ns / NS, stage.timing.end_s))
+        if sampler.times:
+            self._session.shares.advance(sampler.times[-1])
+        now, now_ns = time.monotonic(), stage.network.now_ns
+        self._reached.append((now, now_ns))
+        while len(self._reached) > 2 and self._reached[1][0] < now - _SPEED_OVER_S:
+            self._reached.popleft()
+        (begun, begun_ns), (_, last_ns) = self._reached[0], self._reached[-1]
+        self._session.pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
+
+    def _obey(self) -> None:
+        while not self._session.commands.empty():
+            command = self._session.commands.get()
+            try:
+                self._carry_out(command)
+            except Refusal as refusal:
+                command.answer(str(refusal))
+            else:
+                command.answer(None)
+            self._session.publish(at_once=True)
+
+    def _carry_out(self, command: Command) -> None:
+        wish, pace = command.what, self._session.pace
+        what = wish.get("do")
+        if what == "pause":
+            pace.paused = bool(wish.get("paused"))
+            self._step_until_ns = None
+            self._set_out()
+        elif what == "speed":
+            pace.speed = _speed(wish.get("speed"))
+            self._set_out()
+        elif what == "step":
+            self._step(wish.get("seconds"))
+        else:
+            self._change(wish)
+
+    def _step(self, seconds: Any) -> None:
+        """On to the next multiple of a record's interval that is so far away."""
+        if not isinstance(seconds, (int, float)) or not RECORD_S <= seconds <= 1e6:
+            raise Refusal(f"a step is of {RECORD_S:g} s or more.")
+        now_ns = self._stage.network.now_ns
+        self._session.pace.paused = True
+        self._step_until_ns = max(now_ns // _RECORD_NS + round(seconds / RECORD_S), 1) * _RECORD_NS
+        self._set_out()
+
+    def _change(self, wish: dict[str, Any]) -> None:
+        self._drain()
+        flows = len(self._stage.experiment.flows)
+        made = changes.apply(self._stage, wish)
+        for flow in self._stage.experiment.flows[flows:]:
+            self._sampler.add_flow(flow)
+        self._sampler.changed(self._stage.experiment)
+        self._session.shares.changed(self._stage.experiment, made[0]["time_s"])
+        self._session.changes.extend(made)
+
+
+def _speed(given: Any) -> float | None:
+    if given is None:
+        return None
+    if not isinstance(given, (int, float)) or not SLOWEST <= given <= FASTEST:
+        raise Refusal(f"a speed is from {SLOWEST:g} to {FASTEST:g} virtual seconds in a second, or the machine's own.")
+    return float(given)

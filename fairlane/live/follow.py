@@ -1,0 +1,163 @@
+"""A run on Mininet on the page: its records, read as they grow. Nobody can pause or change it there, for it goes on in real time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experiments.model import Experiment
+from fairlane.flows import Timing, record_roles
+from fairlane.live.finished import port_values
+from fairlane.live.sampler import Sampler
+from fairlane.live.server import Server
+from fairlane.live.session import Pace, Session
+from fairlane.live.view import Options, linger
+from fairlane.progress import Progress, Snapshot
+from fairlane.raw import Tail
+
+NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
+        "average is estimated from the recorded queue.")
+# Records come within so long of what they tell; hosts write each second.
+_BEHIND_S = 1.5
+# As the embedded switch writes them.
+CAUSES = ("ingress", "egress", "tail", "no_port", "priority", "multicast_empty", "loop", "assert", "limit", "no_program", "reconfigured")
+
+
+class _Lines:
+    """Follows a file of JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def records(self) -> list[dict[str, Any]]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except OSError:
+            return []
+        complete = data.rfind(b"\n") + 1
+        self._at += complete
+        found = []
+        for line in data[:complete].splitlines():
+            with contextlib.suppress(ValueError):
+                record = json.loads(line)
+                if isinstance(record, dict):
+                    found.append(record)
+        return found
+
+
+class Follower:
+    """Reads what has been added to a run's raw records and gives it to a sampler."""
+
+    def __init__(self, sampler: Sampler, folder: Path) -> None:
+        self._sampler = sampler
+        self._folder = folder
+        self._control = Tail(folder / "controller.csv")
+        self._switches: dict[Path, tuple[str, Tail]] = {}
+        self._flows = [(flow.name, role, _Lines(folder / f"{flow.name}.{role}.jsonl"))
+                       for flow in sampler.experiment.flows for role in record_roles(flow)]
+        # What a port had counted when its switch was started again, by its file.
+        self._before: dict[tuple[str, int], tuple[Path, tuple[float, ...], tuple[float, ...]]] = {}
+
+    def poll(self, until_s: float) -> None:
+        """Take in what there is, and samples up to an instant."""
+        for switch in self._sampler.experiment.topology.switches:
+            for path in sorted(self._folder.glob(f"{switch}*.csv")):
+                if path.stem.partition(".")[0] == switch:
+                    self._switches.setdefault(path, (switch, Tail(path)))
+        # A row that cannot be read costs a moment of the page, never the run.
+        for path, (switch, tail) in self._switches.items():
+            for row in tail.rows():
+                with contextlib.suppress(ValueError, KeyError):
+                    self._port(path, switch, row)
+        for row in self._control.rows():
+            with contextlib.suppress(ValueError, KeyError):
+                self._sampler.told(row["switch"], int(row["port"]), float(row["time_s"]), int(row["connections"]), float(row["fair_rate_bps"]),
+                                   int(row["red_early_drops"]), int(row["red_forced_drops"]))
+        for name, role, lines in self._flows:
+            for record in lines.records():
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    self._sampler.flow(name, role, record)
+        self._sampler.advance(until_s)
+
+    def _port(self, path: Path, switch: str, row: dict[str, str]) -> None:
+        key = (switch, int(row["port"]))
+        values = port_values(row, list(CAUSES))
+        last_path, offset, last = self._before.get(key, (path, (0.0,) * len(values), values))
+        if path != last_path:
+            offset = last
+        sums = tuple(a + b for a, b in zip(offset, values))
+        self._before[key] = (path, offset, sums)
+        self._sampler.port(*key, float(row["unix_s"]), sums)
+
+
+class Following:
+    """A progress that also shows the run on a page. Enter it before the run, leave it after."""
+
+    def __init__(self, experiment: Experiment, options: Options, progress: Progress) -> None:
+        self._experiment = experiment
+        self._options = options
+        self._progress = progress
+        self._folder: Path | None = None
+        self._follower: Follower | None = None
+        self._timing: Timing | None = None
+        self.session: Session | None = None
+        self.server: Server | None = None
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.server is not None:
+            self.server.stop()
+
+    def watching(self, folder: Path) -> Following:
+        """Itself, told where the run writes its records."""
+        self._folder = folder
+        return self
+
+    def say(self, text: str) -> None:
+        self._progress.say(text)
+
+    def show(self, snapshot: Snapshot) -> None:
+        self._progress.show(snapshot)
+        if self._follower is None:
+            self._start(time.time() - snapshot.elapsed_s)
+        if self._follower is not None and self._timing is not None:
+            self._take(min(time.time() - _BEHIND_S, self._timing.end_s))
+
+    def _start(self, begin_s: float) -> None:
+        if self._folder is None:
+            return
+        self._timing = Timing(begin_s, begin_s + self._experiment.duration_s)
+        sampler = Sampler(self._experiment, self._timing, CAUSES, estimate_red=True)
+        self.session = Session(self._experiment, sampler, "mininet", Pace(), NOTE)
+        self._follower = Follower(sampler, self._folder)
+        self.server = Server(self.session, self._options.port)
+        self.server.start()
+        self._progress.say(f"live view: {self.server.url}")
+
+    def _take(self, until_s: float) -> None:
+        assert self._follower is not None and self.session is not None
+        self._follower.poll(until_s)
+        if self.session.sampler.times:
+            self.session.shares.advance(self.session.sampler.times[-1])
+        self.session.publish()
+
+    def close(self) -> None:
+        """The flows have ended: the last records are there."""
+        self._progress.close()
+        if self._timing is not None and self.session is not None:
+            self._take(self._timing.end_s)
+            self.session.pace.finished = True
+            self.session.publish(at_once=True)
+
+    def linger(self, say: Callable[[str], None]) -> None:
+        if self.server is not None:
+            linger(self.server, say)

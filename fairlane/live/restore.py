@@ -1,0 +1,47 @@
+"""The experiment of a finished run, from its `experiment.json`: network, flows and schedule, as the page needs them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from experiments import kinds
+from experiments.kinds import TcpSettings
+from experiments.model import Change, Experiment, Flow, Settings
+from topologies.model import Link, Node, Red, Topology
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedSettings:
+    """Of an algorithm's flow: what the page needs of them."""
+
+    packet_bytes: int
+
+
+def experiment_of(written: dict[str, Any]) -> Experiment:
+    """KeyError, TypeError, ValueError: it is no experiment of this version."""
+    settings = written["settings"]
+    topology = Topology(tuple(Node(**node) for node in written["topology"]["nodes"]), tuple(map(_link, written["topology"]["links"])))
+    return Experiment(
+        written["id"], Settings(settings["title"], settings["bottleneck"], {}, (), window_from=settings["window_from"]), topology,
+        tuple(map(_flow, written["flows"])), _port(written["bottleneck"]), float(written["duration_s"]), int(written["seed"]),
+        tuple((Change(**change), str(node), int(port)) for change, node, port in written["changes"]))
+
+
+def _port(given: list[Any]) -> tuple[str, int]:
+    node, number = given
+    return str(node), int(number)
+
+
+def _link(given: dict[str, Any]) -> Link:
+    red = given["red"]
+    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red)})
+
+
+def _flow(given: dict[str, Any]) -> Flow:
+    settings = given["settings"]
+    made = RecordedSettings(settings["packet_bytes"])
+    if kinds.is_tcp(given["kind"]):
+        known = {field.name for field in dataclasses.fields(TcpSettings)}
+        made = TcpSettings(**{key: value for key, value in settings.items() if key in known})
+    return Flow(**{**given, "settings": made, "receivers": tuple(given["receivers"]), "receiver_start_s": tuple(given["receiver_start_s"])})

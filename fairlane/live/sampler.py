@@ -1,0 +1,235 @@
+"""A run's records on one grid of time: what every chart and table of the live view is computed from.
+
+Records come in as they are written, whatever wrote them: the network in virtual time, host processes, or the files of a finished run.
+Sums are kept as sums; rates are differences, taken where they are shown.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.kinds import TcpSettings
+from experiments.model import Experiment, Flow
+from fairlane.flows import Timing, record_roles
+from topologies.model import Port, Red
+
+RECORD_S = 0.1
+"""Between the periodic records of switches and hosts."""
+# A run has about so many samples at most: what a page can hold and draw.
+_MOST_SAMPLES = 6000
+_AVERAGE_S = 1.0
+_NEAR_S = 1e-6
+
+
+class Track:
+    """Sums that grow over time, straight lines in between; asked at instants that only grow. 0 before the first."""
+
+    __slots__ = ("_at_s", "_pending", "_values", "_zero")
+
+    def __init__(self, size: int) -> None:
+        self._zero = (0.0,) * size
+        self._at_s = -math.inf
+        self._values: Sequence[float] = self._zero
+        self._pending: deque[tuple[float, Sequence[float]]] = deque()
+
+    def add(self, time_s: float, values: Sequence[float]) -> None:
+        self._pending.append((time_s, values))
+
+    def at(self, time_s: float) -> Sequence[float]:
+        pending = self._pending
+        while pending and pending[0][0] <= time_s + _NEAR_S:
+            self._at_s, self._values = pending.popleft()
+        if not pending or self._at_s >= time_s - _NEAR_S:
+            return self._values
+        if self._at_s == -math.inf:
+            return self._zero
+        after_s, after = pending[0]
+        part = (time_s - self._at_s) / (after_s - self._at_s)
+        return tuple(a + part * (b - a) for a, b in zip(self._values, after))
+
+
+@dataclass
+class Line:
+    """What one receiver of a flow gets. bytes: payload received up to each sample. sent, lost: packets; rate_bps: of sending, None where
+    the kind has none."""
+
+    name: str
+    flow: Flow
+    receiver: str
+    role: str
+    first: int
+    track: Track = field(default_factory=lambda: Track(1))
+    headers: int = 0
+    latest: tuple[float, float, float | None] = (0.0, 0.0, None)
+    bytes: list[float] = field(default_factory=list)
+    counts: list[tuple[float, float, float | None]] = field(default_factory=list)
+
+
+@dataclass
+class PortTrack:
+    """An output port of a switch. rows: (sent bytes, received bytes, packet seconds of waiting, drops by cause) at each sample; told:
+    (connections, R_f, RED's early drops, forced drops), averages: RED's average queue in packets, None where it is not known."""
+
+    port: Port
+    track: Track
+    red: Red | None
+    rows: list[Sequence[float]] = field(default_factory=list)
+    told: list[tuple[int, float, int, int] | None] = field(default_factory=list)
+    averages: list[float | None] = field(default_factory=list)
+    telling: deque[tuple[float, tuple[int, float, int, int]]] = field(default_factory=deque)
+    averaging: deque[tuple[float, float]] = field(default_factory=deque)
+    last_told: tuple[int, float, int, int] | None = None
+    last_average: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.port.node}->{self.port.peer}"
+
+
+class Sampler:
+    """Times fed are on the clock of the records; samples count from the run's beginning."""
+
+    def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
+        """causes: of drops, in the order in which `port` gets them. estimate_red: nobody feeds RED's averages; they are worked out from
+        the recorded queues."""
+        self.experiment = experiment
+        self.timing = timing
+        self.causes = tuple(causes)
+        self.estimated = estimate_red
+        self.every = max(1, math.ceil(experiment.duration_s / RECORD_S / _MOST_SAMPLES))
+        """Records for each sample."""
+        self.step_s = RECORD_S * self.every
+        self.span = max(1, round(_AVERAGE_S / self.step_s))
+        """Samples that a rate is an average over."""
+        self.times: list[float] = []
+        self.lines: list[Line] = []
+        self.version = 0
+        """Grows with each change of the flows or of a link's rate."""
+        self._ends: dict[tuple[str, str], list[Line]] = {}
+        self._next = math.ceil((timing.begin_s - _NEAR_S) / self.step_s)
+        for flow in experiment.flows:
+            if flow.start_s < experiment.duration_s:
+                self.add_flow(flow)
+        ports = experiment.topology.ports()
+        self.ports = {(s, p.number): PortTrack(p, Track(3 + len(self.causes)), p.link.red)
+                      for s in experiment.topology.switches for p in ports[s]}
+
+    def add_flow(self, flow: Flow) -> None:
+        """One that the run did not have, from now on."""
+        for role, host in zip(record_roles(flow)[1:], flow.all_receivers):
+            line = Line(f"{flow.name}@{host}" if flow.receivers else flow.name, flow, host, role, len(self.times))
+            self.lines.append(line)
+            self._ends.setdefault((flow.name, role), []).append(line)
+            self._ends.setdefault((flow.name, "sender"), []).append(line)
+        self.version += 1
+
+    def changed(self, experiment: Experiment) -> None:
+        """Another schedule of flows and links, the same network."""
+        self.experiment = experiment
+        by_name = {flow.name: flow for flow in experiment.flows}
+        for line in self.lines:
+            line.flow = by_name[line.flow.name]
+        self.version += 1
+
+    def flow(self, name: str, role: str, record: Mapping[str, Any]) -> None:
+        """A record of one end of a flow (hosts/README.md)."""
+        kind = record["kind"]
+        if role == "sender":
+            if kind == "sent":
+                for line in self._ends.get((name, role), ()):
+                    self._sent(line, record)
+            return
+        if kind not in ("data", "start"):
+            return
+        for line in self._ends.get((name, role), ()):
+            if kind == "start":
+                line.headers = record.get("headers_bytes", 0)
+            elif "received_payload_bytes" in record:
+                line.track.add(record["t"], (record["received_payload_bytes"],))
+            else:
+                line.track.add(record["t"], (record["received_bytes"] - line.headers * record["received_packets"],))
+                line.latest = (line.latest[0], record["lost_packets"], line.latest[2])
+
+    def _sent(self, line: Line, record: Mapping[str, Any]) -> None:
+        sent, lost, rate = line.latest
+        if isinstance(line.flow.settings, TcpSettings):
+            again = record.get("retransmits") or 0
+            line.latest = (record["sent_bytes"] / line.flow.settings.packet_bytes + lost + again, lost + again, None)
+        else:
+            line.latest = (record.get("sent_packets", sent), lost, record.get("rate_bps", rate))
+
+    def port(self, switch: str, number: int, time_s: float, values: Sequence[float]) -> None:
+        """values: as of `PortTrack.rows`."""
+        track = self.ports.get((switch, number))
+        if track is not None:
+            track.track.add(time_s, values)
+
+    def told(self, switch: str, number: int, time_s: float, connections: int, fair_rate_bps: float, early: int, forced: int) -> None:
+        """What the controller put in force at a port."""
+        track = self.ports.get((switch, number))
+        if track is not None:
+            track.telling.append((time_s, (connections, fair_rate_bps, early, forced)))
+
+    def red_average(self, switch: str, number: int, time_s: float, packets: float) -> None:
+        self.ports[switch, number].averaging.append((time_s, packets))
+
+    @property
+    def next_s(self) -> float:
+        """The instant of the next sample, on the records' clock."""
+        return self._next * self.step_s
+
+    def advance(self, until_s: float) -> int:
+        """Take the samples up to an instant whose records are all there; how many there are now."""
+        while self._next * self.step_s <= until_s + _NEAR_S:
+            self._sample(self._next * self.step_s)
+            self._next += 1
+        return len(self.times)
+
+    def _sample(self, at_s: float) -> None:
+        for line in self.lines:
+            line.bytes.append(line.track.at(at_s)[0])
+            line.counts.append(line.latest)
+        for port in self.ports.values():
+            port.rows.append(port.track.at(at_s))
+            while port.telling and port.telling[0][0] <= at_s + _NEAR_S:
+                port.last_told = port.telling.popleft()[1]
+            port.told.append(port.last_told)
+            if port.red is not None:
+                self._average(port, at_s)
+            port.averages.append(port.last_average)
+        # Last: who reads in another thread takes what is there for all of them.
+        self.times.append(round(at_s - self.timing.begin_s, 6))
+
+    def _average(self, port: PortTrack, at_s: float) -> None:
+        while port.averaging and port.averaging[0][0] <= at_s + _NEAR_S:
+            port.last_average = port.averaging.popleft()[1]
+        if not self.estimated or len(port.rows) < 2:
+            return
+        (sent_before, _, waited_before, *_), (sent, _, waited, *_) = port.rows[-2:]
+        if not math.isfinite(waited):
+            return
+        # avg <- avg + w (q - avg) with each packet, q the mean of the sample; idle time counts as the packets it had room for.
+        packets = self.rate_bps(port, at_s - self.timing.begin_s) * self.step_s / 8 / port.red.mean_packet_bytes
+        if waited > waited_before:
+            packets = min(packets, (sent - sent_before) / port.red.mean_packet_bytes)
+        queue = (waited - waited_before) / self.step_s
+        average = port.last_average or 0.0
+        port.last_average = average + (1 - (1 - port.red.weight) ** packets) * (queue - average)
+
+    def rate_bps(self, port: PortTrack, time_s: float) -> float:
+        """Of the port's link at a time of the run."""
+        rates = self.experiment.link_rates_bps(port.port)
+        return rates[max(0, bisect.bisect_right(rates, (time_s, math.inf)) - 1)][1]
+
+
+def drop_probability(average: float | None, red: Red | None, buffer: int) -> float | None:
+    """RED's p_b for an average queue in packets (Floyd and Jacobson 1993, equation 2); 1 from the maximum on."""
+    if average is None or red is None:
+        return None
+    low, high = red.minimum * buffer, red.maximum * buffer
+    return 0.0 if average < low else 1.0 if average >= high else red.max_p * (average - low) / (high - low)

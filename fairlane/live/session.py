@@ -1,0 +1,187 @@
+"""One run as the page sees it: what is told once, what grows, and what its readers ask for.
+
+The run's own thread feeds it and takes the commands; the server's thread reads it. What grows is only ever appended to, and read up
+to a length that was taken first, so that neither waits for the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from experiments import kinds
+from experiments.model import Experiment
+from fairlane import palette
+from fairlane.live import columns
+from fairlane.live.layout import layout
+from fairlane.live.sampler import Sampler
+from fairlane.live.shares import Shares
+
+Mode = Literal["virtual", "mininet", "finished"]
+# How often a page may be told of what changed, and how often its tables.
+FRAME_S = 1 / 30
+TABLE_S = 0.25
+
+
+@dataclasses.dataclass
+class Command:
+    """What a reader of the page wants. answer: gets None, or why it cannot be."""
+
+    what: dict[str, Any]
+    answer: Callable[[str | None], None]
+
+
+@dataclasses.dataclass
+class Pace:
+    """speed: virtual seconds in a real one, None: as fast as the machine can. reached: what the run makes of it."""
+
+    paused: bool = False
+    speed: float | None = 1.0
+    reached: float | None = None
+    finished: bool = False
+    note: str = ""
+
+
+class Session:
+    """The state behind a page."""
+
+    def __init__(self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "") -> None:
+        self.sampler = sampler
+        self.mode = mode
+        self.pace = pace
+        self.note = note
+        self.shares = Shares(experiment)
+        self.changes: list[dict[str, Any]] = []
+        """What a reader changed: `live_changes` of summary.json."""
+        self.commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self._wake = threading.Event()
+        self._listeners: list[Callable[[], None]] = []
+        self._published = 0.0
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """`call` after each publication, in the thread that published."""
+        self._listeners.append(call)
+
+    def put(self, command: Command) -> None:
+        """From the server's thread: what the run is to do next."""
+        self.commands.put(command)
+        self._wake.set()
+
+    def wait(self, seconds: float) -> None:
+        """Until a command comes, at most so long."""
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def publish(self, at_once: bool = False) -> None:
+        """Tell the readers that there is more; not more often than they look."""
+        now = time.monotonic()
+        if at_once or now - self._published >= FRAME_S:
+            self._published = now
+            for call in self._listeners:
+                call()
+
+    def hello(self) -> dict[str, Any]:
+        """What a page needs to know before anything else."""
+        experiment = self.sampler.experiment
+        addable = [k for k in kinds.names() if not ((found := kinds.algorithm(k)) and found.layered)]
+        known = dict.fromkeys([*(f.kind for f in experiment.flows), *addable])
+        return {
+            "is": "hello", "id": experiment.id, "title": experiment.settings.title, "mode": self.mode, "note": self.note,
+            "seed": experiment.seed, "duration": experiment.duration_s, "step": self.sampler.step_s, "span": self.sampler.span * self.sampler.step_s,
+            "estimated": self.sampler.estimated, "window": experiment.window_s, "bottleneck": "{}:{}".format(*experiment.bottleneck),
+            "kinds": {k: {"label": palette.label(k), "colour": palette.of_kind(k), "line": palette.line(k)} for k in known},
+            "addable": addable if self.mode == "virtual" else [], "hosts": experiment.topology.hosts, "network": layout(experiment),
+            "ports": self._ports(),
+        }
+
+    def _ports(self) -> list[dict[str, Any]]:
+        found = []
+        switches = set(self.sampler.experiment.topology.switches)
+        for (node, number), port in self.sampler.ports.items():
+            link, red = port.port.link, port.red
+            found.append({
+                "id": f"{node}:{number}", "name": port.name, "trunk": port.port.peer in switches, "buffer": link.queue_packets,
+                "delay": link.delay_s, "red": None if red is None else {
+                    "minimum": red.minimum * link.queue_packets, "maximum": red.maximum * link.queue_packets, "max_p": red.max_p}})
+        return found
+
+    def flows(self) -> list[dict[str, Any]]:
+        """One for each line of the charts."""
+        return [{"name": x.name, "flow": x.flow.name, "kind": x.flow.kind, "from": x.flow.sender, "to": x.receiver, "start": x.flow.start_s,
+                 "stop": x.flow.stop_s} for x in self.sampler.lines]
+
+    def state(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.pace)
+
+    def moment(self, time_s: float) -> dict[str, Any]:
+        """Tables at a time; the last sample's when it is later."""
+        sampler = self.sampler
+        count = len(sampler.times)
+        time_s = min(time_s, sampler.times[count - 1]) if count else 0.0
+        return columns.moment(sampler, time_s, self.shares.at(time_s), count)
+
+
+class Reader:
+    """What one page has been told already, and what it still lacks."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._samples = self._events = self._changes = 0
+        self._version = -1
+        self._port = "{}:{}".format(*session.sampler.experiment.bottleneck)
+        self._port_samples = 0
+        self._causes: list[str] = []
+        self._tabled = 0.0
+        self._table_at = -1
+        self._state: dict[str, Any] = {}
+
+    def choose(self, port: str) -> None:
+        """Of which port the charts are to be. KeyError: there is none."""
+        node, _, number = port.rpartition(":")
+        if not number.isdigit() or (node, int(number)) not in self._session.sampler.ports:
+            raise KeyError(port)
+        self._port, self._port_samples = port, 0
+
+    def news(self) -> dict[str, Any] | None:
+        """Everything since last time; None when there is nothing."""
+        session, sampler = self._session, self._session.sampler
+        found: dict[str, Any] = {}
+        count, version = len(sampler.times), sampler.version
+        lines = list(sampler.lines)
+        if version != self._version:
+            self._version = version
+            found["flows"] = session.flows()
+        if count > self._samples:
+            found["from"] = self._samples
+            found["times"] = sampler.times[self._samples:count]
+            found["rates"] = [columns.rates(sampler, line, self._samples, count) for line in lines]
+            self._samples = count
+        node, _, number = self._port.rpartition(":")
+        port = sampler.ports[node, int(number)]
+        causes = columns.drop_causes(sampler, port) if count else []
+        if causes != self._causes:
+            self._causes, self._port_samples = causes, 0
+        if count > self._port_samples:
+            found["port"] = {"id": self._port, "from": self._port_samples,
+                             **columns.port_columns(sampler, port, self._port_samples, count)}
+            self._port_samples = count
+        events = len(session.shares.events)
+        if events > self._events:
+            found["shares"] = [[at, {k: round(v) for k, v in shares.items()}] for at, shares in session.shares.events[self._events:events]]
+            self._events = events
+        changes = len(session.changes)
+        if changes > self._changes:
+            found["changes"] = session.changes[self._changes:changes]
+            self._changes = changes
+        state = session.state()
+        if state != self._state:
+            found["state"] = self._state = state
+        now = time.monotonic()
+        if count and count != self._table_at and (now - self._tabled >= TABLE_S or state["paused"] or state["finished"]):
+            self._tabled, self._table_at = now, count
+            found["now"] = session.moment(sampler.times[count - 1])
+        return {"is": "news", **found} if found else None

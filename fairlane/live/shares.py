@@ -1,0 +1,59 @@
+"""The max-min fair share of each flow over a run whose schedule may still change."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from experiments.model import Experiment
+from fairlane.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
+
+# Shares hold from just after what changes them.
+_AFTER_S = 1e-6
+
+
+class Shares:
+    """events: (time, shares in bit/s by line) from each time on, computed as time passes."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.events: list[tuple[float, dict[str, float]]] = []
+        self._set(experiment)
+
+    def _set(self, experiment: Experiment) -> None:
+        nothing = Steps.of([], [])
+        ports = experiment.topology.ports()
+        links = {(s, p.number): LinkRecord(f"{s}->{p.peer}", p, nothing, None, {}, experiment.link_rates_bps(p))
+                 for s in experiment.topology.switches for p in ports[s]}
+        records = []
+        for flow in experiment.flows:
+            stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s)
+            joins = flow.receiver_start_s or (flow.start_s,) * len(flow.all_receivers)
+            for host, joins_s in zip(flow.all_receivers, joins):
+                one = flow if not flow.receivers else dataclasses.replace(
+                    flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
+                if joins_s < stop_s:
+                    records.append(FlowRecord(one, nothing, nothing, nothing, [], [], (joins_s, stop_s)))
+        self._series = Series(experiment, records, links, {})
+        times = {0.0, *(t for link in links.values() for t, _ in link.rates_bps), *(t for r in records for t in r.active)}
+        self._todo = sorted(times)
+
+    def changed(self, experiment: Experiment, now_s: float) -> None:
+        """Another schedule from now on; what was, stays."""
+        self._set(experiment)
+        self._todo = sorted({now_s, *(t for t in self._todo if t > now_s)})
+
+    def advance(self, until_s: float) -> None:
+        """Work out the events up to a time."""
+        due = 0
+        while due < len(self._todo) and self._todo[due] <= until_s:
+            due += 1
+        for time_s in self._todo[:due]:
+            self.events.append((time_s, max_min_shares(self._series, time_s + _AFTER_S)))
+        del self._todo[:due]
+
+    def at(self, time_s: float) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for at_s, shares in self.events:
+            if at_s > time_s:
+                break
+            found = shares
+        return found
