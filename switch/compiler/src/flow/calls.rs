@@ -201,9 +201,11 @@ impl<'a> Flow<'a> {
         }
         // Without a default action it is `NoAction`.
         if ways.is_empty() || !has_default(t) {
-            ways.push(base);
+            ways.push(base.clone());
         }
         self.meet(&before, &ways);
+        // A table with an action that removes a header: which packets meet it, the control plane knows.
+        self.now.trust(&base);
     }
 }
 

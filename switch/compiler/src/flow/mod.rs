@@ -7,10 +7,11 @@
 //! that their own run ended with.
 //!
 //! As in p4c, parameters that are not `out` come written and valid: nobody is asked to test the headers of the packet.
-//! What a condition with `isValid()` says holds inside of its branches.
+//! What a condition with `isValid()` says holds inside of its branches. What `main` does not need is not looked at.
 
 mod calls;
 mod conditions;
+mod reached;
 mod reads;
 mod state;
 mod statements;
@@ -103,7 +104,8 @@ pub(crate) fn check(checked: &Checked<'_>, doubts: &mut Report) {
         gave_up: false,
         doubts: Vec::new(),
     };
-    for (i, d) in checked.decls.iter().enumerate() {
+    let reached = reached::from_main(checked);
+    for (i, d) in checked.decls.iter().enumerate().filter(|(i, _)| reached.contains(&DeclId(*i as u32))) {
         flow.begin();
         match &d.kind {
             DeclarationKind::Function(f) => flow.function(DeclId(i as u32), f),

@@ -143,6 +143,15 @@ impl State {
         self.headers.extend(other.headers.iter().skip(met));
     }
 
+    /// Headers that were valid `before` and still are in one of the ways that met here are taken to be valid.
+    pub(super) fn trust(&mut self, before: &State) {
+        for (h, b) in self.headers.iter_mut().zip(&before.headers) {
+            if (h.is, b.is) == (Validity::Maybe, Validity::Yes) {
+                h.is = Validity::Yes;
+            }
+        }
+    }
+
     /// Forgets what conditions inside of a branching said, but not what those around it (`before`) said of headers that
     /// did not change since, in any of `ways`.
     pub(super) fn leave(&mut self, before: &State, ways: &[&State]) {
