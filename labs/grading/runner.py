@@ -107,7 +107,9 @@ def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
     except RecursionError as error:
         return 0, f"{_of_exception(error, answer)}a function that calls itself without end", "when does it stop calling itself?"
     except BaseException as error:  # whatever a student's file raises, SystemExit too
-        return 0, f"{_of_exception(error, answer)}{type(error).__name__}: {error}", "the line is yours; print what its variables hold"
+        place = _of_exception(error, answer)
+        hint = "the line is yours; print what its variables hold" if place else "raised outside your files: what did they hand over, or not?"
+        return 0, f"{place}{type(error).__name__}: {error}", hint
     return check.points, "", ""
 
 

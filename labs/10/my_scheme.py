@@ -1,0 +1,87 @@
+"""Lab 10: a scheme of your own. The flow kind is `my-scheme`.
+
+The receiver reports every 50 ms: the part of the packets that was lost since its last report, the round trip, and at what rate data
+arrived. The sender answers each report with a rate. hosts/algorithms/base.py has all else that a sender or a receiver can be told and can ask
+for: acknowledgements of each packet, windows, what ALS routers say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hosts.algorithms.base import (
+    Feedback,
+    Kind,
+    Receiver,
+    ReceiverAction,
+    ReceptionState,
+    Rng,
+    SendFeedback,
+    Sender,
+    SenderAction,
+    SetRate,
+    SetTimer,
+    Timer,
+)
+
+REPORT_S = 0.05
+SILENCE_S = 1.0
+
+
+@dataclass(frozen=True)
+class MySchemeParameters:
+    """max_rate_bps and packet_bytes are filled in by whoever runs the flow."""
+
+    max_rate_bps: float = 10e6
+    packet_bytes: int = 1000
+    initial_rate_bps: float = 100_000.0
+    min_rate_bps: float = 8_000.0
+
+
+class MySchemeSender(Sender):
+    """The sending half."""
+
+    def __init__(self, parameters: MySchemeParameters = MySchemeParameters()) -> None:
+        self.parameters = parameters
+        self.rate_bps = parameters.initial_rate_bps
+        self.reported_s = 0.0     # when the last report came
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
+        self.reported_s = now_s
+        return (SetRate(self.rate_bps), SetTimer("silence", now_s + SILENCE_S))
+
+    def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
+        self.rate_bps = self.limited(self.next_rate_bps(now_s, feedback))
+        self.reported_s = now_s
+        return (SetRate(self.rate_bps),)
+
+    def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
+        # TODO 4: called each second. What if no report has come for so long?
+        return (SetRate(self.rate_bps), SetTimer("silence", now_s + SILENCE_S))
+
+    def next_rate_bps(self, now_s: float, feedback: Feedback) -> float:
+        """The new rate in bit/s, from self.rate_bps and the report. feedback: loss_fraction from 0 to 1; rtt_s and receive_rate_bps where known."""
+        # TODO 1: without loss, more. How much more, and in what time?
+        # TODO 2: with loss, less. How much less, and how often?
+        # TODO 3: a report is made by others: no round trip, a rate of 0, a loss of 1 must do no harm.
+        return self.rate_bps
+
+    def limited(self, rate_bps: float) -> float:
+        """A rate that this sender may have, whatever a report made it of."""
+        return rate_bps  # TODO 3, too: neither below min_rate_bps of the parameters nor above max_rate_bps
+
+
+class MySchemeReceiver(Receiver):
+    """The receiving half: reports on a timer. The runner adds what was lost, and the rate at which data arrived."""
+
+    def __init__(self, parameters: MySchemeParameters = MySchemeParameters()) -> None:
+        self.parameters = parameters
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[ReceiverAction, ...]:
+        return (SetTimer("report", now_s + REPORT_S),)
+
+    def on_timer(self, now_s: float, timer: Timer, reception: ReceptionState, rng: Rng) -> tuple[ReceiverAction, ...]:
+        return (SendFeedback(), SetTimer("report", now_s + REPORT_S))
+
+
+KINDS = (Kind("my-scheme", "a scheme of lab 10", MySchemeParameters, MySchemeSender, MySchemeReceiver),)
