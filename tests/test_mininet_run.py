@@ -29,11 +29,6 @@ for _reason, _holds in (
 GRPC_PORT = 29559
 
 
-def interfaces() -> set[str]:
-    """Of any run of ours; runs with other ports may be under way."""
-    return {n for r in leftovers.records() for n in leftovers.interfaces(r.prefix)}
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
@@ -116,7 +111,6 @@ def test_a_signal_ends_a_run_in_order(start: Callable[..., Run], number: int, co
 
 
 def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run]) -> None:
-    before = interfaces()
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", GRPC_PORT + 1))
@@ -124,4 +118,4 @@ def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run
         run = start()
         assert run.process.wait(30) == 2
     assert f"fairlane: port {GRPC_PORT + 1} is taken, and a switch serves P4Runtime on it." in run.printed()
-    assert interfaces() <= before and not run.out.exists()
+    assert not [r for r in leftovers.records() if r.owner.pid == run.process.pid] and not run.out.exists()

@@ -212,7 +212,9 @@ class RapSender(Sender):
         if self._timeout_doublings and (path.srtt_s, path.rttvar_s) != self._sample_before:
             self._timeout_doublings = 0
         # 64 doublings of any timeout are more than the maximum
-        scale = min(2.0 ** min(self._timeout_doublings, 64), p.max_timeout_s / basic.in_force_s(path.srtt_s, path.rttvar_s))
+        # a forged round trip may be infinite, and a timeout of no time at all would lose all packets
+        in_force_s = min(basic.in_force_s(path.srtt_s, path.rttvar_s), 2.0**64)
+        scale = min(2.0 ** min(self._timeout_doublings, 64), p.max_timeout_s / in_force_s)
         return SetLossTimeout(
             basic.timeout_s * scale, basic.srtt_factor * scale, basic.rttvar_factor * scale, basic.granularity_s * scale
         )

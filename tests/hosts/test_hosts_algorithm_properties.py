@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from pathlib import Path
 
@@ -99,3 +100,9 @@ def test_the_harness_finds_what_it_looks_for() -> None:
     faded = properties.check_hostile_events(kind(Fading), [("plausible", 0.5, 0.1, 1.0, None)])
     with pytest.raises(AssertionError, match="after the attack"):
         properties.check_recovery(kind(Fading), faded, 1e5)
+
+
+def test_rap_outlives_a_forged_round_trip_without_end() -> None:
+    """Its timeout was of no time at all after an infinite sample."""
+    reports = [("feedback", base.Feedback(77, 0.0, *[None] * 6))] * 3
+    properties.check_hostile_events(ALGORITHMS["rap"], [("send", 1), *reports, ("ack", 0, 0, math.inf)])

@@ -1,0 +1,48 @@
+"""Several test processes side by side (`make test`): which tests share one.
+
+Runs in real time wait more than they compute, so that tests of ports, switches and runs go side by side with all the others. Tests of one
+file share a process, for their fixtures; files that load the machine most, or would disturb each other, share one, too. The longest go first.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = {
+    "test_mininet_run": "runs on the embedded switch",
+    "test_experiment_fabrics": "runs compared with virtual time",
+    "test_paper_mininet": "runs compared with virtual time",
+    "test_switch_realtime": "runs compared with virtual time",
+    "test_bmv2_run": "BMv2",
+    "test_multicast_kernel": "BMv2",
+    "test_bmv2_target": "BMv2",
+    "test_bmv2": "BMv2",
+}
+"""By file name; in the order in which processes take them. All other files: each its own."""
+
+
+def group(path: str) -> str:
+    name = Path(path).stem
+    return TOGETHER.get(name, name)
+
+
+class ByGroup(LoadScopeScheduling):
+    """Gives a process whole groups (`--dist loadgroup` and its mark do not work with pytest 9.2)."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid.split("::")[0])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup:
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        order = {name: number for number, name in enumerate(dict.fromkeys(TOGETHER.values()))}
+        items.sort(key=lambda item: order.get(group(str(item.path)), len(order)))
