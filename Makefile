@@ -7,6 +7,7 @@
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
+# make docs-commands  every command that the documentation shows, as it stands (as root: those for Mininet, too)
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -19,7 +20,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench fuzz differential conformance paper docs shell stop clean
+.PHONY: run setup build test bench fuzz differential conformance paper docs docs-commands shell stop clean
 
 run: build
 	@scripts/run $(EXPERIMENT) $(ARGS)
@@ -59,6 +60,10 @@ docs:
 	@scripts/venv .venv-docs requirements-docs.lock
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 	$(if $(SERVE),.venv-docs/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
+
+docs-commands: build
+	@scripts/venv .venv-docs requirements-docs.lock
+	nice .venv/bin/python -m tools.documented $(ARGS)
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

@@ -48,8 +48,13 @@ class ResultFolder:
 
 
 def default_folder(experiment: str, seed: int, root: Path) -> Path:
-    """results/als-3/20240131-235959-seed1"""
-    return root / "results" / experiment / f"{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
+    """results/als-3/20240131-235959-seed1, or with -2, -3, ... where there is one of the same second."""
+    first = root / "results" / experiment / f"{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
+    folder, number = first, 1
+    while folder.exists():
+        number += 1
+        folder = first.with_name(f"{first.name}-{number}")
+    return folder
 
 
 def write_json(path: Path, value: Any) -> None:
