@@ -43,6 +43,8 @@ pub struct Options {
     pub undefine: Vec<String>,
     /// `--Wdisable`, `--Wwarn`, `--Werror`, `--Winfo`: what becomes of warnings.
     pub warnings: Warnings,
+    /// `--maxErrorCount`: so many errors are shown; `None` for 20.
+    pub max_errors: Option<usize>,
 }
 
 /// What came out of a compilation.
@@ -98,7 +100,7 @@ pub fn compile_source_with(name: &str, text: &str, options: &Options, files: &dy
 fn syntax_options(options: &Options) -> fairlane_syntax::Options {
     let define = options.define.iter().cloned().map(MacroOption::Define);
     let undefine = options.undefine.iter().cloned().map(MacroOption::Undefine);
-    fairlane_syntax::Options { include_dirs: options.include.clone(), macros: define.chain(undefine).collect() }
+    fairlane_syntax::Options { include_dirs: options.include.clone(), macros: define.chain(undefine).collect(), max_errors: options.max_errors }
 }
 
 fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {

@@ -49,6 +49,23 @@ fn a_program_in_error_exits_with_1_and_leaves_the_old_output() {
 }
 
 #[test]
+fn max_error_count_limits_what_is_shown_and_counts_all() {
+    let folder = scratch("limit");
+    let source = folder.join("bad.p4");
+    std::fs::write(&source, (0..30).map(|i| format!("const bit<8> C{i} = y{i};\n")).collect::<String>()).unwrap();
+    let shown = |flags: &[&str]| {
+        let out = run(&[flags, &[source.to_str().unwrap()]].concat());
+        assert_eq!(out.status.code(), Some(1));
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        (text.matches("error[").count(), text.lines().last().unwrap_or("").to_owned())
+    };
+    assert_eq!(shown(&[]), (20, "30 errors (10 not shown)".to_owned()));
+    assert_eq!(shown(&["--maxErrorCount", "3"]), (3, "30 errors (27 not shown)".to_owned()));
+    assert_eq!(shown(&["--maxErrorCount=100"]), (30, "30 errors".to_owned()));
+    assert_eq!(run(&["--maxErrorCount", "many", source.to_str().unwrap()]).status.code(), Some(2));
+}
+
+#[test]
 fn missing_files_and_unknown_formats_are_told() {
     let out = run(&["/nonexistent/x.p4"]);
     assert_eq!(out.status.code(), Some(1));

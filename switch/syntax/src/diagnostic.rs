@@ -247,14 +247,21 @@ impl Diagnostics {
     }
 
     /// Puts the messages into the order of their places; those of one place, and those without, stay in the order of reporting.
+    /// Warnings that became errors count towards the limit of errors: what is beyond it is dropped.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|d| d.span.map_or((u32::MAX, 0), |s| (s.file.0, s.start)));
+        let mut room = self.limit;
+        self.list.retain(|d| {
+            let kept = d.severity != Severity::Error || room > 0;
+            room = room.saturating_sub(usize::from(d.severity == Severity::Error));
+            kept
+        });
     }
 
     /// All messages as a terminal shows them, then one line that counts them; empty when there is nothing to say.
     pub fn render(&self, sources: &SourceMap) -> String {
         let mut out: String = self.list.iter().map(|diagnostic| diagnostic.render(sources)).collect();
-        let hidden = self.errors.saturating_sub(self.limit);
+        let hidden = self.errors.saturating_sub(self.list.iter().filter(|d| d.severity == Severity::Error).count());
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         match (self.errors, self.warnings) {
             (0, 0) => {}
@@ -323,5 +330,20 @@ mod tests {
         assert_eq!(all.error_count(), 5);
         assert!(all.is_full());
         assert!(all.render(&map).ends_with("5 errors (3 not shown)\n"));
+    }
+
+    #[test]
+    fn the_limit_holds_for_warnings_that_became_errors() {
+        let mut all = Diagnostics::with_limit(2);
+        let mut map = SourceMap::default();
+        let file = map.add("x.p4", "abcde", None);
+        for i in (0..4).rev() {
+            all.push(Diagnostic::warning(Code::Unused, Span::new(file, i, i + 1), format!("w{i}")));
+        }
+        all.reclassify(|_| Some(Severity::Error));
+        all.sort();
+        let text = all.render(&map);
+        assert!(text.contains("w0") && text.contains("w1") && !text.contains("w2"), "{text}");
+        assert!(text.ends_with("4 errors (2 not shown)\n"), "{text}");
     }
 }

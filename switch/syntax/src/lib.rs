@@ -48,7 +48,7 @@ pub fn parse_file(path: &Path, options: &Options) -> io::Result<Parsed> {
 /// Parses a text as if it stood in a file of that name; includes come from `files`.
 pub fn parse_text(name: &Path, text: impl Into<String>, options: &Options, files: &dyn Files) -> Parsed {
     let mut sources = SourceMap::default();
-    let mut diagnostics = Diagnostics::default();
+    let mut diagnostics = options.max_errors.map_or_else(Diagnostics::default, Diagnostics::with_limit);
     let tokens = preprocess::preprocess(name, text.into(), options, files, &mut sources, &mut diagnostics);
     let program = parser::parse(tokens, &mut diagnostics);
     Parsed { program, sources, diagnostics }

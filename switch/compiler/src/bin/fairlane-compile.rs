@@ -57,6 +57,9 @@ struct Arguments {
     /// Shows a kind of warning, or all, as an information.
     #[arg(long = "Winfo", value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     info: Vec<String>,
+    /// Shows so many errors at most, and counts the others.
+    #[arg(long = "maxErrorCount", value_name = "N", default_value_t = 20)]
+    max_errors: usize,
     /// Accepted for compatibility: `-Wall` and the like change nothing.
     #[arg(short = 'W', value_name = "WHAT", hide = true)]
     w: Vec<String>,
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         define: arguments.define.clone(),
         undefine: arguments.undefine.clone(),
         warnings: warnings(&matches),
+        max_errors: Some(arguments.max_errors),
     };
     for (kind, near) in options.warnings.unknown() {
         let guess = near.first().map(|n| format!("; is `{n}` meant?")).unwrap_or_default();

@@ -38,7 +38,14 @@ control Pipe(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
             priority = 2: (3, 4) : drop(2);
         }
     }
+    action keep(out bit<8> kept) { if (meta.hops > 3) { kept = 1; } }
     apply {
+        bit<8> unset;
+        meta.hops = unset;
+        keep(unset);
+        hdr.ip.setInvalid();
+        hdr.ip.ttl = 1;
+        hdr.ip.setValid();
         bit<8> limit = spent(hdr.ip.ttl) << 9;
         both(meta.hops, meta.hops);
         switch (routes.apply().action_run) {

@@ -30,6 +30,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// `-D` and `-U`, in the order of the command line. `__TARGET_BMV2__` is always defined, as p4c's BMv2 back end does.
     pub macros: Vec<MacroOption>,
+    /// `--maxErrorCount`: so many errors are shown, at least 1; `None` for 20, as in p4c.
+    pub max_errors: Option<usize>,
 }
 
 /// A macro given on the command line.
