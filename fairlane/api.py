@@ -104,7 +104,7 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
     virtual_fabric.check_built()
     options = virtual_fabric.Options(targets.compiler())
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
-        outcome = virtual_fabric.run(chosen, options, Path(folder), _Silent())
+        outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)
         figures = metrics.compute(recorded)
         result = Result(chosen, report.summary(chosen, figures, outcome, "virtual", "virtual"), **series.tables(recorded))
@@ -113,7 +113,7 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
         return result
 
 
-class _Silent:
+class Silent:
     """A progress that shows nothing."""
 
     def say(self, text: str) -> None:

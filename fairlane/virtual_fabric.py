@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
 from experiments.model import Change, Experiment, Flow
@@ -29,7 +29,6 @@ from topologies.model import Link
 
 if TYPE_CHECKING:
     from fairlane.live.sampler import Sampler
-    from fairlane.live.view import LiveRun
 
 try:
     import fairlane_virtual
@@ -51,17 +50,24 @@ _GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_pack
                   "queue_packets_max", "queue_integral_packet_s", "queue_packets_mean", "busy_s", "rx_missed", "tx_failed")
 
 
+class Driving(Protocol):
+    """What takes a run to its end; `fairlane.live.view.LiveRun` does."""
+
+    def drive(self, stage: Stage, progress: Progress) -> list[dict[str, Any]]:
+        """What was changed on the way."""
+
+
 @dataclass(frozen=True)
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
-    for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `_advance`, and may
+    for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
     change it."""
 
     toolchain: Toolchain
     control_delay_s: float = 0.001
     pcap: Path | None = None
     trace: Path | None = None
-    live: LiveRun | None = None
+    live: Driving | None = None
 
 
 @dataclass
@@ -129,7 +135,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     changes: list[dict[str, Any]] = []
     try:
         if options.live is None:
-            _advance(stage, progress)
+            advance(stage, progress)
         else:
             changes = options.live.drive(stage, progress)
     finally:
@@ -283,7 +289,8 @@ def _application(source: Source) -> dict[str, Any]:
     return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
 
 
-def _advance(stage: Stage, progress: Progress) -> None:
+def advance(stage: Stage, progress: Progress) -> None:
+    """To the end, as fast as it goes."""
     network = stage.network
     shown = 0.0
     while network.now_ns < stage.end_ns:
@@ -334,8 +341,11 @@ class Records:
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
-        for row in self._network.take_port_samples():
+        rows = self._network.take_port_samples()
+        for row in rows:
             self._port(row)
+        if self.tap is not None:
+            self.tap.port_rows(rows)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 for time_ns, kind, fields in log:
@@ -368,8 +378,6 @@ class Records:
         self._last[switch, port] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
         self.queue_packets[self._switches[switch], port] = mean
         now = _seconds(time_ns)
-        if self.tap is not None:
-            self.tap.port(self._switches[switch], port, time_ns / NS, (tx_bytes, rx_bytes, integral_ns / NS, *drops))
         self._ports[switch].write(
             f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
             f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")

@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 # Port numbers of v1model are 9 bits wide; 510 and 511 are the CPU port and the drop port.
@@ -127,6 +128,10 @@ class Topology:
 
     def ports(self) -> dict[str, tuple[Port, ...]]:
         """The ports of each node, by number: host ports count from 0, switch ports from 1."""
+        return self._ports
+
+    @cached_property
+    def _ports(self) -> dict[str, tuple[Port, ...]]:
         kinds = {n.name: n.kind for n in self.nodes}
         taken: dict[str, dict[int, int]] = defaultdict(dict)
         wanted: list[list[tuple[str, int | None]]] = []

@@ -6,7 +6,7 @@ import bisect
 import math
 from typing import Any
 
-from fairlane.live.sampler import Line, PortTrack, Sampler, drop_probability
+from fairlane.live.sampler import DROPPED, NS, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
 
 
 def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None]:
@@ -30,14 +30,14 @@ def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dic
     columns: dict[str, Any] = {"load": [], "queue": [], "average": [], "probability": [], "connections": [], "fair_rate": []}
     buffer = port.port.link.queue_packets
     for i in range(start, end):
-        columns["load"].append(_load(sampler, port, i, 0))
+        columns["load"].append(_load(sampler, port, i, SENT))
         columns["queue"].append(_queue(sampler, port, i))
-        average, told = port.averages[i], port.told[i]
+        average, told = port.average_at(i), port.told_at(sampler.times[i])
         columns["average"].append(None if average is None else round(average, 2))
         probability = drop_probability(average, port.red, buffer)
         columns["probability"].append(None if probability is None else round(probability, 5))
-        columns["connections"].append(None if told is None else told[0])
-        columns["fair_rate"].append(None if told is None else round(told[1]))
+        columns["connections"].append(None if told is None else told.connections)
+        columns["fair_rate"].append(None if told is None else round(told.fair_rate_bps))
     columns["drops"] = {cause: values for cause in drop_causes(sampler, port) for values in [
         [_drops(sampler, port, i).get(cause, 0) for i in range(start, end)]]}
     return columns
@@ -59,17 +59,17 @@ def _load(sampler: Sampler, port: PortTrack, index: int, column: int) -> float |
 
 
 def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
-    before = port.rows[index - 1][2] if index else port.rows[index][2]
-    mean = (port.rows[index][2] - before) / sampler.step_s
+    before = port.rows[index - 1][WAITED] if index else port.rows[index][WAITED]
+    mean = (port.rows[index][WAITED] - before) / NS / sampler.step_s
     return round(mean, 2) if math.isfinite(mean) else None
 
 
 def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
     """Sums. What ingress dropped is counted where it came in: RED's share of it is told by output port."""
-    found = {cause: round(count) for cause, count in zip(sampler.causes, port.rows[index][3:]) if cause != "ingress"}
-    told = port.told[index]
-    if port.red is not None and told is not None:
-        found["red_early"], found["red_forced"] = told[2], told[3]
+    found = {cause: round(count) for cause, count in zip(sampler.causes, port.rows[index][DROPPED]) if count and cause != "ingress"}
+    told = port.told_at(sampler.times[index]) if port.red is not None else None
+    if told is not None:
+        found["red_early"], found["red_forced"] = told.early, told.forced
     return found
 
 
@@ -89,12 +89,12 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
                       None if sending is None else round(sending)])
     ports = {}
     for (node, number), port in sampler.ports.items():
-        average, told = port.averages[index], port.told[index]
+        average, told = port.average_at(index), port.told_at(sampler.times[index])
         probability = drop_probability(average, port.red, port.port.link.queue_packets)
         ports[f"{node}:{number}"] = {
-            "rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, 0), "back": _load(sampler, port, index, 1),
+            "rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT), "back": _load(sampler, port, index, RECEIVED),
             "queue": _queue(sampler, port, index), "average": None if average is None else round(average, 2),
-            "probability": None if probability is None else round(probability, 5), "connections": None if told is None else told[0],
-            "fair_rate": None if told is None else round(told[1]),
+            "probability": None if probability is None else round(probability, 5), "connections": None if told is None else told.connections,
+            "fair_rate": None if told is None else round(told.fair_rate_bps),
             "drops": {cause: n for cause, n in _drops(sampler, port, index).items() if n}}
     return {"time": sampler.times[index], "flows": flows, "ports": ports}

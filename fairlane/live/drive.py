@@ -25,6 +25,8 @@ _SHORTEST_SLICE_NS = 100_000
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
 _SHOW_EVERY_S = 0.25
+# Between two looks at the records when nobody watches.
+_UNSEEN_S = 0.25
 _SPEED_OVER_S = 1.0
 SLOWEST, FASTEST = 0.001, 100_000.0
 
@@ -105,7 +107,7 @@ class Driver:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
-        if now - self._drained_s >= FRAME_S or before_ns < self._stage.begin_ns <= until_ns:
+        if now - self._drained_s >= (FRAME_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
             self._drained_s = now
             self._drain()
             self._session.publish()

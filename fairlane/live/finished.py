@@ -76,7 +76,7 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
 
 def port_values(row: dict[str, Any], causes: list[str]) -> tuple[float, ...]:
     """What `Sampler.port` takes of a row of a switch's CSV."""
-    return (float(row["tx_bytes"]), float(row["rx_bytes"]), float(row["queue_integral_packet_s"]),
+    return (float(row["rx_bytes"]), float(row["tx_bytes"]), float(row["queue_integral_packet_s"]),
             *(float(row.get(f"drop_{cause}", 0) or 0) for cause in causes))
 
 
@@ -86,4 +86,4 @@ def _bare_ports(sampler: Sampler, frames: dict[str, pd.DataFrame], control: pd.D
         return
     for row in control.to_dict("records"):
         if frames[row["switch"]].empty:
-            sampler.port(row["switch"], int(row["port"]), row["time_s"], (float(row["transmitted_bytes"]), 0.0, math.nan))
+            sampler.port(row["switch"], int(row["port"]), row["time_s"], (0.0, float(row["transmitted_bytes"]), math.nan))

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane.flows import Timing, record_roles
 from topologies.model import Port, Red
 
+NS = 1_000_000_000
 RECORD_S = 0.1
 """Between the periodic records of switches and hosts."""
 # A run has about so many samples at most: what a page can hold and draw.
@@ -70,25 +72,45 @@ class Line:
     counts: list[tuple[float, float, float | None]] = field(default_factory=list)
 
 
+class Told(NamedTuple):
+    """early, forced: packets that RED has dropped so far."""
+
+    connections: int
+    fair_rate_bps: float
+    early: int
+    forced: int
+
+
+# Bytes received and sent, packet nanoseconds of waiting, packets dropped by cause: sums.
+RECEIVED, SENT, WAITED, DROPPED = 4, 6, 10, 12
+
+
 @dataclass
 class PortTrack:
-    """An output port of a switch. rows: (sent bytes, received bytes, packet seconds of waiting, drops by cause) at each sample; told:
-    (connections, R_f, RED's early drops, forced drops), averages: RED's average queue in packets, None where it is not known."""
+    """An output port of a switch. rows: what it had counted at each sample, as the network in virtual time tells it (`RECEIVED` and so
+    on are places in a row). told: (time, what the controller put in force), by time. averages: RED's average queue in packets at each
+    sample, None where it is not known; empty without RED."""
 
     port: Port
     track: Track
     red: Red | None
-    rows: list[Sequence[float]] = field(default_factory=list)
-    told: list[tuple[int, float, int, int] | None] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    told: list[tuple[float, Told]] = field(default_factory=list)
     averages: list[float | None] = field(default_factory=list)
-    telling: deque[tuple[float, tuple[int, float, int, int]]] = field(default_factory=deque)
     averaging: deque[tuple[float, float]] = field(default_factory=deque)
-    last_told: tuple[int, float, int, int] | None = None
     last_average: float | None = None
 
     @property
     def name(self) -> str:
         return f"{self.port.node}->{self.port.peer}"
+
+    def told_at(self, time_s: float) -> Told | None:
+        """What was in force at a time of the run."""
+        index = bisect.bisect_right(self.told, time_s + _NEAR_S, key=operator.itemgetter(0))
+        return self.told[index - 1][1] if index else None
+
+    def average_at(self, index: int) -> float | None:
+        return self.averages[index] if self.red is not None else None
 
 
 class Sampler:
@@ -112,12 +134,16 @@ class Sampler:
         """Grows with each change of the flows or of a link's rate."""
         self._ends: dict[tuple[str, str], list[Line]] = {}
         self._next = math.ceil((timing.begin_s - _NEAR_S) / self.step_s)
+        self._step_ns = round(self.step_s * NS)
+        self._first_ns = self._next * self._step_ns
         for flow in experiment.flows:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
         ports = experiment.topology.ports()
         self.ports = {(s, p.number): PortTrack(p, Track(3 + len(self.causes)), p.link.red)
                       for s in experiment.topology.switches for p in ports[s]}
+        self._by_number = [{number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches]
+        self._exact = False
 
     def add_flow(self, flow: Flow) -> None:
         """One that the run did not have, from now on."""
@@ -163,8 +189,15 @@ class Sampler:
         else:
             line.latest = (record.get("sent_packets", sent), lost, record.get("rate_bps", rate))
 
+    def port_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """What the network in virtual time tells of its ports, at the very instants of samples."""
+        self._exact = True
+        for row in rows:
+            if row[0] >= self._first_ns and not row[0] % self._step_ns:
+                self._by_number[row[1]][row[2]].rows.append(row)
+
     def port(self, switch: str, number: int, time_s: float, values: Sequence[float]) -> None:
-        """values: as of `PortTrack.rows`."""
+        """values: bytes received and sent, packet seconds of waiting, packets dropped by cause; at any time."""
         track = self.ports.get((switch, number))
         if track is not None:
             track.track.add(time_s, values)
@@ -173,7 +206,7 @@ class Sampler:
         """What the controller put in force at a port."""
         track = self.ports.get((switch, number))
         if track is not None:
-            track.telling.append((time_s, (connections, fair_rate_bps, early, forced)))
+            track.told.append((time_s - self.timing.begin_s, Told(connections, fair_rate_bps, early, forced)))
 
     def red_average(self, switch: str, number: int, time_s: float, packets: float) -> None:
         self.ports[switch, number].averaging.append((time_s, packets))
@@ -195,13 +228,12 @@ class Sampler:
             line.bytes.append(line.track.at(at_s)[0])
             line.counts.append(line.latest)
         for port in self.ports.values():
-            port.rows.append(port.track.at(at_s))
-            while port.telling and port.telling[0][0] <= at_s + _NEAR_S:
-                port.last_told = port.telling.popleft()[1]
-            port.told.append(port.last_told)
+            if not self._exact:
+                received, sent, waited, *drops = port.track.at(at_s)
+                port.rows.append((0, 0, 0, 0, received, 0, sent, 0, 0, 0, waited * NS, 0, drops))
             if port.red is not None:
                 self._average(port, at_s)
-            port.averages.append(port.last_average)
+                port.averages.append(port.last_average)
         # Last: who reads in another thread takes what is there for all of them.
         self.times.append(round(at_s - self.timing.begin_s, 6))
 
@@ -210,14 +242,14 @@ class Sampler:
             port.last_average = port.averaging.popleft()[1]
         if not self.estimated or len(port.rows) < 2:
             return
-        (sent_before, _, waited_before, *_), (sent, _, waited, *_) = port.rows[-2:]
-        if not math.isfinite(waited):
+        before, row = port.rows[-2:]
+        sent, queue = row[SENT] - before[SENT], (row[WAITED] - before[WAITED]) / NS / self.step_s
+        if not math.isfinite(queue):
             return
         # avg <- avg + w (q - avg) with each packet, q the mean of the sample; idle time counts as the packets it had room for.
         packets = self.rate_bps(port, at_s - self.timing.begin_s) * self.step_s / 8 / port.red.mean_packet_bytes
-        if waited > waited_before:
-            packets = min(packets, (sent - sent_before) / port.red.mean_packet_bytes)
-        queue = (waited - waited_before) / self.step_s
+        if queue > 0:
+            packets = min(packets, sent / port.red.mean_packet_bytes)
         average = port.last_average or 0.0
         port.last_average = average + (1 - (1 - port.red.weight) ** packets) * (queue - average)
 

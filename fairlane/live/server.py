@@ -73,7 +73,6 @@ class Pages:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.open = 0
         self.opened = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._events: set[asyncio.Event] = set()
@@ -94,7 +93,7 @@ class Pages:
         self._loop = asyncio.get_running_loop()
         reader, event = Reader(self.session), asyncio.Event()
         self._events.add(event)
-        self.open += 1
+        self.session.readers += 1
         self.opened += 1
         answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         try:
@@ -112,7 +111,7 @@ class Pages:
             pass
         finally:
             self._events.discard(event)
-            self.open -= 1
+            self.session.readers -= 1
 
     async def _write(self, connection: WebSocket, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         while True:

@@ -61,6 +61,12 @@ class Session:
         self._wake = threading.Event()
         self._listeners: list[Callable[[], None]] = []
         self._published = 0.0
+        self.readers = 0
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks."""
+        return self.readers > 0
 
     def listen(self, call: Callable[[], None]) -> None:
         """`call` after each publication, in the thread that published."""

@@ -45,7 +45,7 @@ def linger(server: Server, say: Callable[[str], None]) -> None:
     seen = time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):
         while attended or time.monotonic() - seen < _AWAY_S:
-            if pages.open:
+            if pages.session.watched:
                 seen = time.monotonic()
             time.sleep(0.1)
 

@@ -132,6 +132,12 @@ function choose(port) {
   wish({do: "choose", port});
 }
 
+// What the chosen link has, as long as nobody types.
+function currentRate() {
+  const port = store.now?.ports[$("rate-port").value];
+  if (port && document.activeElement !== $("rate-value")) $("rate-value").value = +(port.rate / 1e6).toPrecision(9);
+}
+
 // A pair of hosts that no flow has now.
 function propose() {
   const now = store.now?.time ?? 0, taken = new Set(store.flows.filter(f => f.stop == null || f.stop > now).map(f => `${f.from} ${f.to}`));
@@ -221,6 +227,7 @@ function frame(at) {
     drawPorts();
     drawValues();
     drawNetwork();
+    if (!$("rate-value").value) currentRate();
     if (!replay() && !store.state.paused && at - spoken > SPEAK_EVERY_S * 1000) speak(summary());
   }
   if (!dirty || !store.times.length) return;
@@ -279,6 +286,7 @@ $("rate").addEventListener("submit", event => {
   event.preventDefault();
   wish({do: "rate", port: $("rate-port").value, rate_bps: 1e6 * $("rate-value").value, both: $("rate-both").checked});
 });
+$("rate-port").addEventListener("change", currentRate);
 for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", drawValues);
 document.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, input, select, textarea, summary, a")) return;
