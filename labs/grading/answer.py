@@ -65,17 +65,17 @@ class Answer:
         """`p4src/als.p4` with the answer's files in place of those of the same name; compiled by whoever runs it."""
         return own.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
 
-    def als_compiled(self) -> Path:
-        """The JSON of `als`. Missed as of `p4`."""
+    def als_compiled(self, *defines: str) -> Path:
+        """The JSON of `als`, compiled with these macros. Missed as of `p4`."""
         program = self.als()
-        return self._compiled(program, program.parent)
+        return self._compiled(program, program.parent, *defines)
 
-    def _compiled(self, path: Path, folder: Path) -> Path:
-        out = self.scratch / f"{path.stem}.json"
+    def _compiled(self, path: Path, folder: Path, *defines: str) -> Path:
+        out = self.scratch / f"{'-'.join((path.stem, *defines))}.json"
         if out.is_file():
             return out
-        done = subprocess.run([_tool("fairlane-compile"), "-o", str(out), str(path)], capture_output=True, text=True, check=False,
-                              timeout=_TOOL_LIMIT_S)
+        command = [_tool("fairlane-compile"), *(f"-D{name}" for name in defines), "-o", str(out), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_LIMIT_S)
         if done.returncode != 0:
             raise Missed(f"does not compile:\n{_relative(done.stderr or done.stdout, folder)}",
                          hint="the compiler marks the place; 'fairlane compile --explain CODE' tells more about an error's code")
