@@ -240,7 +240,10 @@ class Sampler:
     def _average(self, port: PortTrack, at_s: float) -> None:
         while port.averaging and port.averaging[0][0] <= at_s + _NEAR_S:
             port.last_average = port.averaging.popleft()[1]
-        if not self.estimated or len(port.rows) < 2:
+        if not self.estimated:
+            return
+        if len(port.rows) < 2:
+            port.last_average = 0.0
             return
         before, row = port.rows[-2:]
         sent, queue = row[SENT] - before[SENT], (row[WAITED] - before[WAITED]) / NS / self.step_s

@@ -1,0 +1,382 @@
+"""The live view: what it writes, whom it answers, and its page in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import websockets
+
+from experiments.model import Experiment
+from fairlane import execute, quick, targets, virtual_fabric
+from fairlane.api import Silent
+from fairlane.errors import Refusal
+from fairlane.flows import record_roles
+from fairlane.mininet_run import Outcome
+
+pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+if virtual_fabric.fairlane_virtual is not None:
+    from fairlane.live import finished, follow
+    from fairlane.live.sampler import Sampler
+    from fairlane.live.server import Server
+    from fairlane.live.session import Command
+    from fairlane.live.view import LiveRun, Options, speed_of
+
+CHROMIUM = shutil.which("chromium")
+# This machine may be busy with much else.
+PATIENCE_S = 60.0
+
+
+def experiment(*flows: str, seconds: float = 6.0, queue: str = "red", bottleneck: str = "2mbit") -> Experiment:
+    return quick.experiment("dumbbell", quick.Options(flows or ("als:2", "tcp-sack:1"), bottleneck=bottleneck, queue=queue), seconds, 1)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+class Run:
+    """A run in a thread, its page served."""
+
+    def __init__(self, what: Experiment, folder: Path, speed: float | None = 0) -> None:
+        self.live = LiveRun(Options(speed=speed))
+        self.folder = folder
+        folder.mkdir()
+        self.outcome: Outcome | None = None
+        self._thread = threading.Thread(target=self._work, args=(what,))
+        self._thread.start()
+        until(lambda: self.live.server is not None and bool(self.live.session.sampler.times) or not self._thread.is_alive())
+
+    def _work(self, what: Experiment) -> None:
+        self.outcome = virtual_fabric.run(what, virtual_fabric.Options(targets.compiler(), live=self.live), self.folder, Silent())
+
+    @property
+    def url(self) -> str:
+        return self.live.server.url
+
+    def ask(self, **wish: object) -> str | None:
+        """The answer: None, or a refusal."""
+        answers: list[str | None] = []
+        self.live.session.put(Command(wish, answers.append))
+        until(lambda: bool(answers))
+        return answers[0]
+
+    @property
+    def now_s(self) -> float:
+        return self.live.session.sampler.times[-1]
+
+    def finish(self) -> Outcome:
+        if not self.live.session.pace.finished:
+            self.ask(do="speed", speed=None)
+            self.ask(do="pause", paused=False)
+        self._thread.join(PATIENCE_S)
+        assert self.outcome is not None
+        return self.outcome
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self.finish()
+        self.live.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Paused as its first flows start."""
+    made = Run(experiment(), tmp_path / "raw")
+    yield made
+    made.close()
+
+
+def test_a_run_that_nobody_touches_writes_what_it_writes_without_a_page(tmp_path: Path) -> None:
+    what = experiment("als:1", "rap:1", "tcp-sack:1", seconds=4.0)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    outcome = virtual_fabric.run(what, virtual_fabric.Options(targets.compiler()), plain, Silent())
+    shown = Run(what, tmp_path / "shown", speed=40.0)
+    read = len(_news(shown)["times"])
+    other = shown.finish()
+    shown.close()
+    assert read > 0 and other.live_changes == [] and other.changed is None and other.round_trips == outcome.round_trips
+    names = sorted(path.name for path in plain.iterdir())
+    assert names == sorted(path.name for path in shown.folder.iterdir()) and len(names) > 10
+    for name in names:
+        ours, theirs = ((folder / name).read_bytes() for folder in (plain, shown.folder))
+        assert ours.replace(b"plain", b"shown") == theirs, name
+
+
+def _news(run: Run) -> dict:
+    """The first that a page is told, after who it is."""
+    async def listen() -> dict:
+        async with websockets.connect(run.url.replace("http", "ws") + "socket") as connection:
+            assert json.loads(await connection.recv())["is"] == "hello"
+            while True:
+                news = json.loads(await connection.recv())
+                if "times" in news:
+                    return news
+
+    return asyncio.run(asyncio.wait_for(listen(), PATIENCE_S))
+
+
+def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_path: Path) -> None:
+    assert run.ask(do="step", seconds=1.0) is None
+    until(lambda: run.now_s >= 0.9)
+    for refusal, wish in (
+        ("unknown flow kind 'rop'; did you mean", {"do": "add", "kind": "rop", "from": "h1", "to": "h5"}),
+        ("cannot join a run", {"do": "add", "kind": "als-layered", "from": "h1", "to": "h5"}),
+        ("no host 'h9'", {"do": "add", "kind": "rap", "from": "h9", "to": "h5"}),
+        ("cannot send to itself", {"do": "add", "kind": "rap", "from": "h1", "to": "h1"}),
+        ("als-0 goes from h1 to h4: both would count as one connection", {"do": "add", "kind": "rap", "from": "h1", "to": "h4"}),
+        ("no flow 'als-7'", {"do": "stop", "flow": "als-7"}),
+        ("a link's rate is from", {"do": "rate", "port": "s1:1", "rate_bps": 0}),
+        ("a link's rate is from", {"do": "rate", "port": "s1:1", "rate_bps": "fast"}),
+        ("RED parameter idle_decay", {"do": "rate", "port": "s1:1", "rate_bps": 1e12}),
+        ("no port 's1:77'", {"do": "rate", "port": "s1:77", "rate_bps": 1e6}),
+        ("unknown wish 'dance'", {"do": "dance"}),
+        ("a step is of", {"do": "step", "seconds": 0}),
+        ("a speed is from", {"do": "speed", "speed": -1}),
+    ):
+        said = run.ask(**wish)
+        assert said is not None and refusal in said, (said, wish)
+    assert run.ask(do="add", kind="rap", **{"from": "h1", "to": "h5"}) is None
+    assert run.ask(do="stop", flow="tcp-sack") is None
+    assert run.ask(do="rate", port="s1:1", rate_bps=1e6, both=True) is None
+    assert run.ask(do="add", kind="tcp-sack", **{"from": "h3", "to": "h6"}) is None
+    outcome = run.finish()
+    done = [(c["do"], c.get("flow") or c["link"]) for c in outcome.live_changes]
+    assert done == [("add", "rap.1"), ("stop", "tcp-sack"), ("rate", "s1->s2"), ("rate", "s2->s1"), ("add", "tcp-sack.1")]
+    assert all(0.9 <= c["time_s"] <= 1.2 for c in outcome.live_changes)
+    assert [f.name for f in outcome.changed.flows] == ["als-0", "als-1", "tcp-sack", "rap.1", "tcp-sack.1"]
+    folder = execute.publish(outcome.changed, outcome, run.folder, tmp_path / "results")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["live_changes"] == outcome.live_changes
+    flows = {f["name"]: f for f in summary["flows"]}
+    assert flows["tcp-sack"]["goodput_bps"] == 0 < min(flows["rap.1"]["goodput_bps"], flows["tcp-sack.1"]["goodput_bps"])
+    # Half the link for four flows: what the controller told, and what was fair.
+    with (run.folder / "controller.csv").open() as file:
+        told = [row for row in csv.DictReader(file) if (row["switch"], row["port"]) == ("s1", "1")]
+    assert (int(told[-2]["connections"]), int(told[-2]["fair_rate_bps"])) == (4, 225_000)
+    assert flows["als-0"]["fair_share_bps"] == pytest.approx(250_000)
+    assert next(x for x in summary["links"] if x["name"] == "s1->s2")["rate_bps"] == pytest.approx(1e6)
+
+    # The same folder on the page afterwards: the same samples, and RED's average near the one that the switch had.
+    session = finished.open_results(folder)
+    live, again = run.live.session.sampler, session.sampler
+    assert session.note and session.changes == outcome.live_changes
+    assert again.times == live.times and [line.name for line in again.lines] == [line.name for line in live.lines]
+    for a, b in zip(live.lines, again.lines):
+        assert a.bytes[-1] > 0 and a.bytes[-1] == pytest.approx(b.bytes[-1])
+    key = ("s1", 1)
+    differences = [abs(a - b) for a, b in zip(live.ports[key].averages, again.ports[key].averages) if a is not None]
+    assert len(differences) > 50 and max(live.ports[key].averages[1:]) > 1 and sum(differences) / len(differences) < 0.5
+    last = len(live.times) - 1
+    assert live.ports[key].rows[last][6] == pytest.approx(again.ports[key].rows[last][6])
+    assert live.ports[key].told == again.ports[key].told
+
+    # And as it would have been followed while it was written.
+    sampler = Sampler(outcome.changed, outcome.timing, follow.CAUSES, estimate_red=True)
+    growing = tmp_path / "growing"
+    growing.mkdir()
+    follower = follow.Follower(sampler, growing)
+    for part in (0.3, 0.7, 1.0):
+        for name in ("s1.csv", "s2.csv", "controller.csv", *(f"{f.name}.{r}.jsonl" for f in outcome.changed.flows for r in record_roles(f))):
+            data = (run.folder / name).read_bytes()
+            (growing / name).write_bytes(data[:int(part * len(data))])
+        follower.poll(outcome.timing.begin_s + part * 4 if part < 1 else outcome.timing.end_s)
+    assert sampler.times == again.times
+    for a, b in zip(sampler.lines, again.lines):
+        assert a.bytes[-1] == pytest.approx(b.bytes[-1])
+
+
+def test_it_answers_this_machine_alone(run: Run) -> None:
+    port = run.live.server.port
+
+    def status(**headers: str) -> int:
+        request = urllib.request.Request(run.url, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                assert "default-src 'self'" in answer.headers["content-security-policy"]
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert status() == status(Host=f"localhost:{port}", Origin=f"http://localhost:{port}") == 200
+    assert status(Host=f"evil.example:{port}") == status(Host="127.0.0.1") == status(Origin="http://evil.example") == 403
+    assert status(Origin=f"https://127.0.0.1:{port}") == status(Origin="null") == 403
+
+    async def connect(origin: str | None) -> bool:
+        try:
+            async with websockets.connect(f"ws://127.0.0.1:{port}/socket", origin=origin) as connection:
+                await connection.send("no object")
+                while True:
+                    answer = json.loads(await connection.recv())
+                    if answer["is"] == "answer":
+                        return "is an object" in answer["refusal"]
+        except websockets.InvalidStatus as refused:
+            assert refused.response.status_code == 403
+            return False
+
+    assert asyncio.run(connect(f"http://127.0.0.1:{port}")) and asyncio.run(connect(None))
+    assert not asyncio.run(connect("http://evil.example"))
+    with pytest.raises(Refusal, match=f"--live-port {port}"):
+        Server(run.live.session, port)
+
+
+def test_options_and_folders_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    assert [speed_of(text) for text in ("1", "0.5", "max", "0")] == [1.0, 0.5, None, 0.0]
+    for text in ("fast", "-1", "nan", "1e9"):
+        with pytest.raises(Refusal, match="--live-speed"):
+            speed_of(text)
+    with pytest.raises(Refusal, match="holds no results"):
+        finished.open_results(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: scripts/debian-packages test")
+    playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed: make setup")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator:
+    """Fails on any error of the page's."""
+    opened = browser.new_page(viewport={"width": 1300, "height": 900}, color_scheme="light")
+    opened.set_default_timeout(PATIENCE_S * 1000)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    yield opened
+    opened.close()
+    assert not errors
+
+
+def _clock(page) -> float:
+    return float(page.text_content("#time").split()[0])
+
+
+def test_the_page_shows_steers_and_saves_a_run(run: Run, page, tmp_path: Path) -> None:
+    page.goto(run.url)
+    page.wait_for_selector("#flows tbody tr")
+    assert page.locator("#pause").inner_text() == "Go on" and _clock(page) < 0.2
+    # A step moves by what it says, and stays.
+    page.keyboard.press(".")
+    page.wait_for_function("() => fairlane.store.now.time > 0.85")
+    stepped = _clock(page)
+    assert 0.85 < stepped <= 1.1
+    # It goes on, and pauses.
+    page.select_option("#speed", "2")
+    page.keyboard.press(" ")
+    page.wait_for_function(f"() => fairlane.store.now.time > {stepped + 0.3} && fairlane.frames > 5")
+    page.keyboard.press(" ")
+    page.wait_for_function("() => fairlane.store.state.paused")
+    paused = run.now_s
+    time.sleep(0.1)
+    assert run.now_s == paused < 5
+    # A flow is added, a link changed, a flow stopped.
+    page.select_option("#add-kind", "rap")
+    page.click("#add button")
+    page.wait_for_function("() => document.querySelectorAll('#flows tbody tr').length === 4")
+    page.fill("#rate-value", "1.2")
+    page.click("#rate button")
+    page.wait_for_function("() => document.getElementById('changes').textContent.includes('s2->s1 has 1.2 Mb/s')")
+    page.get_by_role("button", name="Stop tcp-sack").click()
+    page.select_option("#step-size", "1")
+    for _ in range(2):
+        before = run.now_s
+        page.click("#step")
+        page.wait_for_function(f"() => fairlane.store.now.time > {before + 0.9}")
+    assert "1.2" in page.locator("#ports tbody tr").first.inner_text()
+    rows = page.locator("#flows tbody tr").all_inner_texts()
+    assert rows[3].startswith("rap.1") and "stopped" in rows[2] and "0.400" in rows[0]
+    # n counts the three that are left, U_l = 0.9.
+    told = page.evaluate("() => fairlane.store.now.ports['s1:1']")
+    assert told["rate"] == 1.2e6 and told["connections"] in (3, 4) and told["fair_rate"] == 1_080_000 // told["connections"]
+    # A refusal is told.
+    page.select_option("#add-from", "h1")
+    page.select_option("#add-to", "h4")
+    page.click("#add button")
+    page.wait_for_selector("#refusal:not(:empty)")
+    assert "both would count as one connection" in page.text_content("#refusal")
+    # What is on the page can be had.
+    with page.expect_download() as download:
+        page.click("text=flows CSV")
+    table = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    assert {row["flow"] for row in table} == {"als-0", "als-1", "tcp-sack", "rap.1"} and float(table[-1]["time_s"]) == pytest.approx(run.now_s)
+    with page.expect_download() as download:
+        page.click("text=JSON")
+    assert [c["do"] for c in json.loads(download.value.path().read_text())["live_changes"]] == ["add", "rate", "rate", "stop"]
+    with page.expect_download() as download:
+        page.click("#figure")
+    assert download.value.path().read_bytes().startswith(b"\x89PNG") and download.value.path().stat().st_size > 20_000
+    # To the end, and back with the slider.
+    page.select_option("#speed", "max")
+    page.click("#pause")
+    page.wait_for_function("() => fairlane.store.state.finished")
+    page.wait_for_selector("#slider", state="visible")
+    assert not page.is_visible("#add") and _clock(page) > 5.8
+    page.evaluate("() => { slider.value = 1; slider.dispatchEvent(new Event('input')); }")
+    page.wait_for_function("() => Math.abs(fairlane.store.now.time - 1) < 0.15 && document.querySelector('#flows tbody').rows[3].innerText.includes('from')")
+    assert "over" in page.text_content("#spoken") and len(run.finish().live_changes) == 4
+
+
+def test_the_page_is_for_everybody(run: Run, page) -> None:
+    page.goto(run.url)
+    page.wait_for_selector("#flows tbody tr")
+    page.keyboard.press(".")
+    page.wait_for_function("() => fairlane.store.now.time > 0.85")
+    nameless = page.evaluate("""() => [...document.querySelectorAll("button, select, input, a")]
+        .filter(e => e.offsetParent && !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).map(e => e.outerHTML)""")
+    assert nameless == []
+    levels = page.evaluate("() => [...document.querySelectorAll('h1, h2, h3')].filter(h => h.offsetParent).map(h => +h.tagName[1])")
+    assert levels[0] == 1 and all(b - a <= 1 for a, b in zip(levels, levels[1:])) and levels.count(1) == 1
+    assert page.get_attribute("#spoken", "aria-live") == "polite" and "flows" in page.text_content("#spoken")
+    # Every control is reached by the keyboard, and shows it.
+    page.focus("#pause")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.id") == "step"
+    assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    # Values of a chart in words.
+    page.click("#queue ~ details summary")
+    assert "RED's average" in page.text_content("#queue-values")
+    # Light and dark, by the system and by the button.
+    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"() => ({ground})() !== '{light}'")
+    page.click("#theme")
+    assert page.evaluate(ground) == light and page.inner_text("#theme") == "Theme: light"
+    # A narrow window scrolls one way.
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_fifty_flows_are_drawn_in_time(page, tmp_path: Path) -> None:
+    run = Run(experiment("als:25", "tcp-sack:25", seconds=4.0, bottleneck="20mbit"), tmp_path / "raw")
+    try:
+        page.goto(run.url)
+        page.wait_for_selector("#flows tbody tr")
+        page.select_option("#speed", "0.5")
+        page.click("#pause")
+        page.wait_for_function("() => fairlane.frames > 12")
+        median_ms = page.evaluate("() => fairlane.drawMs.toSorted((a, b) => a - b)[Math.floor(fairlane.drawMs.length / 2)]")
+        assert median_ms < 1000 / 30
+        assert page.locator("#flows tbody tr").count() == 50
+    finally:
+        run.close()
