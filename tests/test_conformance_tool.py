@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.conformance import errors, p4info, panics, samples, stf
+from tools.conformance import errors, p4info, panics, samples, stf, warnings
 from tools.conformance import runs as runs_module
 from tools.conformance.checkout import Checkout, NoCheckout
 from tools.conformance.compilers import Compiler, Message, our_errors, p4c_errors
@@ -23,6 +23,7 @@ while [ $# -gt 1 ]; do
 done
 grep -q "panics: WHO" "$1" && { echo "thread 'main' panicked at a.rs:1:2" >&2; exit 101; }
 if grep -q "refuses: WHO" "$1"; then echo "$1:2:3: error[name]: WHO cannot find \\`x\\`" >&2; exit 1; fi
+grep -q "warns: WHO" "$1" && echo "$1:3:9: warning[invalid-header]: accessing a field" >&2
 echo "{}" > "$json"
 echo "tables { preamble { id: $(grep -c "other id: WHO" "$1") } }" > "$info"
 echo x >> "COUNT"
@@ -63,6 +64,12 @@ def suite(tmp_path: Path) -> Suite:
         executable(tmp_path / "stf", RUNNER), runner, jobs=2)
 
 
+def stored(suite: Suite, name: str, text: str) -> None:
+    folder = suite.checkout.samples.with_name("p4_16_samples_outputs")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}-stderr").write_text(text)
+
+
 def misses(count: Count) -> dict[str, str]:
     return {m.program: m.cause for m in count.misses}
 
@@ -71,6 +78,22 @@ def test_samples_are_those_for_v1model_that_p4c_accepts(suite: Suite) -> None:
     count = samples.count(suite)
     assert (count.good, count.total) == (3, 5)  # good, info, through; not refused, panic; both.p4 and psa.p4 do not count
     assert misses(count) == {"refused.p4": "ours cannot find `x`", "panic.p4": "PANIC: panicked at a.rs:1:2"}
+
+
+def test_warnings_by_flow_are_held_against_the_stored_ones_line_by_line(suite: Suite) -> None:
+    folder = suite.checkout.samples
+    (folder / "same.p4").write_text("#include <psa.p4>\n// warns: ours\n")
+    (folder / "more.p4").write_text("#include <psa.p4>\n// warns: ours\n")
+    (folder / "alone.p4").write_text("#include <psa.p4>\n// warns: ours\n")
+    invalid = "[--Wwarn=invalid-header] warning: accessing a field of an invalid header h\n"
+    stored(suite, "same.p4", f"same.p4(3): {invalid}    h.a = 1;\n[--Wwarn=uninitialized-use] warning: tmp may be uninitialized\n")
+    stored(suite, "more.p4", f"more.p4(3): {invalid}more.p4(5): [--Wwarn=uninitialized-use] warning: x may be uninitialized\n")
+    stored(suite, "alone.p4", "alone.p4(3): [--Wwarn=unused] warning: 'x' is unused\n")
+    count = warnings.count(suite)
+    assert (count.good, count.total) == (1, 2)
+    assert misses(count) == {"more.p4": "line 5: uninitialized-use"}
+    assert "invalid-header, by line: 2 both, 1 ours only, 0 p4c only" in count.notes
+    assert "uninitialized-use, by line: 0 both, 0 ours only, 1 p4c only" in count.notes
 
 
 def test_p4info_is_compared_where_both_accept(suite: Suite) -> None:
@@ -140,7 +163,7 @@ def test_messages_of_both_compilers() -> None:
 
 
 def test_the_filed_divergences_can_be_read() -> None:
-    assert set(Known.load().causes) <= {"samples", "errors", "p4info", "panics"} | {f"stf {c}/{s}" for c in ("ours", "p4c") for s in ("ours", "bmv2")}
+    assert set(Known.load().causes) <= {"samples", "errors", "warnings", "p4info", "panics"} | {f"stf {c}/{s}" for c in ("ours", "p4c") for s in ("ours", "bmv2")}
 
 
 def test_a_folder_that_is_no_checkout(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlane import probes
-from tools.conformance import errors, p4info, panics, samples, stf
+from tools.conformance import errors, p4info, panics, samples, stf, warnings
 from tools.conformance.checkout import Checkout, NoCheckout
 from tools.conformance.compilers import Compiler
 from tools.conformance.report import Count, Known, show
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Callable[[Suite], Count | list[Count]]] = {
     "samples": samples.count,
     "errors": errors.count,
+    "warnings": warnings.count,
     "p4info": p4info.count,
     "stf": stf.count,
     "panics": panics.count,
