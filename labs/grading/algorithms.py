@@ -59,9 +59,9 @@ def function(answer: Answer, file: str, name: str) -> Callable[..., float]:
     """A function of a student's file whose value must be a finite number: Missed with file and line when it gives another thing."""
     call, path = answer.function(file, name), answer.path(file)
 
-    def asked(*arguments: float) -> float:
+    def asked(*arguments: Any) -> float:
         value, line = _called(call, path, *arguments)
-        return number(value, f"{_place(path, line)}: {name}({', '.join(f'{a:g}' for a in arguments)})")
+        return number(value, f"{_place(path, line)}: {name}({', '.join(map(_shown, arguments))})")
 
     return asked
 
@@ -130,6 +130,10 @@ def _called(call: Callable[..., Any], path: Path, *arguments: Any) -> tuple[Any,
         return call(*arguments), line
     finally:
         sys.setprofile(before)
+
+
+def _shown(argument: Any) -> str:
+    return f"{argument:g}" if isinstance(argument, int | float) else " ".join(str(argument).split())
 
 
 def _place(path: Path, line: int) -> str:

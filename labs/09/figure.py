@@ -1,0 +1,27 @@
+"""Lab 9: what SSVP's figure 3 is judged by, and what the paper's equations let expect of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def cov(rates: np.ndarray) -> float:
+    """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
+    return 0.0  # TODO 1
+
+
+def smoothness(rates: np.ndarray) -> float:
+    """"The average of CoVs of all flows". rates: a row for each flow, a column for each period."""
+    return 0.0  # TODO 2
+
+
+def beta(buffer_packets: float, product_packets: float) -> float:
+    """What SSVP-ADP multiplies its rate by after a loss (equation 17). product_packets: bandwidth times round trip without queue."""
+    return 0.0  # TODO 3
+
+
+def sawtooth_cov(beta: float) -> float:
+    """The CoV of a rate that climbs evenly from beta to 1, falls to beta at once, and climbs again."""
+    return 0.0  # TODO 4: what are the mean and the standard deviation of a number that is anywhere in [beta, 1] with equal likelihood?
