@@ -1,4 +1,4 @@
-# make          set up, build, and run the experiment als-3 in Mininet (as root)
+# make          set up, build, and run the experiment als-3 in Mininet (as root); LIVE=1: in virtual time, on a page that steers it
 # make test     all tests
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
@@ -8,6 +8,7 @@
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
 # make docs-commands  every command that the documentation shows, as it stands (as root: those for Mininet, too)
+# make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
 # make stop     end runs that are under way and remove what dead ones left behind
 # make clean    stop, and remove what was built (results stay)
@@ -20,10 +21,10 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench fuzz differential conformance paper docs docs-commands shell stop clean
+.PHONY: run setup build test bench fuzz differential conformance paper docs docs-commands notebooks shell stop clean
 
 run: build
-	@scripts/run $(EXPERIMENT) $(ARGS)
+	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
 
 setup:
 	@scripts/debian-packages run
@@ -37,6 +38,7 @@ test: build
 	@scripts/debian-packages test
 	@scripts/venv .venv-shell requirements-shell.lock
 	@scripts/venv .venv-docs requirements-docs.lock
+	@scripts/venv .venv-notebooks requirements-notebooks.lock
 	scripts/test
 
 bench: build
@@ -65,6 +67,11 @@ docs-commands: build
 	@scripts/venv .venv-docs requirements-docs.lock
 	nice .venv/bin/python -m tools.documented $(ARGS)
 
+notebooks: build
+	@scripts/venv .venv-notebooks requirements-notebooks.lock
+	@.venv-notebooks/bin/python -m tools.notebooks
+	$(if $(OPEN),.venv-notebooks/bin/jupyter lab labs)
+
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)
 
@@ -72,4 +79,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .pytest_cache .hypothesis *.egg-info
+	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .pytest_cache .hypothesis *.egg-info
