@@ -178,6 +178,9 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert again.times == live.times and [line.name for line in again.lines] == [line.name for line in live.lines]
     for a, b in zip(live.lines, again.lines):
         assert a.bytes[-1] > 0 and a.bytes[-1] == pytest.approx(b.bytes[-1])
+        assert a.counts[-1] == b.counts[-1]
+    # What was sent so far grows, also where all is read at once.
+    assert again.lines[0].counts[20][0] < again.lines[0].counts[-1][0]
     key = ("s1", 1)
     differences = [abs(a - b) for a, b in zip(live.ports[key].averages, again.ports[key].averages) if a is not None]
     assert len(differences) > 50 and max(live.ports[key].averages[1:]) > 1 and sum(differences) / len(differences) < 0.5

@@ -55,21 +55,27 @@ class Track:
         return tuple(a + part * (b - a) for a, b in zip(self._values, after))
 
 
+# Packets sent and lost so far, and the rate of sending in bit/s: None where the kind has none.
+Counts = tuple[float, float, float | None]
+
+
 @dataclass
 class Line:
-    """What one receiver of a flow gets. bytes: payload received up to each sample. sent, lost: packets; rate_bps: of sending, None where
-    the kind has none."""
+    """What one receiver of a flow gets. track: payload bytes received, packets lost. again: segments sent again, in all. sending: what the
+    sender recorded and no sample has. bytes: payload received up to each sample. counts: at each sample."""
 
     name: str
     flow: Flow
     receiver: str
     role: str
     first: int
-    track: Track = field(default_factory=lambda: Track(1))
+    track: Track = field(default_factory=lambda: Track(2))
     headers: int = 0
-    latest: tuple[float, float, float | None] = (0.0, 0.0, None)
+    again: float = 0.0
+    sending: deque[tuple[float, Counts]] = field(default_factory=deque)
+    sent: Counts = (0.0, 0.0, None)
     bytes: list[float] = field(default_factory=list)
-    counts: list[tuple[float, float, float | None]] = field(default_factory=list)
+    counts: list[Counts] = field(default_factory=list)
 
 
 class Told(NamedTuple):
@@ -176,18 +182,17 @@ class Sampler:
             if kind == "start":
                 line.headers = record.get("headers_bytes", 0)
             elif "received_payload_bytes" in record:
-                line.track.add(record["t"], (record["received_payload_bytes"],))
+                line.track.add(record["t"], (record["received_payload_bytes"], 0.0))
             else:
-                line.track.add(record["t"], (record["received_bytes"] - line.headers * record["received_packets"],))
-                line.latest = (line.latest[0], record["lost_packets"], line.latest[2])
+                line.track.add(record["t"], (record["received_bytes"] - line.headers * record["received_packets"], record["lost_packets"]))
 
     def _sent(self, line: Line, record: Mapping[str, Any]) -> None:
-        sent, lost, rate = line.latest
         if isinstance(line.flow.settings, TcpSettings):
-            again = record.get("retransmits") or 0
-            line.latest = (record["sent_bytes"] / line.flow.settings.packet_bytes + lost + again, lost + again, None)
+            # What was sent again counts as lost: the receiver does not know.
+            line.again += record.get("retransmits") or 0
+            line.sending.append((record["t"], (record["sent_bytes"] / line.flow.settings.packet_bytes + line.again, line.again, None)))
         else:
-            line.latest = (record.get("sent_packets", sent), lost, record.get("rate_bps", rate))
+            line.sending.append((record["t"], (record["sent_packets"], 0.0, record["rate_bps"])))
 
     def port_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """What the network in virtual time tells of its ports, at the very instants of samples."""
@@ -225,8 +230,12 @@ class Sampler:
 
     def _sample(self, at_s: float) -> None:
         for line in self.lines:
-            line.bytes.append(line.track.at(at_s)[0])
-            line.counts.append(line.latest)
+            received, lost = line.track.at(at_s)
+            line.bytes.append(received)
+            while line.sending and line.sending[0][0] <= at_s + _NEAR_S:
+                line.sent = line.sending.popleft()[1]
+            sent, again, rate_bps = line.sent
+            line.counts.append((sent, again or lost, rate_bps))
         for port in self.ports.values():
             if not self._exact:
                 received, sent, waited, *drops = port.track.at(at_s)

@@ -97,11 +97,12 @@ function news(message) {
   }
   if (fresh.state) {
     if (store.state.finished && !before.finished) finished();
-    if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
+    else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
     controls();
   }
   if (fresh.now) tables();
   if (fresh.samples || fresh.flows) dirty = true;
+  if (replay() && !store.changes.length) $("changes").firstElementChild.textContent = "nothing";
   if (wasLast && replay() && store.times.length && cursor == null) {
     cursor = lastTime();
     buildFlows({highlight, stop: null});
@@ -235,7 +236,6 @@ function frame(at) {
   const begun = performance.now(), span = $("window").value, to = time();
   if (span === "all") [view.from, view.to] = [0, Math.max(store.hello.duration, to)];
   else [view.from, view.to] = [Math.max(0, to - span), Math.max(+span, to)];
-  if (replay() && span === "all") view.to = Math.max(to, store.hello.step);
   drawCharts();
   clock();
   window.fairlane.frames += 1;
