@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from tools.bmv2 import process, stf, thrift
+from tools.bmv2 import process, runtime, stf
 from tools.bmv2.program import Key, Program, UnknownName, find
 from tools.bmv2.runtime import port_map
 
@@ -64,11 +64,11 @@ def test_patterns() -> None:
     ("0x3&&&0x7", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x07"}),
     ("5", None, "ternary", {"key": b"\x00\x05", "mask": b"\xff\xff"}),
     ("0b11", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x03"}),
-    ("1..0x10", None, "range", {"start": b"\x00\x01", "end": b"\x00\x10"}),
+    ("1..0x10", None, "range", {"low": b"\x00\x01", "high": b"\x00\x10"}),
     ("7", None, "exact", {"key": b"\x00\x07"}),
 ])
 def test_keys(text: str, prefix: int | None, kind: str, want: dict) -> None:
-    assert stf.key_match(text, prefix, Key("k", kind, 16, ("h", "k")))[kind] == want
+    assert vars(getattr(stf.key_match(text, prefix, Key("k", kind, 16, ("h", "k"))), kind)) == want
 
 
 def test_keys_that_do_not_fit() -> None:
@@ -85,25 +85,26 @@ def test_names() -> None:
     assert port_map([0, 3]) == "1001"
 
 
-def test_thrift_call_and_refusal() -> None:
-    """A server that answers one call and refuses the next, byte by byte as Thrift writes it."""
+def test_thrift_call_refusal_and_end() -> None:
+    """A server that answers one call, refuses the next and ends, byte by byte as Thrift writes it."""
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                for field, result in ((0, struct.pack("!bhi", 8, 0, -7)), (1, struct.pack("!bhbhi", 12, 1, 8, 1, 18) + b"\0")):
+                for result in (struct.pack("!bhq", 10, 0, -7), struct.pack("!bhbhi", 12, 1, 8, 1, 18) + b"\0"):
                     asked.append(connection.recv(200))
-                    connection.sendall(struct.pack("!Ii", 0x80010002, 1) + b"m" + struct.pack("!i", field) + result + b"\0")
+                    connection.sendall(struct.pack("!Ii", 0x80010002, 1) + b"m" + struct.pack("!i", 0) + result + b"\0")
 
         thread = threading.Thread(target=serve)
         thread.start()
-        client = thrift.Client(server.getsockname()[1])
-        parameters = {"name": (1, "string"), "key": (2, ("list", {"a": (1, "binary"), "b": (2, "bool")}))}
-        assert client.call("s", "m", parameters, name="t", key=[{"a": b"\1", "b": None}]) == -7
-        with pytest.raises(thrift.ThriftError, match="m: .*18"):
-            client.call("s", "m", {})
-        client.close()
+        client = runtime.Runtime(server.getsockname()[1])
+        assert client.register_read("r", 3) == -7
+        with pytest.raises(runtime.Refused, match="register_read: .*18"):
+            client.register_read("r", 3)
         thread.join(5)
-    assert asked[0] == (bytes.fromhex("80010001") + b"\0\0\0\3s:m" + b"\0\0\0\1" + b"\x0b\0\1\0\0\0\1t"
-                        + b"\x0f\0\2\x0c\0\0\0\1" + b"\x0b\0\1\0\0\0\1\1\0" + b"\0")
+        with pytest.raises(ConnectionError, match="does not answer"):
+            client.register_read("r", 3)
+        client.close()
+    arguments = b"\x08\0\1\0\0\0\0" + b"\x0b\0\2\0\0\0\1r" + b"\x08\0\3\0\0\0\3" + b"\0"
+    assert asked[0][:8] + asked[0][8:33] + asked[0][37:] == bytes.fromhex("80010001") + b"\0\0\0\x19standard:bm_register_read" + arguments

@@ -1,5 +1,6 @@
 """BMv2's Thrift port: queue rates and depths, which its command line does not set, and registers, which its P4Runtime server
-does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` beside this file is the part used."""
+does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` beside this file is the part used. Packet tests
+ask for more over the same `Connection` (`tools/bmv2/runtime.py`)."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TBufferedTransport, TSocket
 
-# The one context that simple_switch has.
-_CONTEXT = 0
+CONTEXT = 0
+"""The one that simple_switch has."""
+_SERVICES = {"standard": "Standard", "simple_pre_lag": "SimplePreLag", "simple_switch": "SimpleSwitch"}
 _REGISTER_CODES = {1: "no such register", 2: "no such index"}
 
 
@@ -28,17 +30,34 @@ class NoSuchRegister(Bmv2Error):
     """The program has no such register or index; or the switch has no program yet."""
 
 
+class Connection:
+    """One TCP connection to the services of a switch on this machine. Calls raise what thriftpy2 raises, and give up after `timeout_s`."""
+
+    def __init__(self, port: int, timeout_s: float) -> None:
+        milliseconds = int(timeout_s * 1000)
+        self._transport = TBufferedTransport(TSocket("127.0.0.1", port, socket_timeout=milliseconds, connect_timeout=milliseconds))
+        protocol = TBinaryProtocol(self._transport)
+        self._clients = {name: TClient(getattr(interface(), kind), TMultiplexedProtocol(protocol, name)) for name, kind in _SERVICES.items()}
+
+    def open(self) -> None:
+        self._transport.open()
+
+    def service(self, name: str) -> TClient:
+        """name: as BMv2 calls it, such as "standard"."""
+        return self._clients[name]
+
+    def close(self) -> None:
+        self._transport.close()
+
+
 class Bmv2Thrift:
     """One connection. Every call raises Bmv2Error when it fails, and gives up after `timeout_s`. Not for several threads at once."""
 
     def __init__(self, port: int, timeout_s: float = 10.0) -> None:
         self._where = f"127.0.0.1:{port}"
-        milliseconds = int(timeout_s * 1000)
-        self._transport = TBufferedTransport(TSocket("127.0.0.1", port, socket_timeout=milliseconds, connect_timeout=milliseconds))
-        protocol = TBinaryProtocol(self._transport)
-        self._standard = TClient(_interface().Standard, TMultiplexedProtocol(protocol, "standard"))
-        self._switch = TClient(_interface().SimpleSwitch, TMultiplexedProtocol(protocol, "simple_switch"))
-        self._call(self._transport.open)
+        self._connection = Connection(port, timeout_s)
+        self._standard, self._switch = self._connection.service("standard"), self._connection.service("simple_switch")
+        self._call(self._connection.open)
 
     @staticmethod
     def connect(port: int, within_s: float = 10.0) -> Bmv2Thrift:
@@ -69,7 +88,7 @@ class Bmv2Thrift:
         self._register(self._standard.bm_register_write, name, index, value)
 
     def close(self) -> None:
-        self._transport.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +98,8 @@ class Bmv2Thrift:
 
     def _register(self, method: Callable[..., Any], name: str, *arguments: int) -> Any:
         try:
-            return self._call(method, _CONTEXT, name, *arguments)
-        except _interface().InvalidRegisterOperation as refused:
+            return self._call(method, CONTEXT, name, *arguments)
+        except interface().InvalidRegisterOperation as refused:
             what = f"BMv2 at {self._where}: register {name}{list(arguments[:1]) or ''}"
             reason = _REGISTER_CODES.get(refused.code)
             raise NoSuchRegister(f"{what}: {reason}") if reason else Bmv2Error(f"{what}: error {refused.code}") from None
@@ -88,12 +107,13 @@ class Bmv2Thrift:
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return method(*arguments)
-        except _interface().InvalidRegisterOperation:
+        except interface().InvalidRegisterOperation:
             raise
         except (TException, OSError, EOFError) as error:
             raise Bmv2Error(f"BMv2's Thrift port {self._where} does not answer: {error}") from error
 
 
 @functools.cache
-def _interface() -> ModuleType:
+def interface() -> ModuleType:
+    """Structs and exceptions of `bmv2.thrift`."""
     return thriftpy2.load(str(Path(__file__).with_name("bmv2.thrift")), module_name="bmv2_thrift")

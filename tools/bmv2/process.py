@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 from tools.bmv2.packets import PacketPort
-from tools.bmv2.runtime import Runtime
-from tools.bmv2.thrift import ThriftError
+from tools.bmv2.runtime import Refused, Runtime
 
 PROGRAM = "simple_switch"
 # No packet may be lost in a queue.
@@ -70,7 +69,7 @@ class Bmv2:
                 self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
                 self.packets = PacketPort(self.folder / "packets")
                 return
-            except (OSError, ThriftError) as error:
+            except (OSError, Refused) as error:
                 self.check()
                 if time.monotonic() > deadline:
                     self.kill()

@@ -1,182 +1,168 @@
 """BMv2's run-time services: tables, counters, meters, registers, multicast, clone sessions, queues.
 
 Methods are named like BMv2's without the prefix `bm_`; integers for widths and indices, bytes for keys and action data, which must be as
-long as the field's width says.
+long as the field's width says. A call that BMv2 refuses raises Refused, one that it does not answer ConnectionError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from tools.bmv2.thrift import Client
+from thriftpy2.thrift import TException
+from thriftpy2.transport import TTransportException
+
+from topologies.bmv2_thrift import CONTEXT, Connection, interface
 
 EXACT, LPM, TERNARY, VALID, RANGE = range(5)
-_PARAM = {
-    "type": (1, "i32"),
-    "exact": (2, {"key": (1, "binary")}),
-    "lpm": (3, {"key": (1, "binary"), "prefix_length": (2, "i32")}),
-    "ternary": (4, {"key": (1, "binary"), "mask": (2, "binary")}),
-    "valid": (5, {"key": (1, "bool")}),
-    "range": (6, {"start": (1, "binary"), "end": (2, "binary")}),
-}
-_OPTIONS = {"priority": (1, "i32")}
-_RATE = {"units_per_micros": (1, "double"), "burst_size": (2, "i32")}
-_COUNT = {"bytes": (1, "i64"), "packets": (2, "i64")}
-_CONTEXT = {"cxt_id": (1, "i32")}
 
 
-def exact(key: bytes) -> dict:
-    return {"type": EXACT, "exact": {"key": key}}
+class Refused(Exception):
+    """BMv2 refused a call; the text has its code."""
 
 
-def lpm(key: bytes, prefix_length: int) -> dict:
-    return {"type": LPM, "lpm": {"key": key, "prefix_length": prefix_length}}
+def exact(key: bytes) -> Any:
+    return interface().MatchParam(type=EXACT, exact=interface().MatchExact(key=key))
 
 
-def ternary(key: bytes, mask: bytes) -> dict:
-    return {"type": TERNARY, "ternary": {"key": key, "mask": mask}}
+def lpm(key: bytes, prefix_length: int) -> Any:
+    return interface().MatchParam(type=LPM, lpm=interface().MatchLpm(key=key, prefix_length=prefix_length))
 
 
-def valid(key: bool) -> dict:
-    return {"type": VALID, "valid": {"key": key}}
+def ternary(key: bytes, mask: bytes) -> Any:
+    return interface().MatchParam(type=TERNARY, ternary=interface().MatchTernary(key=key, mask=mask))
 
 
-def range_(start: bytes, end: bytes) -> dict:
-    return {"type": RANGE, "range": {"start": start, "end": end}}
+def valid(key: bool) -> Any:
+    return interface().MatchParam(type=VALID, valid=interface().MatchValid(key=key))
+
+
+def range_(low: bytes, high: bytes) -> Any:
+    return interface().MatchParam(type=RANGE, range=interface().MatchRange(low=low, high=high))
 
 
 class Runtime:
-    def __init__(self, port: int) -> None:
-        self._client = Client(port)
+    def __init__(self, port: int, timeout_s: float = 20.0) -> None:
+        self._connection = Connection(port, timeout_s)
+        try:
+            self._connection.open()
+        except TTransportException as error:
+            raise ConnectionError(error.message) from error
 
     def close(self) -> None:
-        self._client.close()
+        self._connection.close()
 
-    def _standard(self, method: str, parameters: Sequence[tuple[str, Any, Any]]) -> Any:
-        return self._in("standard", method, parameters)
+    def _call(self, service: str, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._connection.service(service), method)(*arguments)
+        except (TTransportException, EOFError) as error:
+            raise ConnectionError(f"BMv2 does not answer {method}: {error}") from error
+        except TException as refused:
+            raise Refused(f"{method}: {refused}") from refused
 
-    def _in(self, service: str, method: str, parameters: Sequence[tuple[str, Any, Any]]) -> Any:
-        kinds = _CONTEXT | {name: (i, kind) for i, (name, kind, _) in enumerate(parameters, 2)}
-        return self._client.call(service, f"bm_{method}", kinds, cxt_id=0, **{name: value for name, _, value in parameters})
+    def _standard(self, method: str, *arguments: Any) -> Any:
+        return self._call("standard", f"bm_{method}", CONTEXT, *arguments)
 
     # Tables
 
-    def mt_add_entry(self, table: str, key: list[dict], action: str, data: list[bytes], priority: int | None) -> int:
-        return self._standard("mt_add_entry", [
-            ("table_name", "string", table), ("match_key", ("list", _PARAM), key), ("action_name", "string", action),
-            ("action_data", ("list", "binary"), data), ("options", _OPTIONS, {"priority": priority})])
+    def mt_add_entry(self, table: str, key: list, action: str, data: list[bytes], priority: int | None) -> int:
+        return self._standard("mt_add_entry", table, key, action, data, _options(priority))
 
-    def mt_indirect_add_entry(self, table: str, key: list[dict], member: int, priority: int | None) -> int:
-        return self._standard("mt_indirect_add_entry", [
-            ("table_name", "string", table), ("match_key", ("list", _PARAM), key), ("mbr_handle", "i32", member),
-            ("options", _OPTIONS, {"priority": priority})])
+    def mt_indirect_add_entry(self, table: str, key: list, member: int, priority: int | None) -> int:
+        return self._standard("mt_indirect_add_entry", table, key, member, _options(priority))
 
-    def mt_indirect_ws_add_entry(self, table: str, key: list[dict], group: int, priority: int | None) -> int:
-        return self._standard("mt_indirect_ws_add_entry", [
-            ("table_name", "string", table), ("match_key", ("list", _PARAM), key), ("grp_handle", "i32", group),
-            ("options", _OPTIONS, {"priority": priority})])
+    def mt_indirect_ws_add_entry(self, table: str, key: list, group: int, priority: int | None) -> int:
+        return self._standard("mt_indirect_ws_add_entry", table, key, group, _options(priority))
 
     def mt_set_default_action(self, table: str, action: str, data: list[bytes]) -> None:
-        self._standard("mt_set_default_action", [
-            ("table_name", "string", table), ("action_name", "string", action), ("action_data", ("list", "binary"), data)])
+        self._standard("mt_set_default_action", table, action, data)
 
     def mt_indirect_set_default_member(self, table: str, member: int) -> None:
-        self._standard("mt_indirect_set_default_member", [("table_name", "string", table), ("mbr_handle", "i32", member)])
+        self._standard("mt_indirect_set_default_member", table, member)
 
     def mt_clear_entries(self, table: str) -> None:
-        self._standard("mt_clear_entries", [("table_name", "string", table), ("reset_default_entry", "bool", False)])
+        self._standard("mt_clear_entries", table, False)
 
     def mt_read_counter(self, table: str, entry: int) -> tuple[int, int]:
         """Packets, bytes."""
-        got = self._standard("mt_read_counter", [("table_name", "string", table), ("entry_handle", "i32", entry)])
-        return got[2], got[1]
+        got = self._standard("mt_read_counter", table, entry)
+        return got.packets, got.bytes
 
     def mt_act_prof_add_member(self, profile: str, action: str, data: list[bytes]) -> int:
-        return self._standard("mt_act_prof_add_member", [
-            ("act_prof_name", "string", profile), ("action_name", "string", action), ("action_data", ("list", "binary"), data)])
+        return self._standard("mt_act_prof_add_member", profile, action, data)
 
     def mt_act_prof_create_group(self, profile: str) -> int:
-        return self._standard("mt_act_prof_create_group", [("act_prof_name", "string", profile)])
+        return self._standard("mt_act_prof_create_group", profile)
 
     def mt_act_prof_add_member_to_group(self, profile: str, member: int, group: int) -> None:
-        self._standard("mt_act_prof_add_member_to_group", [
-            ("act_prof_name", "string", profile), ("mbr_handle", "i32", member), ("grp_handle", "i32", group)])
+        self._standard("mt_act_prof_add_member_to_group", profile, member, group)
 
     # Counters, meters, registers
 
     def counter_read(self, counter: str, index: int) -> tuple[int, int]:
         """Packets, bytes."""
-        got = self._standard("counter_read", [("counter_name", "string", counter), ("index", "i32", index)])
-        return got[2], got[1]
+        got = self._standard("counter_read", counter, index)
+        return got.packets, got.bytes
 
     def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
-        self._standard("counter_write", [
-            ("counter_name", "string", counter), ("index", "i32", index), ("value", _COUNT, {"bytes": bytes_, "packets": packets})])
+        self._standard("counter_write", counter, index, interface().CounterValue(bytes=bytes_, packets=packets))
 
     def meter_array_set_rates(self, meter: str, rates: Iterable[tuple[float, int]]) -> None:
         """Rates are units per microsecond, each with its burst; the committed one first."""
-        self._standard("meter_array_set_rates", [("meter_array_name", "string", meter), ("rates", ("list", _RATE), _rates(rates))])
+        self._standard("meter_array_set_rates", meter, _rates(rates))
 
     def meter_set_rates(self, meter: str, index: int, rates: Iterable[tuple[float, int]]) -> None:
-        self._standard("meter_set_rates", [
-            ("meter_array_name", "string", meter), ("index", "i32", index), ("rates", ("list", _RATE), _rates(rates))])
+        self._standard("meter_set_rates", meter, index, _rates(rates))
 
     def meter_get_rates(self, meter: str, index: int) -> list[tuple[float, int]]:
-        got = self._standard("meter_get_rates", [("meter_array_name", "string", meter), ("index", "i32", index)])
-        return [(rate[1], rate[2]) for rate in got]
+        return [(rate.units_per_micros, rate.burst_size) for rate in self._standard("meter_get_rates", meter, index)]
 
     def register_read(self, register: str, index: int) -> int:
-        return self._standard("register_read", [("register_array_name", "string", register), ("idx", "i32", index)])
+        return self._standard("register_read", register, index)
 
     def register_read_all(self, register: str) -> list[int]:
         """Values; what is larger than 2^63 - 1 is said to be that."""
-        return self._standard("register_read_all", [("register_array_name", "string", register)])
+        return self._standard("register_read_all", register)
 
     def register_write(self, register: str, index: int, value: int) -> None:
-        self._standard("register_write", [
-            ("register_array_name", "string", register), ("index", "i32", index), ("value", "i64", value)])
+        self._standard("register_write", register, index, value)
 
     def register_reset(self, register: str) -> None:
-        self._standard("register_reset", [("register_array_name", "string", register)])
+        self._standard("register_reset", register)
 
     def device_id(self) -> int:
         """`--device-id`: whether this is the switch that one has started."""
-        return self._client.call("standard", "bm_mgmt_get_info", {})[1]
+        return self._call("standard", "bm_mgmt_get_info").device_id
 
     def reset_state(self) -> None:
-        self._client.call("standard", "bm_reset_state", {})
+        self._call("standard", "bm_reset_state")
 
     # Packet replication
 
     def mc_mgrp_create(self, group: int) -> int:
-        return self._in("simple_pre_lag", "mc_mgrp_create", [("mgrp", "i32", group)])
+        return self._call("simple_pre_lag", "bm_mc_mgrp_create", CONTEXT, group)
 
     def mc_node_create(self, rid: int, ports: Iterable[int]) -> int:
-        return self._in("simple_pre_lag", "mc_node_create", [
-            ("rid", "i32", rid), ("port_map", "string", port_map(ports)), ("lag_map", "string", "")])
+        return self._call("simple_pre_lag", "bm_mc_node_create", CONTEXT, rid, port_map(ports), "")
 
     def mc_node_update(self, node: int, ports: Iterable[int]) -> None:
-        self._in("simple_pre_lag", "mc_node_update", [
-            ("l1_handle", "i32", node), ("port_map", "string", port_map(ports)), ("lag_map", "string", "")])
+        self._call("simple_pre_lag", "bm_mc_node_update", CONTEXT, node, port_map(ports), "")
 
     def mc_node_associate(self, group: int, node: int) -> None:
-        self._in("simple_pre_lag", "mc_node_associate", [("mgrp_handle", "i32", group), ("l1_handle", "i32", node)])
+        self._call("simple_pre_lag", "bm_mc_node_associate", CONTEXT, group, node)
 
     def mirroring_session_add(self, session: int, port: int | None = None, group: int | None = None) -> None:
-        self._client.call("simple_switch", "mirroring_session_add",
-                          {"mirror_id": (1, "i32"), "config": (2, {"port": (1, "i32"), "mgid": (2, "i32")})},
-                          mirror_id=session, config={"port": port, "mgid": group})
+        self._call("simple_switch", "mirroring_session_add", session, interface().MirroringSession(port=port, mgid=group))
 
     def mirroring_session_get(self, session: int) -> dict[str, int]:
-        got = self._client.call("simple_switch", "mirroring_session_get", {"mirror_id": (1, "i32")}, mirror_id=session)
-        return {name: got[field] for field, name in ((1, "port"), (2, "mgid")) if field in got}
+        got = self._call("simple_switch", "mirroring_session_get", session)
+        return {name: value for name in ("port", "mgid") if (value := getattr(got, name)) is not None}
 
     def mirroring_session_delete(self, session: int) -> None:
-        self._client.call("simple_switch", "mirroring_session_delete", {"mirror_id": (1, "i32")}, mirror_id=session)
+        self._call("simple_switch", "mirroring_session_delete", session)
 
     def set_all_egress_queue_depths(self, packets: int) -> None:
-        self._client.call("simple_switch", "set_all_egress_queue_depths", {"depth_pkts": (1, "i32")}, depth_pkts=packets)
+        self._call("simple_switch", "set_all_egress_queue_depths", packets)
 
 
 def port_map(ports: Iterable[int]) -> str:
@@ -185,5 +171,9 @@ def port_map(ports: Iterable[int]) -> str:
     return "".join("1" if port in wanted else "0" for port in range(max(wanted, default=0), -1, -1))
 
 
-def _rates(rates: Iterable[tuple[float, int]]) -> list[dict]:
-    return [{"units_per_micros": rate, "burst_size": burst} for rate, burst in rates]
+def _options(priority: int | None) -> Any:
+    return interface().AddEntryOptions(priority=priority)
+
+
+def _rates(rates: Iterable[tuple[float, int]]) -> list:
+    return [interface().MeterRate(units_per_micros=rate, burst_size=burst) for rate, burst in rates]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tools.bmv2 import runtime
 from tools.bmv2.process import Bmv2
 from tools.bmv2.program import Key, Program, Table, UnknownName, find
-from tools.bmv2.thrift import ThriftError
+from tools.bmv2.runtime import Refused
 
 # STF lets the larger priority win, BMv2 the smaller.
 _HIGHEST = 1_000_000
@@ -70,7 +70,7 @@ def play(switch: Bmv2, program: Program, text: str) -> Outcome:
         for statement in read(text):
             try:
                 player.play(statement)
-            except (ValueError, IndexError, KeyError, UnknownName, ThriftError) as e:
+            except (ValueError, IndexError, KeyError, UnknownName, Refused) as e:
                 raise ScriptError(f"line {statement.line}: {e}") from e
         return player.finish()
     except OSError:
