@@ -66,6 +66,20 @@ def function(answer: Answer, file: str, name: str) -> Callable[..., float]:
     return asked
 
 
+def numbers(answer: Answer, file: str, name: str, count: int) -> Callable[..., list[float]]:
+    """As `function`, for one that gives a list or tuple of `count` finite numbers."""
+    call, path = answer.function(file, name), answer.path(file)
+
+    def asked(*arguments: Any) -> list[float]:
+        value, line = _called(call, path, *arguments)
+        what = f"{_place(path, line)}: {name}({', '.join(map(_shown, arguments))})"
+        if not isinstance(value, list | tuple) or len(value) != count:
+            raise Missed(f"{what} gives {value!r}, which is no list of {count} numbers", "does every way through the function end with 'return' and the whole list?")
+        return [number(one, f"{what}, number {n},") for n, one in enumerate(value, 1)]
+
+    return asked
+
+
 def rate_of(actions: tuple[Any, ...]) -> float | None:
     """In bit/s, of the last `SetRate` among the actions; None when there is none."""
     return next((a.rate_bps for a in reversed(actions) if isinstance(a, SetRate)), None)
