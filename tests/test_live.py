@@ -200,7 +200,8 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
         follower.poll(outcome.timing.begin_s + part * 4 if part < 1 else outcome.timing.end_s)
     assert sampler.times == again.times
     for a, b in zip(sampler.lines, again.lines):
-        assert a.bytes[-1] == pytest.approx(b.bytes[-1])
+        # Of TCP, what the switch sent to its receiver: what comes twice counts, too.
+        assert a.bytes[-1] == pytest.approx(b.bytes[-1], rel=0.05 if a.flow.kind == "tcp-sack" else 1e-6), a.name
 
 
 def test_it_answers_this_machine_alone(run: Run) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from experiments.kinds import TcpSettings
 from experiments.model import Experiment
 from fairlane.flows import Timing, record_roles
 from fairlane.live.finished import port_values
@@ -20,9 +21,10 @@ from fairlane.progress import Progress, Snapshot
 from fairlane.raw import Tail
 
 NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
-        "average is estimated from the recorded queue.")
+        "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")
 # Records come within so long of what they tell; hosts write each second.
 _BEHIND_S = 1.5
+_ETHERNET_BYTES = 14
 # As the embedded switch writes them.
 CAUSES = ("ingress", "egress", "tail", "no_port", "priority", "multicast_empty", "loop", "assert", "limit", "no_program", "reconfigured")
 
@@ -62,6 +64,12 @@ class Follower:
         self._switches: dict[Path, tuple[str, Tail]] = {}
         self._flows = [(flow.name, role, _Lines(folder / f"{flow.name}.{role}.jsonl"))
                        for flow in sampler.experiment.flows for role in record_roles(flow)]
+        # iperf3 tells of a flow when that is over: until then, what the last switch sends to the receiver stands for it.
+        ports = sampler.experiment.topology.ports()
+        last_hops = [(ports[line.receiver][0].peer, ports[line.receiver][0].peer_port) for line in sampler.lines]
+        self._tcp = {hop: line for hop, line in zip(last_hops, sampler.lines)
+                     if isinstance(line.flow.settings, TcpSettings) and last_hops.count(hop) == 1}
+        self._late = {(line.flow.name, line.role) for line in self._tcp.values()}
         # What a port had counted when its switch was started again, by its file.
         self._before: dict[tuple[str, int], tuple[Path, tuple[float, ...], tuple[float, ...]]] = {}
 
@@ -81,7 +89,7 @@ class Follower:
                 self._sampler.told(row["switch"], int(row["port"]), float(row["time_s"]), int(row["connections"]), float(row["fair_rate_bps"]),
                                    int(row["red_early_drops"]), int(row["red_forced_drops"]))
         for name, role, lines in self._flows:
-            for record in lines.records():
+            for record in lines.records() if (name, role) not in self._late else ():
                 with contextlib.suppress(ValueError, KeyError, TypeError):
                     self._sampler.flow(name, role, record)
         self._sampler.advance(until_s)
@@ -95,6 +103,11 @@ class Follower:
         sums = tuple(a + b for a, b in zip(offset, values))
         self._before[key] = (path, offset, sums)
         self._sampler.port(*key, float(row["unix_s"]), sums)
+        line = self._tcp.get(key)
+        if line is not None:
+            packet_bytes = line.flow.settings.packet_bytes
+            payload = packet_bytes - (52 if line.flow.settings.timestamps else 40)
+            line.track.add(float(row["unix_s"]), (sums[1] * payload / (packet_bytes + _ETHERNET_BYTES), 0.0))
 
 
 class Following:
