@@ -128,3 +128,17 @@ def test_a_function_is_told_with_its_line(tmp_path: Path, body: str, message: st
     (tmp_path / "own.py").write_text(f"def f(x):\n    {body}\n")
     score = runner.grade("00", [check(1, "f")(lambda answer: algorithms.function(answer, "own.py", "f")(3) and None)], tmp_path).scores[0]
     assert score.message == message
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    ("return [x, 2 * x]", ""),
+    ("return (x, 1)", ""),
+    ("return x", "own.py:2: f(3) gives 3, which is no list of 2 numbers"),
+    ("return [x]", "own.py:2: f(3) gives [3], which is no list of 2 numbers"),
+    ("return [x, None]", "own.py:2: f(3), number 2, gives None, which is no number but None"),
+    ("y = float('inf')\n    return [y, x]", "own.py:3: f(3), number 1, gives inf"),
+])
+def test_a_list_is_told_with_its_line(tmp_path: Path, body: str, message: str) -> None:
+    (tmp_path / "own.py").write_text(f"def f(x):\n    {body}\n")
+    score = runner.grade("00", [check(1, "f")(lambda answer: algorithms.numbers(answer, "own.py", "f", 2)(3) and None)], tmp_path).scores[0]
+    assert score.message == message

@@ -82,7 +82,8 @@ def steps(answer: Answer) -> None:
         at = next((a.at_s for a in actions if isinstance(a, SetTimer) and a.name == "step"), None)
         seen = packets(algorithms.rate_of(actions))
         if not math.isclose(seen, wanted, rel_tol=1e-6):
-            raise Missed(f"round trip 0.1 s: the step after {wanted - 1} packets in a round trip sends {seen:.3g}", "on_timer is where a step begins: what does it do to the gap?")
+            raise Missed(f"round trip 0.1 s: the step after {wanted - 1} packets in a round trip sends {seen:.3g}",
+                         "on_timer is where a step begins: what does it do to the gap?")
         if at is None:
             raise Missed("on_timer sets no timer: there is no step after this one", "a timer comes once; who sets it for the next step?")
         if at <= now:
