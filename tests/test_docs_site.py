@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from fairlane import probes
+from tools.site import commands
 
 MKDOCS = probes.ROOT / ".venv-docs" / "bin" / "mkdocs"
 
@@ -26,27 +26,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class _Fetched(HTMLParser):
-    """What a browser gets by itself when it shows a page."""
+# What a browser gets by itself when it shows a page.
+FETCHED = re.compile(r"""<(?:script|img|iframe|audio|video|source|link)\b(?![^>]*\brel="?(?:prev|next|canonical|alternate)\b)[^>]*?\b(?:src|href)="?([^"\s>]+)""")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.urls: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag in ("script", "img", "iframe", "audio", "video", "source") or (tag == "link" and given.get("rel") in ("stylesheet", "icon", "preload")):
-            self.urls += [url for url in (given.get("src"), given.get("href")) if url]
+@pytest.mark.parametrize("tag", ['<script src="https://x/y.js">', '<link rel="stylesheet" href="//x/y.css">', '<img alt="z" src=http://x/y.png>'])
+def test_what_is_fetched_is_seen(tag: str) -> None:
+    assert re.match(r"(\w+:)?//", FETCHED.findall(tag)[0])
 
 
 def test_nothing_comes_from_another_host(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 150
     for page in pages:
-        parser = _Fetched()
-        parser.feed(page.read_text(encoding="utf-8"))
-        assert parser.urls, page
-        assert not [url for url in parser.urls if re.match(r"(\w+:)?//", url)], page
+        urls = FETCHED.findall(page.read_text(encoding="utf-8"))
+        assert urls, page
+        assert not [url for url in urls if re.match(r"(\w+:)?//", url)], page
     for style in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), style
 
@@ -56,6 +51,13 @@ def test_every_page_of_the_repository_is_there(site: Path) -> None:
     for path in tracked:
         page = site / path.replace("README.md", "index.html").replace(".md", ".html")
         assert page.exists(), f"{path} is not in the site: does tools/site/hooks.py know its folder?"
+
+
+def test_the_page_of_commands_is_that_of_the_command_line() -> None:
+    page = commands.PAGE.read_text(encoding="utf-8")
+    assert page == commands.written(page), "python -m tools.site.commands writes its tables anew"
+    missing = [name for name in commands.commands() if f"\n## fairlane {name}\n" not in page]
+    assert not missing, f"{commands.PAGE}: no section '## fairlane {missing[0]}'"
 
 
 def test_equations_and_programs_need_no_script(site: Path) -> None:

@@ -12,7 +12,11 @@ from tools.documented import blocks, execute
 from tools.documented.__main__ import not_run
 
 PAGES = {page: (probes.ROOT / page).read_text(encoding="utf-8") for page in blocks.pages(probes.ROOT)}
-BLOCKS = [block for page, text in PAGES.items() for block in blocks.blocks(page, text)]
+
+
+@pytest.fixture(scope="module")
+def found() -> list[blocks.Block]:
+    return [block for page, text in PAGES.items() for block in blocks.blocks(page, text)]
 
 
 def test_commands_stand_in_blocks_that_are_run() -> None:
@@ -20,18 +24,18 @@ def test_commands_stand_in_blocks_that_are_run() -> None:
     assert not stray, "write them as ```sh blocks (tools/documented/README.md):\n" + "\n".join(stray)
 
 
-def test_what_is_run_elsewhere_is_there() -> None:
-    for block in BLOCKS:
+def test_what_is_run_elsewhere_is_there(found: list[blocks.Block]) -> None:
+    for block in found:
         for text in (*block.said("elsewhere"), *block.said("skip")):
             for path in re.findall(r"[\w/]+\.(?:py|rs|md)\b", text):
                 assert (probes.ROOT / path).exists(), f"{block.where}: {path}"
 
 
 @pytest.mark.timeout(600)
-def test_every_command_of_the_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_of_the_documentation(found: list[blocks.Block], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     execute.copy(probes.ROOT, tmp_path)
     done: list[execute.Done] = []
-    left = execute.run_all(BLOCKS, tmp_path, False, 120, done.append)
+    left = execute.run_all(found, tmp_path, False, 120, done.append)
     with capsys.disabled():
         print(f"\n{len(done)} documented commands run, {sum(one.cpu_s for one in done):.0f} s of processor time. {not_run(left)}")
     failed = [f"{one.block.where}: {one.command}: exit code {one.code}\n{one.said[-3000:]}" for one in done if one.code != 0]
