@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from labs.grading.answer import Answer
 
-DEFAULT_LIMIT_S = 60.0
+DEFAULT_LIMIT_S = 30.0
 
 
 class Missed(Exception):
@@ -25,7 +25,8 @@ class Missed(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """function: called with the answer, in a process of its own. limit_s: seconds until it counts as an endless loop."""
+    """function: called with the answer, in a process of its own. limit_s: seconds of processor time until it counts as an
+    endless loop."""
 
     points: int
     title: str

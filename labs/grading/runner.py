@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import traceback
 from dataclasses import asdict, dataclass
@@ -19,6 +20,8 @@ from labs.grading.answer import Answer
 from labs.grading.checks import Check, Missed
 
 _GRACE_S = 5.0
+# Seconds by the clock for each of a check's seconds of processor time.
+_PATIENCE = 6
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
@@ -68,7 +71,7 @@ def _one(check: Check, answer: Answer) -> Score:
         child.start()
         theirs.close()
         try:
-            told = ours.recv() if ours.poll(check.limit_s + _GRACE_S) else None
+            told = ours.recv() if ours.poll(_PATIENCE * check.limit_s + _GRACE_S) else None
         except EOFError:
             told = None
         child.join(0 if told is None else _GRACE_S)
@@ -91,7 +94,10 @@ def _child(check: Check, answer: Answer, told: Connection, stacks: IO[str], prin
     os.setpgid(0, 0)  # a kill of the grader's group by Ctrl-C goes to the grader, which ends this
     os.dup2(printed.fileno(), sys.stdout.fileno())
     os.dup2(printed.fileno(), sys.stderr.fileno())
-    faulthandler.dump_traceback_later(check.limit_s, exit=True, file=stacks)
+    # Processor time, so that a busy machine makes nobody's loop endless; the clock for what only waits.
+    faulthandler.register(signal.SIGVTALRM, file=stacks, chain=True)
+    signal.setitimer(signal.ITIMER_VIRTUAL, check.limit_s)
+    faulthandler.dump_traceback_later(_PATIENCE * check.limit_s, exit=True, file=stacks)
     told.send(_worked_out(check, answer))
     told.close()
     os._exit(0)
