@@ -159,7 +159,7 @@ function drawPort() {
   const queue = pad(port.queue), average = red ? pad(port.average) : [];
   // A buffer far above everything is left out of the picture.
   const most = Math.max(largest([queue, average]), red ? red.maximum : 0);
-  charts.queue.top.y = about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(1.2 * most);
+  charts.queue.top.y = about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(Math.max(5, 1.2 * most));
   charts.queue.draw([times, queue, flat(about.buffer), ...(red ? [average, flat(red.minimum), flat(red.maximum)] : [])]);
 
   if (red) {

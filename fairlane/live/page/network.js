@@ -63,7 +63,7 @@ function way(port, group, a, b, nx, ny, labelled, labels, withBack = false) {
     mark = element("line", {x1: from.x, y1: from.y, x2: to.x, y2: to.y, "stroke-width": 14, stroke: "transparent"}, group);
     element("title", {}, mark, `${a.name}→${b.name}: choose this port`);
     mark.addEventListener("click", () => choose(port));
-    label = element("text", {class: "load", x: (a.x + b.x) / 2 + nx * 3.4, y: (a.y + b.y) / 2 + ny * 3.4}, labels);
+    label = element("text", {class: "load", x: a.x + 0.58 * (b.x - a.x) + nx * 3.4, y: a.y + 0.58 * (b.y - a.y) + ny * 3.4}, labels);
   }
   ways.set(port, {line, title, label, withBack, name: `${a.name}→${b.name}`, mark});
 }
