@@ -32,12 +32,14 @@ class Fault:
 
 
 FAULTS = (
-    Fault("leaves the time to live as it is", "forward.p4", "dst_address = dst_address;\n        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;", "dst_address = dst_address;"),
+    Fault("leaves the time to live as it is", "forward.p4", "dst_address = dst_address;\n        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;",
+          "dst_address = dst_address;"),
     Fault("sends packets on whose time to live is used up", "forward.p4", "hdr.ipv4.ttl <= 1", "hdr.ipv4.ttl == 0"),
     Fault("leaves the Ethernet addresses as they are", "forward.p4",
           "hdr.ethernet.src_address = src_address;\n        hdr.ethernet.dst_address = dst_address;", ""),
     Fault("sends packets without a route by port 2", "forward.p4",
-          "size = 4096;\n        default_action = drop();\n    }\n\n    // From a port", "size = 4096;\n        default_action = send(2, 0, 0);\n    }\n\n    // From a port"),
+          "size = 4096;\n        default_action = drop();\n    }\n\n    // From a port",
+          "size = 4096;\n        default_action = send(2, 0, 0);\n    }\n\n    // From a port"),
     Fault("sends packets on whose header checksum is wrong", "forward.p4", " || standard_metadata.checksum_error == 1", ""),
     Fault("does not compute the header checksum anew", "checksum.p4", "update_checksum(hdr.ipv4.isValid() &&", "update_checksum(false &&"),
 )
@@ -124,7 +126,8 @@ def broken(answer: Answer) -> None:
     dropped(answer, "a packet to 192.168.1.1, which has no route,", ipv4("10.0.1.1", "192.168.1.1"), "what does the table do when nothing matches?")
     dropped(answer, "a packet with a wrong header checksum", ipv4("10.0.1.1", "10.0.2.2", checksum_off_by=1),
             "RouterVerifyChecksum looks at the checksum, and leaves its finding somewhere")
-    dropped(answer, "an ARP frame", bytes.fromhex("ffffffffffff08000000011108060001080006040001") + bytes(20), "what does the table look at when there is no IPv4 header?")
+    dropped(answer, "an ARP frame", bytes.fromhex("ffffffffffff08000000011108060001080006040001") + bytes(20),
+            "what does the table look at when there is no IPv4 header?")
 
 
 @check(2, "three routers and three hosts: everybody reaches everybody, in virtual time")

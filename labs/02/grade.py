@@ -66,7 +66,8 @@ def starved(answer: Answer) -> None:
     index = number(answer.function(MEASURE, "jain_index")([goodput for _, goodput in flows]), "jain_index(...)")
     told = ", ".join(f"{kind} {goodput / 1e3:.0f}" for kind, goodput in flows)
     if abs(share - result.kinds.loc["tcp-reno", "share"]) > 0.01 or not share < 0.3 or not index < 0.6:
-        raise Missed(f"{told} kb/s: share of TCP {100 * share:.0f}%, Jain's index {index:.2f}", "two flows of TCP have a small part of the link: do your measures say so?")
+        raise Missed(f"{told} kb/s: share of TCP {100 * share:.0f}%, Jain's index {index:.2f}",
+                     "two flows of TCP have a small part of the link: do your measures say so?")
 
 
 def _tried(f, what: str, *arguments: object) -> float:
@@ -90,7 +91,8 @@ def model(answer: Answer) -> None:
         given = f(size, rtt, loss)
         if math.isclose(given, wanted / 8, rel_tol=1e-4):
             raise Missed(f"{what} gives {given:g}", "M is in bytes in a packet, and in what unit is a rate?")
-        close(given, wanted, what, "equation 1, term by term: which are under the root, what stands before l_s (1 + 32 l_s^2), and what is the smaller with 1?", 1e-3)
+        close(given, wanted, what,
+              "equation 1, term by term: which are under the root, what stands before l_s (1 + 32 l_s^2), and what is the smaller with 1?", 1e-3)
 
 
 def started(answer: Answer, **parameters: float) -> Sender:
@@ -138,7 +140,8 @@ def reacts(answer: Answer) -> None:
     up = after(sender, *[0.0] * 12)
     before = after(sender, 0.0)
     if not math.isclose(before - up, 50_000, rel_tol=1e-6) and before < 1_800_000:
-        raise Missed(f"50% loss, {said(low)}; then reports without loss: from {said(up)} to {said(before)}", "by how much may the rate grow with one report (equation 4)?", 1)
+        raise Missed(f"50% loss, {said(low)}; then reports without loss: from {said(up)} to {said(before)}",
+                     "by how much may the rate grow with one report (equation 4)?", 1)
 
 
 @check(1, "never more than it would like, nor less than 8 kb/s")

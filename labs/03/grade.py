@@ -106,7 +106,8 @@ def between(answer: Answer) -> None:
     if len(dropped) > 0.9 * count:
         raise Missed(told, "when count p_b has reached 1, the next packet is dropped; where does `count` begin anew?")
     if max(gaps) > 1 / PROBABILITY + 1:
-        raise Missed(f"{told}, once only after {max(gaps)} packets", "a drop is certain when count p_b reaches 1; does `count` grow with each packet that passes?", 1)
+        raise Missed(f"{told}, once only after {max(gaps)} packets",
+                     "a drop is certain when count p_b reaches 1; does `count` grow with each packet that passes?", 1)
     if not 0.17 < len(dropped) / count < 0.23:
         raise Missed(told, "the gaps between drops should be even between 1 and 1/p_b packets; look at R (1 - count p_b) < p_b and the units in it")
 

@@ -160,7 +160,8 @@ def growth(answer: Answer) -> None:
         flow.report(225e3, utilisation)
         rate = flow.adapted()
         if not math.isclose(rate, 225e3 + wanted, rel_tol=1e-6):
-            raise Missed(f"AIR 5 kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}", "put U = 0 and U = 1 into the equation: is AIR ever to become smaller without loss?")
+            raise Missed(f"AIR 5 kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}",
+                         "put U = 0 and U = 1 into the equation: is AIR ever to become smaller without loss?")
 
 
 @check(2, "a loss takes the rate below R_d, and AIR to its beginning")
@@ -242,7 +243,8 @@ def network(answer: Answer) -> None:
     path.write_text(_CHAIN)
     flows = api.run(path).per_flow
     parts = flows["goodput_bps"] / flows["fair_share_bps"]
-    told = ", ".join(f"C{n} {rate / 1e3:.0f} of {share / 1e3:.0f} kb/s" for n, (rate, share) in enumerate(zip(flows["goodput_bps"], flows["fair_share_bps"], strict=True)))
+    pairs = zip(flows["goodput_bps"], flows["fair_share_bps"], strict=True)
+    told = ", ".join(f"C{n} {rate / 1e3:.0f} of {share / 1e3:.0f} kb/s" for n, (rate, share) in enumerate(pairs))
     described = "L1: C0 and C1. L2: C0, C2 and C3. The last minute, with packets' headers left out of the rates:"
     if parts["c-1"] < 0.8:
         raise Missed(f"{described}\n{told}", "C1 can have what C0 leaves on L1; what lets a sender go beyond R_f, which is half of L1 to each?")
