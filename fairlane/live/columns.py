@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Callable
 from typing import Any
 
 from fairlane.live.sampler import DROPPED, NS, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
@@ -73,8 +74,9 @@ def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
     return found
 
 
-def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int) -> dict[str, Any]:
-    """All flows and ports at the last of the first `count` samples that is not after a time."""
+def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int, whole: Callable[[PortTrack], bool]) -> dict[str, Any]:
+    """All flows and ports at the last of the first `count` samples that is not after a time. whole: of which ports more than the loads is
+    wanted."""
     index = min(count, bisect.bisect_right(sampler.times, time_s + 1e-6)) - 1
     if index < 0:
         return {"time": None, "flows": [], "ports": {}}
@@ -89,6 +91,10 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
                       None if sending is None else round(sending)])
     ports = {}
     for (node, number), port in sampler.ports.items():
+        if not whole(port):
+            ports[f"{node}:{number}"] = {"rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT),
+                                          "back": _load(sampler, port, index, RECEIVED)}
+            continue
         average, told = port.average_at(index), port.told_at(sampler.times[index])
         probability = drop_probability(average, port.red, port.port.link.queue_packets)
         ports[f"{node}:{number}"] = {

@@ -12,7 +12,7 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.live import changes
 from fairlane.live.sampler import RECORD_S, Sampler
-from fairlane.live.session import FRAME_S, Command, Session
+from fairlane.live.session import EARLY, FRAME_S, Command, Session
 from fairlane.progress import Progress
 from fairlane.virtual_fabric import NS, Stage
 
@@ -20,7 +20,7 @@ RED_AVERAGE = "red_average"
 _RED_SCALE = 1 << 20
 _RECORD_NS = round(RECORD_S * NS)
 # A slice takes about so long: what comes between is pause, wishes and news.
-_SLICE_S = 0.02
+_SLICE_S = 0.012
 _SHORTEST_SLICE_NS = 100_000
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
@@ -107,7 +107,7 @@ class Driver:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
-        if now - self._drained_s >= (FRAME_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
+        if now - self._drained_s >= (EARLY * FRAME_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
             self._drained_s = now
             self._drain()
             self._session.publish()

@@ -150,6 +150,7 @@ class Sampler:
                       for s in experiment.topology.switches for p in ports[s]}
         self._by_number = [{number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches]
         self._exact = False
+        self._red_ports = [port for port in self.ports.values() if port.red is not None]
 
     def add_flow(self, flow: Flow) -> None:
         """One that the run did not have, from now on."""
@@ -171,12 +172,11 @@ class Sampler:
     def flow(self, name: str, role: str, record: Mapping[str, Any]) -> None:
         """A record of one end of a flow (hosts/README.md)."""
         kind = record["kind"]
-        if role == "sender":
-            if kind == "sent":
-                for line in self._ends.get((name, role), ()):
-                    self._sent(line, record)
+        if kind == "sent":
+            for line in self._ends.get((name, role), ()):
+                self._sent(line, record)
             return
-        if kind not in ("data", "start"):
+        if role == "sender" or kind not in ("data", "start"):
             return
         for line in self._ends.get((name, role), ()):
             if kind == "start":
@@ -232,17 +232,17 @@ class Sampler:
         for line in self.lines:
             received, lost = line.track.at(at_s)
             line.bytes.append(received)
-            while line.sending and line.sending[0][0] <= at_s + _NEAR_S:
-                line.sent = line.sending.popleft()[1]
-            sent, again, rate_bps = line.sent
-            line.counts.append((sent, again or lost, rate_bps))
-        for port in self.ports.values():
-            if not self._exact:
+            sending = line.sending
+            while sending and sending[0][0] <= at_s + _NEAR_S:
+                line.sent = sending.popleft()[1]
+            line.counts.append((line.sent[0], line.sent[1] or lost, line.sent[2]) if lost else line.sent)
+        if not self._exact:
+            for port in self.ports.values():
                 received, sent, waited, *drops = port.track.at(at_s)
                 port.rows.append((0, 0, 0, 0, received, 0, sent, 0, 0, 0, waited * NS, 0, drops))
-            if port.red is not None:
-                self._average(port, at_s)
-                port.averages.append(port.last_average)
+        for port in self._red_ports:
+            self._average(port, at_s)
+            port.averages.append(port.last_average)
         # Last: who reads in another thread takes what is there for all of them.
         self.times.append(round(at_s - self.timing.begin_s, 6))
 

@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.live import columns
-from fairlane.live.session import FRAME_S, TABLE_S, Command, Reader, Session
+from fairlane.live.session import EARLY, FRAME_S, TABLE_S, Command, Reader, Session
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
@@ -114,17 +114,20 @@ class Pages:
             self.session.readers -= 1
 
     async def _write(self, connection: WebSocket, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
+        loop = asyncio.get_running_loop()
         while True:
             # Also without news: what a table shows may have changed since it was last sent.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), TABLE_S)
+            again = loop.call_later(TABLE_S, event.set)
+            await event.wait()
+            again.cancel()
             event.clear()
+            begun = loop.time()
             while not answers.empty():
                 await connection.send_text(_text(answers.get_nowait()))
             news = reader.news()
             if news is not None:
                 await connection.send_text(_text(news))
-            await asyncio.sleep(FRAME_S)
+            await asyncio.sleep(max(0.0, EARLY * FRAME_S - (loop.time() - begun)))
 
     async def _take(self, text: str, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -145,9 +148,12 @@ class Pages:
                 event.set()
             except KeyError:
                 answer(number, f"there is no port {wish.get('port')}")
+        elif what == "hosts":
+            reader.show_hosts(bool(wish.get("show")))
+            event.set()
         elif what == "look":
             at_s = wish.get("at")
-            moment = self.session.moment(float(at_s) if isinstance(at_s, (int, float)) else 0.0)
+            moment = reader.moment(float(at_s) if isinstance(at_s, (int, float)) else 0.0)
             answers.put_nowait({"is": "moment", "now": moment})
             event.set()
         elif self.session.mode != "virtual" or self.session.pace.finished:
@@ -156,8 +162,7 @@ class Pages:
             self.session.put(Command(wish, lambda refusal: loop.call_soon_threadsafe(answer, number, refusal)))
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 def flows_csv(session: Session) -> Iterator[list[Any]]:

@@ -18,13 +18,15 @@ from experiments.model import Experiment
 from fairlane import palette
 from fairlane.live import columns
 from fairlane.live.layout import layout
-from fairlane.live.sampler import Sampler
+from fairlane.live.sampler import PortTrack, Sampler
 from fairlane.live.shares import Shares
 
 Mode = Literal["virtual", "mininet", "finished"]
 # How often a page may be told of what changed, and how often its tables.
 FRAME_S = 1 / 30
 TABLE_S = 0.25
+# What is a little early is in time: the next slice of the run would be late.
+EARLY = 0.75
 
 
 @dataclasses.dataclass
@@ -62,6 +64,7 @@ class Session:
         self._listeners: list[Callable[[], None]] = []
         self._published = 0.0
         self.readers = 0
+        self._switches = set(experiment.topology.switches)
 
     @property
     def watched(self) -> bool:
@@ -85,7 +88,7 @@ class Session:
     def publish(self, at_once: bool = False) -> None:
         """Tell the readers that there is more; not more often than they look."""
         now = time.monotonic()
-        if at_once or now - self._published >= FRAME_S:
+        if at_once or now - self._published >= EARLY * FRAME_S:
             self._published = now
             for call in self._listeners:
                 call()
@@ -106,11 +109,10 @@ class Session:
 
     def _ports(self) -> list[dict[str, Any]]:
         found = []
-        switches = set(self.sampler.experiment.topology.switches)
         for (node, number), port in self.sampler.ports.items():
             link, red = port.port.link, port.red
             found.append({
-                "id": f"{node}:{number}", "name": port.name, "trunk": port.port.peer in switches, "buffer": link.queue_packets,
+                "id": f"{node}:{number}", "name": port.name, "trunk": port.port.peer in self._switches, "buffer": link.queue_packets,
                 "delay": link.delay_s, "red": None if red is None else {
                     "minimum": red.minimum * link.queue_packets, "maximum": red.maximum * link.queue_packets, "max_p": red.max_p}})
         return found
@@ -123,12 +125,18 @@ class Session:
     def state(self) -> dict[str, Any]:
         return dataclasses.asdict(self.pace)
 
-    def moment(self, time_s: float) -> dict[str, Any]:
-        """Tables at a time; the last sample's when it is later."""
+    def moment(self, time_s: float, hosts_too: bool = True, chosen: str = "") -> dict[str, Any]:
+        """Tables at a time; the last sample's when it is later. hosts_too: also all of ports to hosts, of which otherwise the loads do, but
+        for one that is chosen."""
         sampler = self.sampler
         count = len(sampler.times)
         time_s = min(time_s, sampler.times[count - 1]) if count else 0.0
-        return columns.moment(sampler, time_s, self.shares.at(time_s), count)
+        switches = self._switches
+
+        def whole(port: PortTrack) -> bool:
+            return hosts_too or port.port.peer in switches or f"{port.port.node}:{port.port.number}" == chosen
+
+        return columns.moment(sampler, time_s, self.shares.at(time_s), count, whole)
 
 
 class Reader:
@@ -141,6 +149,7 @@ class Reader:
         self._port = "{}:{}".format(*session.sampler.experiment.bottleneck)
         self._port_samples = 0
         self._causes: list[str] = []
+        self._hosts_too = len(session.sampler.experiment.topology.switches) < 2
         self._tabled = 0.0
         self._table_at = -1
         self._state: dict[str, Any] = {}
@@ -151,6 +160,14 @@ class Reader:
         if not number.isdigit() or (node, int(number)) not in self._session.sampler.ports:
             raise KeyError(port)
         self._port, self._port_samples = port, 0
+
+    def show_hosts(self, show: bool) -> None:
+        """Whether the page's table has the links to hosts."""
+        self._hosts_too, self._table_at = show, -1
+
+    def moment(self, time_s: float) -> dict[str, Any]:
+        """What the page shows of a time."""
+        return self._session.moment(time_s, self._hosts_too, self._port)
 
     def news(self) -> dict[str, Any] | None:
         """Everything since last time; None when there is nothing."""
@@ -189,5 +206,5 @@ class Reader:
         now = time.monotonic()
         if count and count != self._table_at and (now - self._tabled >= TABLE_S or state["paused"] or state["finished"]):
             self._tabled, self._table_at = now, count
-            found["now"] = session.moment(sampler.times[count - 1])
+            found["now"] = self.moment(sampler.times[count - 1])
         return {"is": "news", **found} if found else None

@@ -276,7 +276,11 @@ $("slider").addEventListener("input", () => {
   controls();
 });
 $("port").addEventListener("change", () => choose($("port").value));
-$("all-ports").addEventListener("change", event => hostsToo(event.target.checked));
+$("all-ports").addEventListener("change", event => {
+  wish({do: "hosts", show: event.target.checked});
+  hostsToo(event.target.checked);
+  look();
+});
 $("figure").addEventListener("click", saveFigure);
 $("add").addEventListener("submit", event => {
   event.preventDefault();
