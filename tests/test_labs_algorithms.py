@@ -142,3 +142,28 @@ def test_a_list_is_told_with_its_line(tmp_path: Path, body: str, message: str) -
     (tmp_path / "own.py").write_text(f"def f(x):\n    {body}\n")
     score = runner.grade("00", [check(1, "f")(lambda answer: algorithms.numbers(answer, "own.py", "f", 2)(3) and None)], tmp_path).scores[0]
     assert score.message == message
+
+
+def test_a_check_that_needs_another_is_not_tried_without_it(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def f():\n    while True:\n        pass\n")
+
+    @check(1, "runs", 1)
+    def runs(answer: Answer) -> None:
+        answer.function("own.py", "f")()
+
+    @check(1, "there")
+    def there(answer: Answer) -> None:
+        answer.path("own.py")
+
+    @check(1, "after one that holds")
+    def after_there(answer: Answer) -> None:
+        answer.needs(there)
+
+    @check(1, "after one that does not")
+    def after_runs(answer: Answer) -> None:
+        answer.needs(there, runs)
+        answer.function("own.py", "f")()
+
+    scores = runner.grade("00", [runs, there, after_there, after_runs], tmp_path).scores
+    assert [s.points for s in scores] == [0, 1, 1, 0]
+    assert scores[3].message == "not tried yet: 'runs' does not hold" and scores[3].hint

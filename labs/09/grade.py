@@ -21,6 +21,8 @@ PAPER = {"ssvp": 0.0868, "ssvp-adp": 0.0581}
 BETA_SSVP = 0.875
 _SAME = 0.01
 T = TypeVar("T")
+QUICK_S = 10
+"""Of processor time, for checks that run nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def same(a: float, b: float, tolerance: float = _SAME) -> bool:
     return math.isclose(a, b, rel_tol=tolerance)
 
 
-@check(1, "the coefficient of variation of one flow")
+@check(1, "the coefficient of variation of one flow", QUICK_S)
 def variation(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "cov")
     for rates in ([100.0, 500.0], [200.0, 400.0, 300.0, 300.0]):
@@ -88,7 +90,7 @@ def variation(answer: Answer) -> None:
         close(seen, math.sqrt(squares) / mean, f"cov({rates})", "section V.B: the root of the mean of the squares less the square of the mean; over what?")
 
 
-@check(1, "the smoothness of a figure: over its flows")
+@check(1, "the smoothness of a figure: over its flows", QUICK_S)
 def of_all(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "smoothness")
     # The second flow is the first upside down: their sum does not vary at all.
@@ -102,7 +104,7 @@ def of_all(answer: Answer) -> None:
     close(f(np.array([[100.0, 300.0], [1000.0, 1000.0]])), 0.25, "smoothness of a slow flow that varies and a fast one that does not", "does a flow of a higher rate count more?")
 
 
-@check(1, "equation 17: the decrease that follows the buffer")
+@check(1, "equation 17: the decrease that follows the buffer", QUICK_S)
 def decrease(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "beta")
     for buffer_packets, product in ((8, 8), (2, 10), (30, 10)):
@@ -110,7 +112,7 @@ def decrease(answer: Answer) -> None:
               "below the equation the paper says what beta is for a buffer of one product; what must it be for hardly any buffer?")
 
 
-@check(1, "the coefficient of variation of a sawtooth")
+@check(1, "the coefficient of variation of a sawtooth", QUICK_S)
 def sawtooth(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "sawtooth_cov")
     for beta in (0.5, 0.875, 0.2):
@@ -128,11 +130,7 @@ def paper(answer: Answer) -> None:
 
 def recomputed(answer: Answer, buffer_packets: int) -> Pair:
     """By the answer's own measure, which must hold, from runs of the grader."""
-    for one in (variation, of_all):
-        try:
-            one.function(answer)
-        except Missed:
-            raise Missed(f"not run yet: '{one.title}' does not hold", "first make the checks of figure.py hold") from None
+    answer.needs(variation, of_all)
     f = algorithms.function(answer, FILE, "smoothness")
     return Pair(*(f(runs.rates(kind, buffer_packets)) for kind in runs.KINDS))
 
@@ -154,16 +152,7 @@ def deviation(answer: Answer) -> None:
     is_so = "sign" if (told.ratio > 1) != (theirs > 1) else "none" if same(told.ratio, theirs, 0.1) and same(told.cov_ssvp, PAPER["ssvp"], 0.1) else "size"
     if kind != is_so:
         raise Missed(f"{line(answer, 'deviation')} says {kind!r}; [here] has a ratio of {told.ratio:.3g}, and the paper {theirs:.3g}", "which of the two schemes is the smoother in the paper, and which here?")
-    if not here_holds(answer):
-        raise Missed("that is what your numbers say, but they are not those of the runs", "the check before this one")
-
-
-def here_holds(answer: Answer) -> bool:
-    try:
-        here.function(answer)
-    except Missed:
-        return False
-    return True
+    answer.needs(here)
 
 
 @check(1, "a cause, in the paper's own equations")

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from fairlane import own, probes
-from labs.grading.checks import Missed
+from labs.grading.checks import Check, Missed
 
 _TOOL_LIMIT_S = 60
 
@@ -25,6 +25,19 @@ class Answer:
 
     folder: Path
     scratch: Path
+
+    def remember(self, check: Check) -> None:
+        """That a check holds, for `needs` of those after it."""
+        with (self.scratch / "held").open("a") as file:
+            file.write(f"{check.title}\n")
+
+    def needs(self, *checks: Check) -> None:
+        """Missed unless these, which come before, hold. They are not tried again: what loops would do so again."""
+        held = self.scratch / "held"
+        known = held.read_text().splitlines() if held.is_file() else []
+        for check in checks:
+            if check.title not in known:
+                raise Missed(f"not tried yet: '{check.title}' does not hold", "first make the checks before this one hold")
 
     def path(self, name: str) -> Path:
         """A file of the answer; Missed when it is not there."""
