@@ -191,21 +191,23 @@ impl<'a> Flow<'a> {
             }
         }
         let base = std::mem::replace(&mut self.now, State::dead());
-        let mut ways = Vec::new();
+        let mut ran: Vec<(Symbol, State)> = Vec::new();
         for reference in actions(t) {
             let Some((action, local)) = self.action_named(&reference.name) else { continue };
             self.now = base.clone();
             let given: Vec<Option<&Argument>> = reference.arguments.iter().flatten().map(Some).collect();
             self.action(action, local, &given);
-            ways.push(std::mem::replace(&mut self.now, State::dead()));
+            ran.push((action.name.name.clone(), std::mem::replace(&mut self.now, State::dead())));
         }
         // Without a default action it is `NoAction`.
-        if ways.is_empty() || !has_default(t) {
-            ways.push(base.clone());
+        if ran.is_empty() || !has_default(t) {
+            ran.push(("NoAction".into(), base.clone()));
         }
+        let ways: Vec<State> = ran.iter().map(|(_, way)| way.clone()).collect();
         self.meet(&before, &ways);
         // A table with an action that removes a header: which packets meet it, the control plane knows.
         self.now.trust(&base);
+        self.ran = ran;
     }
 }
 

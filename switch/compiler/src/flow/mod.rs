@@ -73,6 +73,8 @@ struct Flow<'a> {
     exited: State,
     /// Where `break` and `continue` of the loops around lead.
     loops: Vec<(State, State)>,
+    /// For the table applied last, what each of its actions leaves.
+    ran: Vec<(Symbol, State)>,
     /// Above zero in rounds that only look for what may be.
     silent: u32,
     depth: u32,
@@ -97,6 +99,7 @@ pub(crate) fn check(checked: &Checked<'_>, doubts: &mut Report) {
         returned: State::dead(),
         exited: State::dead(),
         loops: Vec::new(),
+        ran: Vec::new(),
         silent: 0,
         depth: 0,
         work: 0,
@@ -133,6 +136,7 @@ impl<'a> Flow<'a> {
         self.returned = State::dead();
         self.exited = State::dead();
         self.loops.clear();
+        self.ran.clear();
         self.silent = 0;
         self.depth = 0;
         self.work = 0;

@@ -152,6 +152,17 @@ impl State {
         }
     }
 
+    /// Learns from `way`, one of those that met here and the one that was taken: what it wrote, and which headers it left valid.
+    pub(super) fn took(&mut self, way: &State) {
+        self.dead |= way.dead;
+        self.unwritten.clone_from(&way.unwritten);
+        for (h, w) in self.headers.iter_mut().zip(&way.headers) {
+            if w.is == Validity::Yes {
+                h.is = Validity::Yes;
+            }
+        }
+    }
+
     /// Forgets what conditions inside of a branching said, but not what those around it (`before`) said of headers that
     /// did not change since, in any of `ways`.
     pub(super) fn leave(&mut self, before: &State, ways: &[&State]) {

@@ -151,16 +151,39 @@ impl<'a> Flow<'a> {
 
     fn switch(&mut self, subject: &'a Expr, cases: &'a [SwitchCase]) {
         let before = self.now.clone();
+        self.ran.clear();
         self.read(subject);
         let base = std::mem::replace(&mut self.now, State::dead());
+        let by_action = matches!(self.type_of(subject), Some(Type::ActionRun(_))).then(|| std::mem::take(&mut self.ran)).unwrap_or_default();
+        let named = |label: &Expr, action: &Symbol| matches!(&label.kind, ExprKind::Name(p) if p.name.name == *action);
+        // What is known where an action has run that the labels name, or that no case names.
+        let after = |labels: &[&Expr], others: bool| {
+            let mut taken = State::dead();
+            let chosen = |name: &Symbol| labels.iter().any(|l| named(l, name)) || others && !cases.iter().any(|c| named(&c.label, name));
+            let mut some = false;
+            for (_, way) in by_action.iter().filter(|(name, _)| chosen(name)) {
+                taken.join(way);
+                some = true;
+            }
+            let mut state = base.clone();
+            if some {
+                state.took(&taken);
+            }
+            state
+        };
         let mut ways = Vec::new();
-        for body in cases.iter().filter_map(|c| c.body.as_ref()) {
-            self.now = base.clone();
+        let (mut labels, mut others): (Vec<&Expr>, bool) = (Vec::new(), false);
+        for c in cases {
+            labels.push(&c.label);
+            others |= matches!(c.label.kind, ExprKind::Default | ExprKind::DontCare);
+            let Some(body) = &c.body else { continue };
+            self.now = after(&labels, others);
             self.scoped(|v| v.block(body));
             ways.push(std::mem::replace(&mut self.now, State::dead()));
+            (labels, others) = (Vec::new(), false);
         }
         if !self.takes_all(subject, cases) {
-            ways.push(base);
+            ways.push(after(&[], true));
         }
         self.meet(&before, &ways);
     }

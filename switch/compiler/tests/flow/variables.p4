@@ -50,7 +50,23 @@ control Pipe(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         actions = { set_shared; }
         default_action = set_shared;
     }
+    bit<8> by_case;
+    action set_case(bit<8> v) { by_case = v; }
+    action leave() { exit; }
+    table cases {
+        key = { hdr.h.b: exact; }
+        actions = { set_case; leave; NoAction; }
+    }
     apply {
+        switch (cases.apply().action_run) {
+            set_case: { meta.x = by_case; }
+            leave: { meta.x = by_case; }
+            default: {
+                meta.x = by_case; //~ `by_case` may be uninitialized
+                by_case = 0;
+            }
+        }
+        meta.x = by_case;
         use_shared();
         maybe.apply();
         meta.x = shared; //~ `shared` may be uninitialized
