@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,13 @@ def canonical(value: int, width_bits: int) -> bytes:
     if value < 0 or value.bit_length() > width_bits:
         raise ValueError(f"{value} does not fit {width_bits} bits")
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+class MissingName(KeyError):
+    """The program has nothing of a name that was asked for."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class P4Info:
@@ -73,7 +81,7 @@ class P4Info:
             entry.match.append(key)
         unknown = set(match) - {name for _, name, _ in fields}
         if unknown:
-            raise KeyError(f"table {table} has no key {', '.join(sorted(unknown))}")
+            raise MissingName(f"table {table} has no key {', '.join(sorted(unknown))}")
         self.set_action(entry.action.action, action, parameters)
         return entry
 
@@ -84,7 +92,7 @@ class P4Info:
         message.action_id, wanted = self._parameters[action]
         names = [name for _, name, _ in wanted]
         if set(parameters) != set(names):
-            raise KeyError(f"action {action} takes {names}, got {sorted(parameters)}")
+            raise MissingName(f"action {action} takes {names}, got {sorted(parameters)}")
         for param_id, name, bitwidth in wanted:
             message.params.add(param_id=param_id, value=canonical(parameters[name], bitwidth))
 
@@ -99,14 +107,14 @@ class P4Info:
         for match in _find(self.tables, table, "table").match_fields:
             if match.name == field:
                 return match.id
-        raise KeyError(f"table {table} has no key {field!r}")
+        raise MissingName(f"table {table} has no key {field!r}")
 
     def packet_field(self, header: str, field: str) -> tuple[int, int]:
         """Id and width in bits of a field of the packet-in or packet-out header."""
         for metadata in _find(self.packet_headers, header, "controller header").metadata:
             if metadata.name == field:
                 return metadata.id, metadata.bitwidth
-        raise KeyError(f"controller header {header} has no field {field!r}")
+        raise MissingName(f"controller header {header} has no field {field!r}")
 
     def counter_id(self, name: str) -> int:
         return _find(self.counters, name, "counter").preamble.id
@@ -134,5 +142,6 @@ def _by_name(items) -> dict:
 
 def _find(items: dict, name: str, kind: str):
     if name not in items:
-        raise KeyError(f"P4Info has no {kind} {name!r}; it has {', '.join(sorted(items)) or 'none'}")
+        near = difflib.get_close_matches(name, items, 3) or sorted(items)
+        raise MissingName(f"P4Info has no {kind} {name!r}; it has {', '.join(near) or 'none'}")
     return items[name]

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from controller.p4info import MissingName
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
 from experiments.model import Change, Experiment, Flow
 from fairlane import control_plane, flows, probes
@@ -138,6 +139,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             advance(stage, progress)
         else:
             changes = options.live.drive(stage, progress)
+    except MissingName as error:  # of a program of the user's own
+        raise Refusal(f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}") from error
     finally:
         records.close()
         controller.close()

@@ -95,6 +95,12 @@ def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, 
         own.use_algorithm(tmp_path / "other.py")
 
 
+def test_a_program_that_lacks_what_the_controller_fills_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "forward.p4").write_text((probes.ROOT / "p4src" / "forward.p4").read_text().replace("ipv4_lpm", "routes"))
+    with pytest.raises(Refusal, match=r"no table 'AlsIngress\.forward\.ipv4_lpm'; it has AlsIngress\.forward"):
+        api.run("dumbbell", ["als:1"], duration_s=2, programs=[tmp_path / "forward.p4"])
+
+
 def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> None:
     text = (probes.ROOT / "p4src" / "fair_rate.p4").read_text()
     path = tmp_path / "fair_rate.p4"

@@ -29,6 +29,7 @@ FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "l
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_CODE = re.compile(r"`[^`\n]*`")
 _FENCE = re.compile(r"^```p4 \w+$", re.MULTILINE)
 
 
@@ -81,7 +82,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0]
         return f"{match[1]}{posixpath.join(target, 'README.md')}{match[3] or ''}{match[4]}"
 
-    return _FENCE.sub("```p4", _LINK.sub(readme, markdown))
+    lines = _FENCE.sub("```p4", _LINK.sub(readme, markdown)).split("\n")
+    # In a table GitHub wants a backslash before a bar of code, and Python-Markdown would show it.
+    return "\n".join(_CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line for line in lines)
 
 
 def _math(source: str, language: str, css_class: str, options: dict, md: object, **more: object) -> str:
