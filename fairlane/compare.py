@@ -66,7 +66,8 @@ class Finished:
     @property
     def checks(self) -> str:
         checks = self.summary["checks"]
-        return f"{sum(c['holds'] for c in checks)} of {len(checks)}" if checks else "none"
+        by_hand = ", changed by hand" if self.summary.get("live_changes") else ""
+        return (f"{sum(c['holds'] for c in checks)} of {len(checks)}" if checks else "none") + by_hand
 
 
 def load(folders: Sequence[Path]) -> list[Finished]:

@@ -59,7 +59,7 @@ class Driver:
             if until_ns is None:
                 self._drain()
                 self._session.publish()
-                self._session.wait(FRAME_S)
+                self._session.wait(FRAME_S / 4)
                 continue
             self._slice(min(until_ns, end_ns))
         self._drain()

@@ -29,7 +29,8 @@ from fairlane.live.session import EARLY, FRAME_S, TABLE_S, Command, Reader, Sess
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
-    (b"content-security-policy", b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"),
+    (b"content-security-policy", b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+                                 b"connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),

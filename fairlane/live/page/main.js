@@ -8,8 +8,9 @@ import {lastTime, megabits, store, take} from "./store.js";
 import {buildFlows, change, drawChanges, drawFlows, drawPorts, drawValues, hostsToo} from "./tables.js";
 
 const $ = id => document.getElementById(id);
-const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250;
-let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, asked = false, spoken = 0;
+const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250, FRAME_MS = 1000 / 30;
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, asked = false, spoken = 0, drawn = 0, sampled = 0;
 const wishes = new Map();
 
 // For tests: what the page did.
@@ -102,6 +103,7 @@ function news(message) {
   }
   if (fresh.now) tables();
   if (fresh.samples || fresh.flows) dirty = true;
+  if (message.times) sampled = performance.now();
   if (replay() && !store.changes.length) $("changes").firstElementChild.textContent = "nothing";
   if (wasLast && replay() && store.times.length && cursor == null) {
     cursor = lastTime();
@@ -231,9 +233,14 @@ function frame(at) {
     if (!$("rate-value").value) currentRate();
     if (!replay() && !store.state.paused && at - spoken > SPEAK_EVERY_S * 1000) speak(summary());
   }
-  if (!dirty || !store.times.length) return;
+  const span = $("window").value;
+  // Between two samples the picture glides on.
+  const glides = !replay() && !store.state.paused && span !== "all" && !still.matches && socket?.readyState === 1;
+  if (!store.times.length || !(dirty || (glides && at - drawn >= FRAME_MS - 4))) return;
   dirty = false;
-  const begun = performance.now(), span = $("window").value, to = time();
+  drawn = at;
+  const begun = performance.now(), pace = store.state.reached ?? 1;
+  const to = time() + (glides ? Math.min(store.hello.step, pace * (begun - sampled) / 1000) : 0);
   if (span === "all") [view.from, view.to] = [0, Math.max(store.hello.duration, to)];
   else [view.from, view.to] = [Math.max(0, to - span), Math.max(+span, to)];
   drawCharts();
