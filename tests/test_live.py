@@ -7,6 +7,8 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -20,7 +22,7 @@ import websockets
 from experiments.model import Experiment
 from fairlane import execute, quick, targets, virtual_fabric
 from fairlane.api import Silent
-from fairlane.errors import Refusal
+from fairlane.errors import BAD_INPUT, Refusal
 from fairlane.flows import record_roles
 from fairlane.mininet_run import Outcome
 
@@ -386,3 +388,13 @@ def test_fifty_flows_are_drawn_in_time(page, tmp_path: Path) -> None:
         assert page.locator("#flows tbody tr").count() == 50
     finally:
         run.close()
+
+
+def test_the_command_says_where_the_page_is_and_ends_when_nobody_looks(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "als:1", "--duration", "2", "--out", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--live", "--live-speed", "max"], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "live view: http://127.0.0.1:" in done.stdout and "results:" in done.stdout and "stays" not in done.stdout
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["live_changes"] == []
+    refused = subprocess.run([*command, "--live-speed", "2"], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert refused.returncode == BAD_INPUT and "only with --live" in refused.stderr
