@@ -23,7 +23,9 @@ TOGETHER = {
     "test_bmv2_target": "BMv2",
     "test_bmv2": "BMv2",
 }
-"""By file name; in the order in which processes take them. All other files: each its own."""
+"""By file name. All other files: each its own."""
+LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks"]
+"""Groups in the order in which processes take them, before all others."""
 
 
 def group(path: str) -> str:
@@ -44,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
-        order = {name: number for number, name in enumerate(dict.fromkeys(TOGETHER.values()))}
+        order = {name: number for number, name in enumerate(LONG)}
         items.sort(key=lambda item: order.get(group(str(item.path)), len(order)))
 
 
