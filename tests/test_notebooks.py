@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,9 @@ pytestmark = [pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-notebooks
 
 
 def run(*arguments: object) -> str:
-    environment = os.environ | {"PYTHONPATH": str(probes.ROOT), "IPYTHONDIR": "/nonexistent", "MPLBACKEND": "Agg"}
-    done = subprocess.run([str(PYTHON), *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False)
+    with tempfile.TemporaryDirectory() as nobodys:  # not the settings of whoever runs the tests
+        environment = os.environ | {"PYTHONPATH": str(probes.ROOT), "IPYTHONDIR": nobodys, "MPLBACKEND": "Agg"}
+        done = subprocess.run([str(PYTHON), *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
