@@ -156,11 +156,17 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
             for process in reversed(running):
                 stop(process)
     records = closed(folder / "controller.csv", began, lasting, interval_s)
-    possible = math.floor((began + lasting) / interval_s) - math.ceil(began / interval_s)
+    possible = math.floor((began + lasting) / interval_s) - first_epoch(began, interval_s)
     # Sources take turns: so many frames in a row are so many connections, and an interval with fewer (the generator had to wait) has fewer.
     found = [n for n, _, frames in records if frames >= connections]
     return Row(counter, connections, interval_s, stated, found, [1000 * delay for _, delay, _ in records], (first[0], last[0]),
                (first[1], last[1]), sent, lost, possible - len(records))
+
+
+def first_epoch(began: float, interval_s: float) -> int:
+    """The epoch at whose end the first interval begins that is looked at. A controller's first whole interval only tells how many frames
+    there were before the next."""
+    return math.ceil(began / interval_s) + 1
 
 
 def closed(path: Path, began: float, lasting: float, interval_s: float) -> list[tuple[int, float, int]]:
@@ -170,7 +176,7 @@ def closed(path: Path, began: float, lasting: float, interval_s: float) -> list[
     found = []
     for before, row in zip(rows, rows[1:]):
         end = int(row["epoch"]) * interval_s
-        if began <= end - interval_s and end <= began + lasting and int(row["epoch"]) == int(before["epoch"]) + 1:
+        if first_epoch(began, interval_s) < int(row["epoch"]) and end <= began + lasting and int(row["epoch"]) == int(before["epoch"]) + 1:
             frames = int(row["transmitted_packets"]) - int(before["transmitted_packets"])
             found.append((int(row["connections"]), float(row["time_s"]) - end, frames))
     return found
