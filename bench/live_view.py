@@ -20,11 +20,10 @@ from playwright.sync_api import Page, sync_playwright
 
 from experiments.model import Experiment
 from fairlane import quick, targets, virtual_fabric
-from fairlane.api import Silent
 from fairlane.live.server import Server
 from fairlane.live.session import Command
 from fairlane.live.view import LiveRun, Options
-from fairlane.progress import Progress
+from fairlane.progress import Progress, Silent
 
 FLOWS = ("als:25", "tcp-sack:25")
 

@@ -22,13 +22,12 @@ from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.figure import Figure
-from rich.console import Console
 
 from experiments import loader
 from experiments.model import Experiment
 from fairlane import execute, metrics, own, plots, quick, report, series, targets, virtual_fabric
 from fairlane.errors import Refusal
-from fairlane.progress import Snapshot
+from fairlane.progress import Silent
 
 Plot = Literal["rates", "queue", "fair_rate"]
 
@@ -111,16 +110,3 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
         if out is not None:
             execute.publish(chosen, outcome, Path(folder), Path(out))
         return result
-
-
-class Silent:
-    """A progress that shows nothing."""
-
-    def say(self, text: str) -> None:
-        pass
-
-    def show(self, snapshot: Snapshot) -> None:
-        pass
-
-    def close(self) -> None:
-        pass

@@ -14,8 +14,10 @@ from rich.console import Console
 
 from experiments.model import Experiment
 from fairlane import metrics, plots, plots_layers, probes, progress, report, results, series, virtual_fabric
-from fairlane.mininet_run import Options, Outcome, interruptible, network
+from fairlane.interrupts import interruptible
+from fairlane.mininet_run import Options, network
 from fairlane.mininet_run import run as run_on_mininet
+from fairlane.outcome import Outcome
 
 
 def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console,

@@ -6,25 +6,24 @@ import contextlib
 import math
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.model import Experiment
 from fairlane import control_plane, flows, leftovers, preflight, probes
-from fairlane.errors import Interrupted, RunFailed
+from fairlane.errors import RunFailed
 from fairlane.flows import Timing
 from fairlane.leftovers import RunRecord
 from fairlane.monitor import Monitor
+from fairlane.outcome import Outcome
 from fairlane.processes import Process, spawn, stop_all
 from fairlane.progress import Progress
 from fairlane.raw import json_lines
 from fairlane.supervisor import Event, Supervisor
 from fairlane.targets import Toolchain
-from topologies.delay_lines import Precision
 
 _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
@@ -42,38 +41,6 @@ class Options:
     restart_after_s: float = 1.0
     rtt_check: bool = True
     pcap: bool = False
-
-
-@dataclass
-class Outcome:
-    """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured.
-    shaping: what was chosen for the network. delay_lines: their precision, where there were any. live_changes: what somebody changed
-    while it ran; changed: the experiment with them, None when nothing was."""
-
-    timing: Timing
-    events: list[Event] = field(default_factory=list)
-    round_trips: list[dict] = field(default_factory=list)
-    shaping: str = ""
-    delay_lines: Precision | None = None
-    live_changes: list[dict] = field(default_factory=list)
-    changed: Experiment | None = None
-
-
-@contextlib.contextmanager
-def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)) -> Iterator[None]:
-    """Turns these signals into `Interrupted`; further ones while cleaning up are ignored."""
-
-    def interrupt(number: int, frame: object) -> None:
-        for n in numbers:
-            signal.signal(n, signal.SIG_IGN)
-        raise Interrupted(signal.Signals(number).name)
-
-    before = {n: signal.signal(n, interrupt) for n in numbers}
-    try:
-        yield
-    finally:
-        for n, handler in before.items():
-            signal.signal(n, handler)
 
 
 @contextlib.contextmanager

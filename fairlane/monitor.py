@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.model import Experiment
 from fairlane.progress import Snapshot
-from fairlane.raw import Tail
+from fairlane.raw import CsvTail
 
 _AVERAGE_S = 1.0
 
@@ -19,8 +19,8 @@ class Monitor:
     def __init__(self, experiment: Experiment, folder: Path) -> None:
         self._experiment = experiment
         self._folder = folder
-        self._controller = Tail(folder / "controller.csv")
-        self._switches: dict[Path, tuple[str, Tail]] = {}
+        self._controller = CsvTail(folder / "controller.csv")
+        self._switches: dict[Path, tuple[str, CsvTail]] = {}
         # (switch, port) -> (time, transmitted bytes) of about the last second.
         self._sent: dict[tuple[str, int], list[tuple[float, int]]] = {}
         self._queue: dict[tuple[str, int], float] = {}
@@ -35,7 +35,7 @@ class Monitor:
         for switch in self._experiment.topology.switches:
             for path in self._folder.glob(f"{switch}*.csv"):
                 if path.stem.partition(".")[0] == switch:
-                    self._switches.setdefault(path, (switch, Tail(path)))
+                    self._switches.setdefault(path, (switch, CsvTail(path)))
         key = self._experiment.bottleneck
         # A row that cannot be read costs a moment of the display, never the run.
         for switch, tail in self._switches.values():

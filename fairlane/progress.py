@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,19 @@ class Progress(Protocol):
         """The state of things; called several times a second."""
 
     def close(self) -> None: ...
+
+
+class Silent:
+    """Shows nothing: for runs from Python, and for many at once. Sentences go to the log, at its level for debugging."""
+
+    def say(self, text: str) -> None:
+        logging.getLogger(__name__).debug(text)
+
+    def show(self, snapshot: Snapshot) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 def for_console(console: Console) -> Progress:

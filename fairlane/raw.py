@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,12 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
         text = path.read_text()
     except OSError:
         return
-    for line in text.splitlines():
+    yield from json_objects(text.splitlines())
+
+
+def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Those lines that are JSON objects: a process that was killed may have left half a line."""
+    for line in lines:
         try:
             record = json.loads(line)
         except ValueError:
@@ -83,14 +88,13 @@ def _csv(path: Path) -> pd.DataFrame:
 
 
 class Tail:
-    """Follows a CSV file that others append to: each call gives the complete rows that came since."""
+    """Follows a text file that others append to: each call gives the complete lines that came since."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._at = 0
-        self._header: list[str] | None = None
 
-    def rows(self) -> list[dict[str, str]]:
+    def lines(self) -> list[str]:
         try:
             with self._path.open("rb") as file:
                 file.seek(self._at)
@@ -99,7 +103,25 @@ class Tail:
             return []
         complete = data.rfind(b"\n") + 1
         self._at += complete
-        lines = list(csv.reader(data[:complete].decode(errors="replace").splitlines()))
+        return data[:complete].decode(errors="replace").splitlines()
+
+
+class JsonTail(Tail):
+    """Of JSON lines; what is no object is left out."""
+
+    def records(self) -> list[dict[str, Any]]:
+        return list(json_objects(self.lines()))
+
+
+class CsvTail(Tail):
+    """Of a table whose first line names its columns."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._header: list[str] | None = None
+
+    def rows(self) -> list[dict[str, str]]:
+        lines = list(csv.reader(self.lines()))
         if self._header is None and lines:
             self._header = lines.pop(0)
         return [dict(zip(self._header or (), line)) for line in lines if len(line) == len(self._header or ())]

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from experiments.model import Experiment
 from fairlane.metrics import CheckResult, Figures
-from fairlane.mininet_run import Outcome
+from fairlane.outcome import Outcome
 
 
 def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: str, target: str) -> dict[str, Any]:

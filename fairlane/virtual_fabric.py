@@ -20,8 +20,8 @@ from experiments.model import Change, Experiment, Flow
 from fairlane import control_plane, flows, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.flows import Timing
+from fairlane.outcome import Outcome
 from fairlane.progress import Progress, Snapshot
-from fairlane.mininet_run import Outcome
 from fairlane.targets import Toolchain
 from fairlane.virtual_control import RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS

@@ -10,19 +10,10 @@ import pytest
 
 from experiments import loader
 from fairlane import metrics, series, targets, virtual_fabric
+from fairlane.progress import Silent
 
 pytestmark = [pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build"),
               pytest.mark.timeout(300)]
-
-
-class Silent:
-    """A progress display that shows nothing."""
-
-    def say(self, text: str) -> None: ...
-
-    def show(self, snapshot) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def run(folder: Path, duration_s: float, joins_s: float):

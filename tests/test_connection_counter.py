@@ -14,6 +14,7 @@ from controller.core import SwitchControl
 from controller.p4info import P4Info
 from experiments import loader
 from fairlane import probes, targets, virtual_fabric
+from fairlane.progress import Silent
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
@@ -22,16 +23,6 @@ import counter as bench  # noqa: E402
 from veths import missing, network  # noqa: E402
 
 compilers = [name for name in ("fairlane-compile", "p4c-bm2-ss") if probes.program(name)]
-
-
-class Silent:
-    """A progress display that shows nothing."""
-
-    def say(self, text: str) -> None: ...
-
-    def show(self, snapshot) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def connections(folder: Path, counter: str, seconds: float) -> dict[tuple[str, str, str], int]:

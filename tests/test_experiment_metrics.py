@@ -15,7 +15,7 @@ from experiments import loader
 from experiments.model import Experiment
 from fairlane import metrics, raw, report, results, series
 from fairlane.flows import Timing
-from fairlane.mininet_run import Outcome
+from fairlane.outcome import Outcome
 from fairlane.series import Steps
 
 # The run begins at second 1000.4 of Unix time: observation intervals end 0.6 s, 1.6 s, ... later.

@@ -21,10 +21,10 @@ import websockets
 
 from experiments.model import Experiment
 from fairlane import execute, quick, targets, virtual_fabric
-from fairlane.api import Silent
 from fairlane.errors import BAD_INPUT, Refusal
 from fairlane.flows import record_roles
-from fairlane.mininet_run import Outcome
+from fairlane.outcome import Outcome
+from fairlane.progress import Silent
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:

@@ -15,18 +15,9 @@ from fairlane import metrics, series, targets, virtual_fabric
 from fairlane.cli import app
 from fairlane.errors import Refusal
 from fairlane.located_toml import ConfigError
+from fairlane.progress import Silent
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
-
-
-class Silent:
-    """A progress display that shows nothing."""
-
-    def say(self, text: str) -> None: ...
-
-    def show(self, snapshot) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def run(folder: Path, name: str = "als-3", duration_s: float = 20.0, seed: int = 1, **options):

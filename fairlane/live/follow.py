@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment
@@ -18,7 +16,7 @@ from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
 from fairlane.progress import Progress, Snapshot
-from fairlane.raw import Tail
+from fairlane.raw import CsvTail, JsonTail
 
 NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
         "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")
@@ -29,40 +27,15 @@ _ETHERNET_BYTES = 14
 CAUSES = ("ingress", "egress", "tail", "no_port", "priority", "multicast_empty", "loop", "assert", "limit", "no_program", "reconfigured")
 
 
-class _Lines:
-    """Follows a file of JSON lines."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-
-    def records(self) -> list[dict[str, Any]]:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                data = file.read()
-        except OSError:
-            return []
-        complete = data.rfind(b"\n") + 1
-        self._at += complete
-        found = []
-        for line in data[:complete].splitlines():
-            with contextlib.suppress(ValueError):
-                record = json.loads(line)
-                if isinstance(record, dict):
-                    found.append(record)
-        return found
-
-
 class Follower:
     """Reads what has been added to a run's raw records and gives it to a sampler."""
 
     def __init__(self, sampler: Sampler, folder: Path) -> None:
         self._sampler = sampler
         self._folder = folder
-        self._control = Tail(folder / "controller.csv")
-        self._switches: dict[Path, tuple[str, Tail]] = {}
-        self._flows = [(flow.name, role, _Lines(folder / f"{flow.name}.{role}.jsonl"))
+        self._control = CsvTail(folder / "controller.csv")
+        self._switches: dict[Path, tuple[str, CsvTail]] = {}
+        self._flows = [(flow.name, role, JsonTail(folder / f"{flow.name}.{role}.jsonl"))
                        for flow in sampler.experiment.flows for role in record_roles(flow)]
         # iperf3 tells of a flow when that is over: until then, what the last switch sends to the receiver stands for it.
         ports = sampler.experiment.topology.ports()
@@ -78,7 +51,7 @@ class Follower:
         for switch in self._sampler.experiment.topology.switches:
             for path in sorted(self._folder.glob(f"{switch}*.csv")):
                 if path.stem.partition(".")[0] == switch:
-                    self._switches.setdefault(path, (switch, Tail(path)))
+                    self._switches.setdefault(path, (switch, CsvTail(path)))
         # A row that cannot be read costs a moment of the page, never the run.
         for path, (switch, tail) in self._switches.items():
             for row in tail.rows():

@@ -16,7 +16,6 @@ import numpy as np
 
 from experiments import expressions
 from experiments.expressions import Value
-from experiments.model import Experiment
 from fairlane import metrics
 from fairlane.paper import settling
 from fairlane.paper.row import Curve

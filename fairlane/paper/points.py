@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from experiments.model import Experiment
 from fairlane.located_toml import Document
 from fairlane.paper import measures, store
 from fairlane.paper.row import Row
+from fairlane.progress import Silent
 
 
 _ETHERNET_BYTES = 14
@@ -74,19 +74,6 @@ class Done:
     took_s: float
 
 
-class _Quiet:
-    """A run's progress when many go on at once."""
-
-    def say(self, text: str) -> None:
-        logging.getLogger(__name__).debug(text)
-
-    def show(self, snapshot: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def run(job: Job) -> Done:
     """Run a job. RunFailed, or what an algorithm raised, when it could not be carried out."""
     from fairlane import series, targets, virtual_fabric
@@ -95,7 +82,7 @@ def run(job: Job) -> Done:
     experiment = loader.from_document(job.document, job.row)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
-        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), folder, _Quiet())
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), folder, Silent())
         recorded = series.load(folder, experiment, outcome.timing)
         kept = {
             "row": job.row,

@@ -11,7 +11,7 @@ from rich.console import Console
 from experiments import fabrics, loader, sweep
 from fairlane import probes, results, virtual_fabric
 from fairlane.paper import make, row
-from fairlane.mininet_run import interruptible
+from fairlane.interrupts import interruptible
 
 
 def wants_sweep(path: Path, at: Sequence[str], fabric: str = "virtual") -> bool:

@@ -16,7 +16,7 @@ from rich.console import Console
 from fairlane import leftovers, preflight, probes, targets
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.leftovers import RunRecord
-from fairlane.mininet_run import interruptible
+from fairlane.interrupts import interruptible
 from fairlane.targets import Toolchain
 from fairlane.tutorials import programs, topology, virtual_network
 from fairlane.tutorials.programs import SwitchProgram

@@ -22,7 +22,7 @@ import numpy as np
 from experiments import loader
 from fairlane import palette, probes, series, targets, virtual_fabric
 from fairlane.paper import store
-from fairlane.progress import Snapshot
+from fairlane.progress import Silent
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -58,7 +58,7 @@ def rates(kind: str, buffer_packets: int = 4, seed: int = 1) -> np.ndarray:
 def _run(kind: str, buffer_packets: int, seed: int) -> np.ndarray:
     experiment = loader.load(loader.find(EXPERIMENT), None, seed, [f"kind={kind}", f"variant={BUFFERS[buffer_packets]}"])
     with TemporaryDirectory(prefix="fairlane-lab-09-") as name:
-        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), Path(name), _Silent())
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), Path(name), Silent())
         recorded = series.load(Path(name), experiment, outcome.timing)
     return np.array([_averaged(record.sending_rate) for record in recorded.flows])
 
@@ -70,19 +70,6 @@ def _averaged(set_to: list[tuple[float, float]]) -> np.ndarray:
     bits = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])
     edges = np.arange(_FROM_S, _TO_S + 1e-9, PERIOD_S)
     return np.diff(np.interp(edges, ends, bits)) / PERIOD_S
-
-
-class _Silent:
-    """A progress that shows nothing."""
-
-    def say(self, text: str) -> None:
-        pass
-
-    def show(self, snapshot: Snapshot) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def plot(path: Path, buffer_packets: int = 4) -> None:

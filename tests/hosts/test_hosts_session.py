@@ -19,7 +19,7 @@ from hosts.session.reporters import Reporters
 from hosts.session.sender import SenderSession
 from hosts.wire.acks import AckPacket, parse_ack
 from hosts.wire.alsf import find_alsf
-from hosts.wire.reports import ReportPacket, parse_report
+from hosts.wire.reports import ReportPacket
 from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SenderReport, parse_compound
 from hosts.wire.rtp import parse_rtp
 from hosts.wire.stamp import parse_stamp
