@@ -73,6 +73,16 @@ def test_dumbbell_of_the_papers() -> None:
     assert addressing.round_trip_s(topology, "h1", "h11") == pytest.approx(0.010 + 2 * 98 * 8 * (1 / 10e6 + 2 / 100e6))
 
 
+def test_pings_share_the_ports_that_they_cross() -> None:
+    topology = builders.dumbbell(10, TRUNK, ACCESS)
+    pings = [(f"h{i}", f"h{i + 10}", 14.0) for i in range(1, 11)]
+    # As large as the packets of the flows, as for a switch that counts packets: they come back over the trunk, too.
+    assert addressing.busiest_share(topology, pings, 1014) == pytest.approx(10 * 14 * 1014 * 8 / 10e6)
+    against = [*pings[:9], ("h20", "h10", 14.0)]
+    assert addressing.busiest_share(topology, against, 1014) == pytest.approx(10 * 14 * 1014 * 8 / 10e6)
+    assert addressing.busiest_share(topology, []) == 0.0
+
+
 topologies_of_all_kinds = st.one_of(
     st.builds(builders.dumbbell, st.integers(1, 30), st.just(TRUNK), st.just(ACCESS)),
     st.integers(2, 7).flatmap(lambda n: st.builds(

@@ -7,6 +7,7 @@ everything to 10.0.i.254, whose Ethernet address is that of the switch port: sta
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from topologies.model import Port, Topology, TopologyError
@@ -91,6 +92,15 @@ def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
 def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
     """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
     return sum(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
+
+
+def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98) -> float:
+    """The largest share of a switch port's rate that pings of `bytes_` take, each given as (source, destination, pings per second)."""
+    load: dict[Port, float] = {}
+    for source, destination, per_s in pings:
+        for port in (*path(topology, source, destination)[1:], *path(topology, destination, source)[1:]):
+            load[port] = load.get(port, 0.0) + per_s * bytes_ * 8 / port.link.rate_bps
+    return max(load.values(), default=0.0)
 
 
 def _next_ports(start: str, topology: Topology) -> dict[str, Port]:

@@ -47,6 +47,8 @@ _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
 # IANA's port of P4Runtime; further switches count up.
 FIRST_GRPC_PORT = 9559
 _READY_TIMEOUT_S = 15.0
+# How much of a port's rate the pings take that measure the round trips.
+_PINGS_SHARE = 0.2
 
 
 class FabricError(RuntimeError):
@@ -170,6 +172,7 @@ class MininetNetwork:
         self._record = record
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
+        self._ping_bytes = packet_sizes.largest if toolchain.target == "bmv2" else 98
         self._bmv2 = _bmv2_switches(packet_sizes) if toolchain.target == "bmv2" else None
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
         self._starts = 0
@@ -258,17 +261,20 @@ class MininetNetwork:
 
     def round_trips(self, pairs: Iterable[tuple[str, str]], count: int = 12) -> list[RoundTrip]:
         """Ping each receiver from its sender, all at the same time."""
-        pairs = list(pairs)
+        pairs = list(dict.fromkeys(pairs))
+        # Each at a pace of its own: no two stand in each other's way in a queue time and again. On BMv2 a ping takes as long as any packet,
+        # so that many of them would fill a slow link.
+        intervals = [0.05 + 0.0031 * (index % 16) for index in range(len(pairs))]
+        share = addresses.busiest_share(self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes)
+        stretch = max(1.0, share / _PINGS_SHARE)
         running = []
-        for index, (sender, receiver) in enumerate(pairs):
+        for (sender, receiver), interval in zip(pairs, intervals):
             log = self._folder / f"ping-{sender}-{receiver}.log"
-            # Each at a pace of its own: no two stand in each other's way in a queue time and again. On BMv2 a ping takes as long as any packet.
-            interval = f"{0.05 + 0.0031 * (index % 16):.4f}"
-            argv = ["ping", "-n", "-c", str(count), "-i", interval, "-W", "2", self.addressing.hosts[receiver].ip]
+            argv = ["ping", "-n", "-c", str(count), "-i", f"{interval * stretch:.4f}", "-W", "2", self.addressing.hosts[receiver].ip]
             running.append(self.spawn(sender, f"ping {sender} -> {receiver}", argv, log))
         trips = []
         for (sender, receiver), process in zip(pairs, running):
-            process.wait(10.0)
+            process.wait(10.0 + 0.1 * stretch * count)
             output = process.log.read_text(errors="replace")
             found = re.search(r"= ([\d.]+)/", output)
             if not found:
