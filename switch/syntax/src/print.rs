@@ -519,9 +519,16 @@ fn keyset(set: &Keyset) -> String {
 fn write_annotation(annotation: &Annotation) -> String {
     let name = &annotation.name.name;
     match &annotation.body {
+        // `@pragma` with a word after it is another annotation.
+        AnnotationBody::None if &**name == "pragma" => "@pragma\n".into(),
         AnnotationBody::None => format!("@{name}"),
         AnnotationBody::Unstructured(tokens) => {
-            format!("@{name}({})", tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "))
+            let text = tokens.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+            match balanced(tokens) {
+                true => format!("@{name}({text})"),
+                // Only the end of a line ends it.
+                false => format!("@pragma {name} {text}\n"),
+            }
         }
         AnnotationBody::Expressions(list) => {
             format!("@{name}[{}]", list.iter().map(expression).collect::<Vec<_>>().join(", "))
@@ -532,4 +539,18 @@ fn write_annotation(annotation: &Annotation) -> String {
             format!("@{name}[{}]", pairs.join(", "))
         }
     }
+}
+
+/// Whether parentheses around these tokens would be theirs alone: those of a `@pragma` may be any.
+fn balanced(tokens: &[AnnotationToken]) -> bool {
+    let mut open = 0usize;
+    for token in tokens.iter().filter(|token| token.kind == AnnotationTokenKind::Punctuation) {
+        match &*token.text {
+            "(" => open += 1,
+            ")" if open == 0 => return false,
+            ")" => open -= 1,
+            _ => {}
+        }
+    }
+    open == 0
 }

@@ -70,3 +70,19 @@ fn what_is_printed_parses_to_the_same() {
         assert_prints_back(&file, &parsed);
     }
 }
+
+/// A `@pragma` ends with its line, and may hold parentheses that match nothing.
+#[test]
+fn pragmas_are_printed_as_they_can_be_read() {
+    let programs = [
+        "@pragma x header h ~ ) ; })\nconst bit<8> c = 1;",
+        "@pragma x f(1) (\nconst bit<8> c = 1;",
+        "@pragma x f(1)\nconst bit<8> c = 1;",
+        "control C(@pragma x )\nin bit<8> a, @pragma\nin bit<8> b);",
+    ];
+    for text in programs {
+        let parsed = parse_text(Path::new("x.p4"), text, &Options::default(), &DiskFiles);
+        assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{text}");
+        assert_prints_back(Path::new(text), &parsed);
+    }
+}
