@@ -1,16 +1,19 @@
-// The charts, drawn by uPlot from slices of the store.
+// The charts: axes by uPlot, lines from the store.
 
 import {colour, dash, ink, sample} from "./look.js";
 import {indexAt, portOf, store} from "./store.js";
+import {Strip} from "./strip.js";
 
-// A line has at most so many points: what a screen can show.
-const MOST_POINTS = 900;
 const SHARE = "#000000", FAIR = "#009E73", COUNT = "#CC79A7", QUEUE = "#56B4E9", MINIMUM = "#009E73", MAXIMUM = "#CC79A7", AVERAGE = "#D55E00", CHANCE = "#0072B2";
 const CAUSES = {red_early: "#0072B2", red_forced: "#D55E00", tail: "#000000"};
 const OTHER_CAUSES = ["#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"];
 
-export const view = {from: 0, to: 10, highlighted: null};
+// from, to: what the charts show. moves: along the run, with time. now: the moment that tables and clock show. runs: it goes on.
+export const view = {from: 0, to: 10, moves: false, now: 0, runs: false, highlighted: null};
 const charts = {};
+// Pixels around what changed that are drawn again.
+const MARGIN = 8;
+let wake = () => {};
 
 const number = value => value == null ? "–" : String(+value.toPrecision(4));
 
@@ -25,44 +28,88 @@ function axes(left, right) {
 }
 
 class Chart {
-  // series: [{label, colour, dash, width, scale, step}]; tops: {y: () => largest value}
-  constructor(id, left, right) {
+  // grain: steps to a pixel in which the line of now moves.
+  constructor(id, left, right, grain = 1) {
+    this.grain = grain;
     this.place = document.getElementById(id);
     this.left = left;
     this.right = right;
     this.top = {y: 1, z: 1};
-    this.key = "";
+    this.text = null;
     this.plot = null;
-    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.place);
+    this.strip = null;
+    this.seen = true;
+    // What uPlot drew, without the lines; what was drawn last.
+    this.ground = document.createElement("canvas");
+    this.last = {};
+    new ResizeObserver(() => {
+      this.plot?.setSize(this.size());
+      wake();
+    }).observe(this.place);
+    new IntersectionObserver(entries => {
+      this.seen = entries.at(-1).isIntersecting;
+      if (this.seen) wake();
+    }, {rootMargin: "50px"}).observe(this.place);
   }
 
   size() {
     return {width: Math.max(160, this.place.clientWidth), height: this.place.clientHeight};
   }
 
-  // Other lines need another plot.
-  build(series) {
-    const key = JSON.stringify([series, document.documentElement.dataset.theme]);
-    if (key === this.key) return;
-    this.key = key;
-    this.plot?.destroy();
+  // uPlot has the axes, the grid and the cursor; the lines are the strip's.
+  build() {
+    this.text = null;
     this.place.replaceChildren();
-    const lines = series.map(s => ({
-      label: s.label, scale: s.scale ?? "y", stroke: colour(s.colour), dash: s.dash ?? [], width: s.width ?? 1.6, alpha: s.alpha ?? 1,
-      points: {show: false}, spanGaps: false, paths: s.step ? uPlot.paths.stepped({align: 1}) : undefined,
-    }));
-    const range = name => () => [0, this.top[name]];
+    this.strip = new Strip();
+    const range = name => () => [0, this.top[name]], line = scale => ({scale, auto: false, paths: () => null, points: {show: false}});
     this.plot = new uPlot({
       ...this.size(), padding: [8, this.right ? 0 : 10, 0, 0], legend: {show: false}, axes: axes(this.left, this.right),
       cursor: {sync: {key: "fairlane"}, drag: {x: false, y: false}, points: {show: false}},
-      scales: {x: {time: false, range: () => [view.from, view.to]}, y: {range: range("y")}, z: {range: range("z")}},
-      series: [{label: "time"}, ...lines],
-    }, [[], ...lines.map(() => [])], this.place);
+      scales: {x: {time: false, range: () => [this.from, this.to]}, y: {range: range("y")}, ...(this.right ? {z: {range: range("z")}} : {})},
+      series: [{label: "time"}, line("y"), ...(this.right ? [line("z")] : [])],
+      hooks: {drawAxes: [() => this.keepGround()], draw: [() => this.paint(0, this.plot.bbox.width)]},
+    }, [[0, 1], [null, null], ...(this.right ? [[null, null]] : [])], this.place);
+    this.last = {};
+  }
+
+  // Lines, and the line of now, over what uPlot drew: from one pixel of the plot to another.
+  paint(begin, end) {
+    const {bbox: {left, top, width, height}, ctx: pen} = this.plot, {canvas, origin} = this.strip, wide = end - begin;
+    pen.drawImage(canvas, this.shown - origin + begin, 0, wide, height, left + begin, top, wide, height);
+    if (view.now < this.from || view.now > this.to) return;
+    const thick = 1.5 * devicePixelRatio;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, width, height);
+    pen.clip();
+    pen.globalAlpha = 0.7;
+    pen.fillStyle = ink("accent");
+    pen.fillRect(left + this.here - thick / 2, top, thick, height);
+    pen.restore();
+  }
+
+  // Where only time and lines went on: what is new of them.
+  patch(begin, end) {
+    const {bbox: {left, top, height}, ctx: pen} = this.plot, wide = end - begin;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left + begin, top, wide, height);
+    pen.clip();
+    pen.clearRect(left + begin, top, wide, height);
+    pen.drawImage(this.ground, begin, 0, wide, height, left + begin, top, wide, height);
+    this.paint(begin, end);
+    pen.restore();
+  }
+
+  keepGround() {
+    const {left, top, width, height} = this.plot.bbox, {ground} = this;
+    [ground.width, ground.height] = [width, height];
+    ground.getContext("2d").drawImage(this.plot.ctx.canvas, left, top, width, height, 0, 0, width, height);
   }
 
   say(text) {
-    if (this.key === text) return;
-    this.key = text;
+    if (this.text === text) return;
+    this.text = text;
     this.plot?.destroy();
     this.plot = null;
     const line = document.createElement("p");
@@ -71,30 +118,44 @@ class Chart {
     this.place.replaceChildren(line);
   }
 
-  draw(data) {
-    this.plot?.setData(data, true);
+  // lines: as `Strip.update` has them, and `key`, which changes when what was drawn does.
+  draw(lines, key) {
+    if (!this.plot) {
+      [this.from, this.to, this.shown] = [view.from, view.to, 0];
+      this.build();
+    }
+    const {width, height} = this.plot.bbox, ratio = devicePixelRatio || 1;
+    if (!width || !height) {
+      wake();  // uPlot lays itself out after this frame
+      return;
+    }
+    // The picture moves by whole pixels, with its grid.
+    const perSecond = width / (view.to - view.from), left = Math.round(view.from * perSecond);
+    const {strip, last} = this, settled = strip.settled;
+    const fresh = strip.update({times: store.times, lines, tops: this.top, left, width, height, ratio, perSecond, spare: view.moves ? 2 : 1, key});
+    [this.from, this.to, this.shown] = [left / perSecond, (left + width) / perSecond, left];
+    // In the large chart time goes on with each frame, be it a part of a pixel; the small ones wait for a whole one.
+    this.here = Math.round((view.now - this.from) * perSecond * this.grain) / this.grain;
+    const frame = [left, perSecond, this.top.y, this.top.z, width, height, strip.key].join();
+    if (frame !== last.frame) this.plot.setData(this.plot.data.with(0, [this.from, this.to]), true);
+    else if (fresh || this.here !== last.here) {
+      const ends = [this.here, last.here, ...(fresh ? [settled - left, strip.settled - left + MARGIN] : [])];
+      this.patch(Math.max(0, Math.floor(Math.min(...ends)) - MARGIN), Math.min(width, Math.ceil(Math.max(...ends)) + MARGIN));
+    }
+    this.last = {frame, here: this.here};
   }
 }
 
-// The samples in view: their first index, the one after the last, and how many stand for one.
-function slice() {
-  const first = Math.max(0, indexAt(view.from) - 1), end = indexAt(view.to) + 1;
-  return {first, end, every: Math.max(1, Math.ceil((end - first) / MOST_POINTS))};
-}
+// The samples in view: the first index, and the one after the last.
+const part = () => [Math.max(0, indexAt(view.from) - 1), indexAt(view.to) + 1];
 
-function cut(list, {first, end, every}) {
-  if (!list) return [];
-  if (every === 1) return list.slice(first, end);
-  const found = [];
-  for (let i = first; i < end; i += every) found.push(list[i] ?? null);
-  return found;
-}
-
-const largest = lists => {
+// The largest value of lists in view, 0 at least.
+function largest(...lists) {
+  const [first, end] = part();
   let most = 0;
-  for (const list of lists) for (const value of list) if (value > most) most = value;
+  for (const list of lists) for (let i = first; i < end; i++) if (list[i] > most) most = list[i];
   return most;
-};
+}
 
 function roundUp(value) {
   if (!(value > 0)) return 1;
@@ -102,92 +163,97 @@ function roundUp(value) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find(m => m * unit >= value) * unit;
 }
 
-function shareLines(times) {
-  const lines = [[], []];
-  let next = 0, values = [];
-  for (const time of times) {
-    while (next < store.shares.length && store.shares[next][0] <= time) {
-      const [, shares, distinct] = store.shares[next++];
-      values = view.highlighted ? [shares[view.highlighted] ?? null] : [distinct[0] ?? null, distinct.length > 1 ? distinct[distinct.length - 1] : null];
+// Fair shares at each sample: the largest and the least, or the one of the flow brought forward.
+const shares = {largest: [], least: [], next: 0, now: [], key: ""};
+
+function shareLines() {
+  const key = `${view.highlighted} ${store.epoch}`;
+  if (key !== shares.key) Object.assign(shares, {largest: [], least: [], next: 0, now: [], key});
+  for (let i = shares.largest.length; i < store.times.length; i++) {
+    while (shares.next < store.shares.length && store.shares[shares.next][0] <= store.times[i]) {
+      const [, values, distinct] = store.shares[shares.next++];
+      shares.now = view.highlighted ? [values[view.highlighted] ?? null] : [distinct[0] ?? null, distinct.length > 1 ? distinct[distinct.length - 1] : null];
     }
-    lines[0].push(values[0] == null ? null : values[0] / 1e6);
-    lines[1].push(values[1] == null ? null : values[1] / 1e6);
+    shares.largest.push(shares.now[0] ?? null);
+    shares.least.push(shares.now[1] ?? null);
   }
-  return lines;
+  return shares;
 }
 
-function rateSeries() {
-  const seen = new Set();
-  return store.flows.map(flow => {
+const MEGA = 1e-6;
+
+let rates = {key: null, lines: []};
+
+function rateLines() {
+  if (rates.key === key()) return rates.lines;
+  const seen = new Set(), lines = store.flows.map((flow, i) => {
     const kind = store.hello.kinds[flow.kind];
     const leads = view.highlighted ? flow.name === view.highlighted : !seen.has(flow.kind);
     seen.add(flow.kind);
-    return {label: flow.name, colour: kind.colour, dash: dash(kind.line), width: leads ? 2.4 : 1, alpha: leads ? 1 : view.highlighted ? 0.25 : 0.5};
+    return {values: store.rates[i] ??= [], factor: MEGA, colour: colour(kind.colour), dash: dash(kind.line), width: leads ? 2.4 : 1, alpha: leads ? 1 : view.highlighted ? 0.25 : 0.5};
   });
+  rates = {key: key(), lines};
+  return lines;
 }
 
 const hasFairRate = () => store.flows.some(flow => flow.kind.startsWith("als"));
 
+// What changes lines that are drawn already.
+const key = () => [store.epoch, view.highlighted, document.documentElement.dataset.theme].join();
+
 function drawRates() {
-  const chart = charts.rates;
-  chart.build([...rateSeries(), {label: "fair share", colour: SHARE, dash: [7, 5], width: 1.6}, {label: "least fair share", colour: SHARE, dash: [3, 5], width: 1.4},
-    ...(hasFairRate() ? [{label: "R_f", colour: FAIR, dash: [2, 4], width: 2}] : [])]);
-  const part = slice(), times = cut(store.times, part);
-  const rates = store.flows.map((_, i) => {
-    const values = cut(store.rates[i], part);
-    for (let k = 0; k < values.length; k++) if (values[k] != null) values[k] /= 1e6;
-    while (values.length < times.length) values.push(null);
-    return values;
-  });
-  const shares = shareLines(times);
-  const fair = hasFairRate() ? [cut(store.port?.fair_rate, part).map(v => v == null ? null : v / 1e6)] : [];
+  const chart = charts.rates, {largest: most, least} = shareLines();
+  const lines = [...rateLines(), {values: most, factor: MEGA, colour: colour(SHARE), dash: [7, 5], width: 1.6}, {values: least, factor: MEGA, colour: colour(SHARE), dash: [3, 5], width: 1.4}];
+  if (hasFairRate()) lines.push({values: store.port?.fair_rate ?? [], factor: MEGA, colour: colour(FAIR), dash: [2, 4], width: 2});
   // What shoots up for a moment may leave the picture: it would squeeze all else.
-  const share = largest(shares);
-  chart.top.y = roundUp(Math.max(1.2 * share, share ? Math.min(1.08 * largest(rates), 3 * share) : 1.08 * largest(rates)));
-  chart.draw([times, ...rates, ...shares, ...fair]);
+  const share = MEGA * largest(most, least), rate = MEGA * 1.08 * largest(store.peaks);
+  settle(chart, "y", roundUp(Math.max(1.2 * share, share ? Math.min(rate, 3 * share) : rate)));
+  chart.draw(lines, key());
+}
+
+// A scale grows at once, and shrinks when much of it is empty: each change draws all anew.
+function settle(chart, scale, top) {
+  if (!view.runs || top > chart.top[scale] || top < 0.6 * chart.top[scale]) chart.top[scale] = top;
 }
 
 function drawPort() {
   const port = store.port, about = port && portOf(port.id);
   if (!port) return;
-  const part = slice(), times = cut(store.times, part), flat = value => times.map(() => value);
-  const pad = list => { const values = cut(list, part); while (values.length < times.length) values.push(null); return values; };
-
-  const red = about.red;
-  charts.queue.build([{label: "queue", colour: QUEUE, width: 1.6}, {label: "buffer", colour: SHARE, width: 1},
-    ...(red ? [{label: "average", colour: AVERAGE, width: 2}, {label: "minimum", colour: MINIMUM, dash: [7, 5], width: 1.2}, {label: "maximum", colour: MAXIMUM, dash: [7, 5], width: 1.2}] : [])]);
-  const queue = pad(port.queue), average = red ? pad(port.average) : [];
-  // A buffer far above everything is left out of the picture.
-  const most = Math.max(largest([queue, average]), red ? red.maximum : 0);
-  charts.queue.top.y = about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(Math.max(5, 1.2 * most));
-  charts.queue.draw([times, queue, flat(about.buffer), ...(red ? [average, flat(red.minimum), flat(red.maximum)] : [])]);
-
-  if (red) {
-    charts.probability.build([{label: "probability", colour: CHANCE, width: 1.8}]);
-    const chance = pad(port.probability);
-    charts.probability.top.y = Math.max(roundUp(1.1 * largest([chance])), red.max_p);
-    charts.probability.draw([times, chance]);
-  } else charts.probability.say("This port's queue is drop-tail: only a full queue drops.");
-
-  charts.fair.build([{label: "R_f", colour: FAIR, width: 2, step: true}, {label: "n", colour: COUNT, width: 1.6, scale: "z", step: true, dash: [7, 4]}]);
-  const fair = pad(port.fair_rate).map(v => v == null ? null : v / 1e6), count = pad(port.connections);
-  charts.fair.top.y = roundUp(1.15 * largest([fair]));
-  charts.fair.top.z = Math.max(4, Math.ceil(1.3 * largest([count])));
-  charts.fair.draw([times, fair, count]);
-
-  const causes = Object.keys(port.drops);
-  charts.drops.build(causes.map((cause, i) => ({label: cause, colour: causeColour(cause, i), dash: causeDash(i), width: 2})));
-  const drops = causes.map(cause => pad(port.drops[cause]));
-  charts.drops.top.y = Math.max(5, roundUp(1.1 * largest(drops)));
-  charts.drops.draw([times, ...drops]);
+  const red = about.red, {queue, probability, fair, drops} = charts;
+  if (queue.seen) {
+    // A buffer far above everything is left out of the picture.
+    const most = Math.max(largest(port.queue, red ? port.average : []), red ? red.maximum : 0);
+    settle(queue, "y", about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(Math.max(5, 1.2 * most)));
+    queue.draw([{values: port.queue, colour: colour(QUEUE), width: 1.6}, {flat: about.buffer, colour: colour(SHARE), width: 1},
+      ...(red ? [{values: port.average, colour: colour(AVERAGE), width: 2}, {flat: red.minimum, colour: colour(MINIMUM), dash: [7, 5], width: 1.2},
+        {flat: red.maximum, colour: colour(MAXIMUM), dash: [7, 5], width: 1.2}] : [])], key());
+  }
+  if (!red) probability.say("This port's queue is drop-tail: only a full queue drops.");
+  else if (probability.seen) {
+    settle(probability, "y", Math.max(roundUp(1.1 * largest(port.probability)), red.max_p));
+    probability.draw([{values: port.probability, colour: colour(CHANCE), width: 1.8}], key());
+  }
+  if (fair.seen) {
+    settle(fair, "y", roundUp(1.15 * MEGA * largest(port.fair_rate)));
+    settle(fair, "z", Math.max(4, Math.ceil(1.3 * largest(port.connections))));
+    fair.draw([{values: port.fair_rate, factor: MEGA, colour: colour(FAIR), width: 2, step: true},
+      {values: port.connections, colour: colour(COUNT), width: 1.6, scale: "z", step: true, dash: [7, 4]}], key());
+  }
+  if (drops.seen) {
+    const causes = Object.entries(port.drops);
+    settle(drops, "y", Math.max(5, roundUp(1.1 * largest(...Object.values(port.drops)))));
+    drops.draw(causes.map(([cause, values], i) => ({values, colour: colour(causeColour(cause, i)), dash: causeDash(i), width: 2})), key());
+  }
 }
 
 const causeColour = (cause, i) => CAUSES[cause] ?? OTHER_CAUSES[i % OTHER_CAUSES.length];
 const causeDash = i => [[], [8, 4], [2, 3], [9, 4, 2, 4]][i % 4];
 export const causeName = cause => ({red_early: "RED, early", red_forced: "RED, forced", tail: "full queue"})[cause] ?? cause.replaceAll("_", " ");
 
-export function makeCharts() {
-  charts.rates = new Chart("rates", "goodput (Mb/s)");
+// stale: called when a chart wants to be drawn.
+export function makeCharts(stale) {
+  wake = stale;
+  charts.rates = new Chart("rates", "goodput (Mb/s)", null, 100);
   charts.queue = new Chart("queue", "packets");
   charts.probability = new Chart("probability", "probability");
   charts.fair = new Chart("fair", "Mb/s", "connections");
@@ -195,8 +261,19 @@ export function makeCharts() {
 }
 
 export function drawCharts() {
-  drawRates();
+  if (charts.rates.seen) drawRates();
   drawPort();
+}
+
+// All of them, also those out of sight: once uPlot has drawn, too.
+export async function drawAll() {
+  const hidden = Object.values(charts).filter(chart => !chart.seen);
+  for (let i = 0; i < 2; i++) {
+    for (const chart of hidden) chart.seen = true;
+    drawCharts();
+    for (const chart of hidden) chart.seen = false;
+    await new Promise(done => setTimeout(done));
+  }
 }
 
 export const canvases = () => ["rates", "queue", "probability", "fair", "drops"].map(id => [id, document.querySelector(`#${id} canvas`)]).filter(([, c]) => c);

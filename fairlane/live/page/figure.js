@@ -1,10 +1,11 @@
 // The charts as one picture, as they are on the screen.
 
-import {canvases} from "./charts.js";
+import {canvases, drawAll} from "./charts.js";
 import {ink} from "./look.js";
 import {store} from "./store.js";
 
 export async function saveFigure() {
+  await drawAll();
   const ratio = devicePixelRatio || 1, gap = 16 * ratio, line = 19 * ratio;
   const [[, rates], ...small] = canvases();
   const cell = Math.max(...small.map(([, c]) => c.width), (rates.width - gap) / 2);

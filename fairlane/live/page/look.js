@@ -6,7 +6,14 @@ export const dash = line => DASHES[line] ?? [];
 
 export const isDark = () => document.documentElement.dataset.theme === "dark";
 
-export const ink = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const inks = new Map();
+
+// A colour of style.css. Asked for often, worked out once for each theme.
+export function ink(name) {
+  const key = `${document.documentElement.dataset.theme} ${name}`;
+  if (!inks.has(key)) inks.set(key, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return inks.get(key);
+}
 
 const luminance = rgb => {
   const [r, g, b] = rgb.map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);

@@ -5,16 +5,16 @@ import {saveFigure} from "./figure.js";
 import {themes} from "./look.js";
 import {buildNetwork, drawNetwork, markPort} from "./network.js";
 import {lastTime, megabits, store, take} from "./store.js";
-import {buildFlows, change, drawChanges, drawFlows, drawPorts, drawValues, hostsToo} from "./tables.js";
+import {buildFlows, change, drawChanges, drawFlows, drawPorts, drawValues, hostsToo, put} from "./tables.js";
 
 const $ = id => document.getElementById(id);
-const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250, FRAME_MS = 1000 / 30;
+const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250, CLOCK_EVERY_MS = 100, FRAME_MS = 1000 / 36;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, asked = false, spoken = 0, drawn = 0, sampled = 0;
+let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0, sampled = 0;
 const wishes = new Map();
 
-// For tests: what the page did.
-window.fairlane = {frames: 0, drawMs: [], store, view};
+// For tests: what the page did. frames: those in which time or the samples went on.
+window.fairlane = {frames: 0, drawMs: [], counted: {}, store, view};
 
 const live = () => store.hello?.mode === "virtual" && !store.state.finished && socket?.readyState === 1;
 const replay = () => store.hello && (store.hello.mode === "finished" || store.state.finished);
@@ -60,7 +60,7 @@ function hello(message) {
     $("note").textContent = message.note;
     $("note").hidden = false;
   }
-  makeCharts();
+  makeCharts(() => { dirty = true; });
   buildNetwork(choose);
   const trunks = message.ports.filter(p => p.trunk), others = message.ports.filter(p => !p.trunk);
   fill($("port"), [...trunks, ...others].map(p => [p.id, p.name]), message.bottleneck);
@@ -68,7 +68,6 @@ function hello(message) {
   fill($("add-kind"), message.addable.map(kind => [kind, kind]));
   fill($("add-from"), message.hosts.map(h => [h, h]));
   fill($("add-to"), message.hosts.map(h => [h, h]));
-  $("progress").max = message.duration;
   $("slider").max = message.duration;
   $("slider").step = message.step;
   if (message.duration <= 40) $("window").value = "all";
@@ -99,7 +98,8 @@ function news(message) {
   if (fresh.state) {
     if (store.state.finished && !before.finished) finished();
     else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
-    controls();
+    // What the run makes of its pace is news each time: the clock tells it.
+    if (["paused", "speed", "finished"].some(name => store.state[name] !== before[name])) controls();
   }
   if (fresh.now) tables();
   if (fresh.samples || fresh.flows) dirty = true;
@@ -172,10 +172,11 @@ function controls() {
 
 function clock() {
   if (!store.hello) return;
-  $("time").textContent = `${time().toFixed(1)} of ${store.hello.duration} s`;
-  $("progress").value = time();
+  put($("time"), `${time().toFixed(1)} of ${store.hello.duration} s`);
+  const share = Math.round(1000 * time() / store.hello.duration) / 1000;
+  if ($("progress").value !== share) $("progress").value = share;
   const {finished, paused, reached} = store.state;
-  $("pace").textContent = replay() ? (playing ? `playing at ${playSpeed}×` : "finished") : paused ? "paused" : reached == null || store.hello.mode !== "virtual" ? "" : `at ${reached.toFixed(reached < 10 ? 1 : 0)}×`;
+  put($("pace"), replay() ? (playing ? `playing at ${playSpeed}×` : "finished") : paused ? "paused" : reached == null || store.hello.mode !== "virtual" ? "" : `at ${reached.toFixed(reached < 10 ? 1 : 0)}×`);
   if (replay() && document.activeElement !== $("slider")) $("slider").value = time();
   if (finished) $("slider").setAttribute("aria-valuetext", `${time().toFixed(1)} seconds`);
 }
@@ -233,18 +234,30 @@ function frame(at) {
     if (!$("rate-value").value) currentRate();
     if (!replay() && !store.state.paused && at - spoken > SPEAK_EVERY_S * 1000) speak(summary());
   }
-  const span = $("window").value;
-  // Between two samples the picture glides on.
-  const glides = !replay() && !store.state.paused && span !== "all" && !still.matches && socket?.readyState === 1;
-  if (!store.times.length || !(dirty || (glides && at - drawn >= FRAME_MS - 4))) return;
+  // Between two samples time glides on.
+  const runs = live() && !store.state.paused, glides = runs && !still.matches;
+  if (!store.times.length || !(dirty || glides) || at < due - 2) return;
   dirty = false;
-  drawn = at;
-  const begun = performance.now(), pace = store.state.reached ?? 1;
-  const to = time() + (glides ? Math.min(store.hello.step, pace * (begun - sampled) / 1000) : 0);
-  if (span === "all") [view.from, view.to] = [0, Math.max(store.hello.duration, to)];
-  else [view.from, view.to] = [Math.max(0, to - span), Math.max(+span, to)];
+  due = Math.max(at, due + FRAME_MS);
+  const begun = performance.now(), before = view.now, samples = store.times.length;
+  view.runs = runs;
+  view.now = time();
+  if (glides) {
+    const pace = store.state.reached ?? store.state.speed ?? 1;
+    view.now = Math.min(store.hello.duration, Math.max(Math.min(before, view.now + store.hello.step), view.now + Math.min(store.hello.step, pace * (begun - sampled) / 1000)));
+  }
+  const span = $("window").value;
+  view.moves = span !== "all";
+  if (!view.moves) [view.from, view.to] = [0, Math.max(store.hello.duration, view.now)];
+  else [view.from, view.to] = [Math.max(0, view.now - span), Math.max(+span, view.now)];
   drawCharts();
-  clock();
+  if (!glides || at - clocked >= CLOCK_EVERY_MS) {
+    clocked = at;
+    clock();
+  }
+  const {counted} = window.fairlane;
+  if (counted.now === view.now && counted.samples === samples) return;
+  window.fairlane.counted = {now: view.now, samples};
   window.fairlane.frames += 1;
   window.fairlane.drawMs.push(performance.now() - begun);
   if (window.fairlane.drawMs.length > 600) window.fairlane.drawMs.shift();

@@ -74,11 +74,13 @@ export function drawNetwork() {
     const port = store.now.ports[id];
     if (!port) continue;
     const load = Math.min(1, withBack ? Math.max(port.load ?? 0, port.back ?? 0) : port.load ?? 0);
+    const percent = `${Math.round(100 * (port.load ?? 0))} %`;
+    const words = withBack ? `${name}: ${percent}, back ${Math.round(100 * (port.back ?? 0))} %` : `${name}: ${percent}`;
+    if (title.textContent === words) continue;
+    title.textContent = words;
     line.style.strokeWidth = (1.4 + 5.6 * load).toFixed(1);
     line.style.stroke = `color-mix(in oklab, var(--busy) ${Math.round(100 * load)}%, var(--idle))`;
-    const percent = `${Math.round(100 * (port.load ?? 0))} %`;
-    if (label && label.textContent !== percent) label.textContent = percent;
-    title.textContent = withBack ? `${name}: ${percent}, back ${Math.round(100 * (port.back ?? 0))} %` : `${name}: ${percent}`;
+    if (label) label.textContent = percent;
   }
 }
 

@@ -6,10 +6,12 @@ export const store = {
   times: [],
   flows: [],
   rates: [],      // one list for each flow, as long as `times`
+  peaks: [],      // of each sample, the largest rate
   shares: [],     // [time, {flow: bit/s}, [distinct values, falling]]
   port: null,     // {id, load: [], queue: [], ..., drops: {cause: []}}
   now: null,      // tables of the last sample
   changes: [],
+  epoch: 0,       // grows when something changes that samples taken before are drawn with
 };
 
 // Lay news over what is known. Returns what is new: {flows, samples, port, now, state, changes}.
@@ -17,16 +19,23 @@ export function take(news) {
   const fresh = {};
   if (news.flows) {
     store.flows = news.flows;
+    store.epoch += 1;
     fresh.flows = true;
   }
   if (news.times) {
     const before = news.from;
-    for (const time of news.times) store.times.push(time);
+    for (const time of news.times) {
+      store.times.push(time);
+      store.peaks.push(0);
+    }
     news.rates.forEach((values, i) => {
       store.rates[i] ??= [];
       const list = store.rates[i];
       while (list.length < before) list.push(null);
-      for (const value of values) list.push(value);
+      for (const value of values) {
+        if (value > store.peaks[list.length]) store.peaks[list.length] = value;
+        list.push(value);
+      }
     });
     fresh.samples = true;
   }
@@ -34,6 +43,7 @@ export function take(news) {
     const {id, from, drops, ...columns} = news.port;
     if (from === 0 || !store.port || store.port.id !== id) {
       store.port = {id, drops: {}};
+      store.epoch += 1;
       fresh.port = true;
     }
     for (const [name, values] of Object.entries(columns)) append(store.port, name, values);
@@ -41,6 +51,7 @@ export function take(news) {
     fresh.samples = true;
   }
   for (const [time, shares] of news.shares ?? []) {
+    if (time <= lastTime()) store.epoch += 1;
     store.shares.push([time, shares, [...new Set(Object.values(shares))].sort((a, b) => b - a)]);
   }
   if (news.changes) {

@@ -17,7 +17,13 @@ function cell(row, text = "", className = "", tag = "td") {
   return made;
 }
 
-const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+// Only what changed, in the text that is there: each change lays out its table anew.
+export function put(node, text) {
+  const there = node.firstChild;
+  if (there === null) {
+    if (text) node.textContent = text;
+  } else if (there.data !== text) there.data = text;
+}
 
 // actions: {highlight(name), stop(flow)}; stop is null where nobody can.
 export function buildFlows(actions) {
@@ -68,7 +74,8 @@ export function drawFlows() {
     put(cells.share, megabits(share));
     const part = rate != null && share ? rate / share : null;
     put(cells.percent, part == null ? "–" : `${Math.round(100 * part)} %`);
-    cells.bar.style.width = `${Math.min(100, 100 * (part ?? 0))}%`;
+    const wide = `${Math.min(100, Math.round(100 * (part ?? 0)))}%`;
+    if (cells.bar.style.width !== wide) cells.bar.style.width = wide;
     put(cells.sends, megabits(sends));
     put(cells.lost, sent ? `${lost} (${(100 * lost / sent).toFixed(2)} %)` : "–");
     if (cells.stop) cells.stop.disabled = over || waiting || store.state.finished;
