@@ -3,7 +3,7 @@
 - Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
 - A link to a folder goes to its README.
 - In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
-- A block ```math is LaTeX that becomes MathML, which browsers draw without any script.
+- LaTeX, as a block ```math or in a line as $`x`$, both of which GitHub draws, becomes MathML, which browsers draw without any script.
 """
 
 from __future__ import annotations
@@ -15,21 +15,29 @@ import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from xml.etree import ElementTree
 
 import latex2mathml.converter
 import pygments.lexers
 import pygments.lexers._mapping
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pymdownx.superfences import SuperFencesException
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+STYLE = "tools/site/math.css"
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"`[^`\n]*`")
+_NAME = re.compile(r'<mrow>((?:<mi mathvariant="italic">\w</mi>){2,})</mrow>')
+_NOT_DRAWN = re.compile(r"\\\w*|<mn>[\d.]*[a-z]+")  # a command that the converter copies; 3bp, which it reads as big points
 _FENCE = re.compile(r"^```p4 \w+$", re.MULTILINE)
 
 
@@ -52,7 +60,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     sys.path.insert(0, str(ROOT))
     pygments.lexers._mapping.LEXERS["P4Lexer"] = ("tools.site.p4lexer", "P4", ("p4",), ("*.p4",), ())
     fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
-    fences["custom_fences"] = [{"name": "math", "class": "math", "format": _math}]
+    fences["custom_fences"] = FENCES
+    config.markdown_extensions.append(LineMath())
+    config.extra_css.append(STYLE)
     every = pages()
     named = set(_named(config.nav))
     config.nav = _expanded(config.nav, [page for page in every if page not in named])
@@ -61,7 +71,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     chosen = Files([file for file in files if file.generated_by is not None or not file.src_uri.endswith((".md", ".png", ".py"))])
-    assets: set[str] = set()
+    assets = {STYLE}
     for path in pages():
         chosen.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
         for target in links((ROOT / path).read_text(encoding="utf-8")):
@@ -87,11 +97,41 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return "\n".join(_CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line for line in lines)
 
 
-def _math(source: str, language: str, css_class: str, options: dict, md: object, **more: object) -> str:
+class EquationError(PluginError, SuperFencesException):
+    """Stops the build: of a block's errors superfences lets only its own pass, and else shows the source."""
+
+
+def mathml(source: str, display: str) -> str:
+    """LaTeX as MathML; `display` is "block" or "inline". Raises `EquationError` for what the converter does not know, which it copies."""
     try:
-        return latex2mathml.converter.convert(source.strip(), display="block")
+        drawn = latex2mathml.converter.convert(source.strip(), display=display)
+        ElementTree.fromstring(drawn)  # an environment it does not know leaves a bare &
     except Exception as error:  # the converter raises many kinds
-        raise PluginError(f"```math: {error!r} in {html.escape(source.strip())}") from error
+        raise EquationError(f"math: {error!r} in {source.strip()}") from error
+    if unknown := _NOT_DRAWN.search(drawn):
+        raise EquationError(f"math: {html.unescape(unknown[0])!r} would be shown as it is in {source.strip()}")
+    drawn = drawn.replace("<mi>&#x02032;</mi>", '<mi mathsize="170%">&#x02032;</mi>')  # made small twice, as it is a superscript
+    # \mathit{SRTT} is one name, not four letters beside each other
+    return _NAME.sub(lambda letters: f'<mi class="name">{re.sub("<[^>]*>", "", letters[1])}</mi>', drawn)
+
+
+def _math(source: str, language: str, css_class: str, options: dict, md: object, **more: object) -> str:
+    return f'<div class="equation">{mathml(source, "block")}</div>'
+
+
+FENCES = [{"name": "math", "class": "math", "format": _math}]
+
+
+class LineMath(Extension):
+    """$`x`$ within a line or a cell."""
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        md.inlinePatterns.register(_LineMathPattern(r"\$`([^`\n]+)`\$", md), "math", 195)  # before code in backticks, 190
+
+
+class _LineMathPattern(InlineProcessor):
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:
+        return self.md.htmlStash.store(mathml(m[1], "inline")), m.start(0), m.end(0)
 
 
 def _named(items: list) -> Iterator[str]:
