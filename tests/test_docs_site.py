@@ -64,3 +64,30 @@ def test_equations_and_programs_need_no_script(site: Path) -> None:
     concepts = (site / "docs" / "concepts.html").read_text(encoding="utf-8")
     assert "<math" in concepts and "```math" not in concepts
     assert '<span class="k">table</span>' in (site / "switch/compiler/explain/action.html").read_text(encoding="utf-8")
+
+
+def test_each_algorithm_has_its_equations(site: Path) -> None:
+    pages = [page for page in (probes.ROOT / "docs/algorithms").glob("*.md") if page.name != "README.md"]
+    assert len(pages) >= 13
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        drawn = (site / "docs/algorithms" / f"{page.stem}.html").read_text(encoding="utf-8")
+        assert drawn.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"') == text.count("```math\n") > 0, page
+        assert drawn.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"') == len(re.findall(r"\$`[^`\n]+`\$", text)) > 0, page
+        assert "$`" not in drawn and "`$" not in drawn and "math.css" in drawn, page
+
+
+@pytest.mark.parametrize(("text", "named"), [
+    ("```math\n\\begin{aligned} a &= b \\end{aligned}\n```", "aligned"),
+    ("```math\na \\unheardof b\n```", "unheardof"),
+    ("```math\n\\left( a\n```", "left"),
+    ("where $`\\frac{3bp}{8}`$ is", "3bp"),
+])
+def test_an_equation_that_cannot_be_drawn_stops_the_build(site: Path, text: str, named: str) -> None:
+    code = """if True:
+        import sys, markdown
+        from tools.site import hooks
+        fences = {"custom_fences": hooks.FENCES}
+        markdown.markdown(sys.argv[1], extensions=["pymdownx.superfences", hooks.LineMath()], extension_configs={"pymdownx.superfences": fences})"""
+    done = subprocess.run([str(MKDOCS.parent / "python"), "-c", code, text], cwd=probes.ROOT, text=True, capture_output=True, check=False)
+    assert done.returncode != 0 and named in done.stderr.strip().splitlines()[-1], done.stderr
