@@ -117,6 +117,7 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
         let checked = check::check(&program, &mut report);
         if !report.has_errors() {
             lint::annotations::check_deprecated(&program, &sources, &mut doubts);
+            lint::action_names::check(&checked, &mut report);
             flow::check(&checked, &mut doubts);
             diagnostics.extend(doubts.into_diagnostics());
         }
@@ -131,6 +132,8 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
                     p4info = Some(text);
                 }
                 control_plane = Some(plane);
+            } else {
+                check::tell_divisions(&checked, &mut report);
             }
         }
     }

@@ -68,7 +68,12 @@ impl Report {
 
     /// Whether an error has been added.
     pub fn has_errors(&self) -> bool {
-        self.messages.iter().any(|m| m.severity == Severity::Error)
+        self.errors() != 0
+    }
+
+    /// How many errors have been added.
+    pub fn errors(&self) -> usize {
+        self.messages.iter().filter(|m| m.severity == Severity::Error).count()
     }
 
     /// The messages, in the order in which they were found, as the syntax crate shows them.

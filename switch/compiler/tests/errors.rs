@@ -55,6 +55,23 @@ fn a_message_shows_place_rule_and_way_out() {
     insta::assert_snapshot!(outcome.rendered);
 }
 
+#[test]
+fn unknown_versions_of_v1model_are_refused() {
+    let compile = |version: &str| {
+        let text = format!("#include <core.p4>\n#define V1MODEL_VERSION {version}\n#include <v1model.p4>\nconst bit<8> X = true;\n");
+        let outcome = compile_source("x.p4", &text, &Options::default());
+        let told = outcome.diagnostics.iter().filter(|d| d.message.contains("version of v1model")).count();
+        (told, outcome.rendered)
+    };
+    for known in ["20180101", "20190101", "20200408"] {
+        assert_eq!(compile(known).0, 0, "{known}");
+    }
+    for unknown in ["20180100", "20200409", "-20200408", "20200408000", "(1 << 70)"] {
+        assert_eq!(compile(unknown).0, 1, "{unknown}");
+    }
+    insta::assert_snapshot!(compile("20170101").1);
+}
+
 fn weighed(kind: &str, weight: Weight) -> Options {
     let mut options = Options::default();
     options.warnings.set(kind, weight);

@@ -79,6 +79,7 @@ impl<'a> Checker<'a, '_> {
                     let args: Vec<Type> = type_arguments.iter().map(|t| self.resolve_type_inferring(t)).collect();
                     let given = if type_arguments.is_empty() { None } else { Some((args, e.span)) };
                     let t = self.type_of_decl(id, given, p.span, true);
+                    self.refuse_nameless(&t, e.span);
                     return self.constructor(e.id, &t, arguments, e.span);
                 }
                 _ => {}
@@ -167,6 +168,10 @@ impl<'a> Checker<'a, '_> {
             }
             map.extend(sig.type_params.iter().map(|p| p.id).zip(types));
         }
+        if self.left_open(&sig, object_args, arguments) {
+            self.check_arguments(arguments);
+            return Type::Unknown;
+        }
         self.bind(e.id, target, &sig, map.clone(), arguments, e.span, CALL);
         self.check_inferred(e, &sig, &map, arguments);
         let returns = sig.returns.substitute(&map);
@@ -177,6 +182,22 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
+    /// Whether a parameter of a method has a type that the object's declaration left open as `_`: no call decides it. Says so.
+    fn left_open(&mut self, sig: &Signature, object_args: &[(u32, Type)], arguments: &[Argument]) -> bool {
+        for (i, p) in sig.params.iter().enumerate() {
+            let Type::Param(x) = &p.ty else { continue };
+            let Some((_, t)) = object_args.iter().find(|(id, _)| *id == x.id) else { continue };
+            let argument = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.name == p.name)).or(arguments.get(i));
+            if let (Type::Infer(_), Some(argument)) = (self.resolve(t), argument) {
+                let text = format!("the type of parameter `{}` was left open where the object is declared", p.name);
+                self.error_help(argument.span, "P4_16 8.26 (type inference)", text, format!("write the type for `{}` there in place of `_`", x.name));
+                self.report.note(p.span, "the parameter");
+                return true;
+            }
+        }
+        false
+    }
+
     /// All type parameters of a called function must have got types that values can have at run time (spec 8.26).
     fn check_inferred(&mut self, e: &Expr, sig: &Signature, map: &[(u32, Type)], arguments: &[Argument]) {
         const RULE: &str = "P4_16 8.26 (type inference)";
@@ -185,12 +206,24 @@ impl<'a> Checker<'a, '_> {
             let t = self.zonk(t);
             let of_p = |q: &ParamSig| matches!(&q.ty, Type::Param(x) if x.id == p.id);
             let order = self.out.calls.get(&e.id).map(|c| c.order.clone()).unwrap_or_default();
-            let argument = sig.params.iter().zip(order).find(|(q, _)| of_p(q)).and_then(|(_, a)| arguments.get(a?));
+            let given: Vec<(&ParamSig, &Argument)> =
+                sig.params.iter().zip(order).filter(|(q, _)| of_p(q)).filter_map(|(q, a)| Some((q, arguments.get(a?)?))).collect();
+            let open = |a: &Argument| matches!(a.value.kind, ExprKind::DontCare);
+            let argument = given.iter().map(|(_, a)| *a).find(|a| !open(a)).or(given.first().map(|(_, a)| *a));
             let at = argument.map_or(e.span, |a| a.span);
+            // A literal for an `out` parameter has been told already.
+            let told = given.iter().any(|(q, a)| matches!(q.direction, Direction::Out | Direction::InOut) && !open(a));
             match &t {
-                // A literal for an `out` parameter has been told already.
-                Type::Int if !sig.params.iter().any(|q| of_p(q) && matches!(q.direction, Direction::Out | Direction::InOut)) => {
+                Type::Int if !told => {
                     self.error_help(at, RULE, "the width of the literal cannot be inferred", "give it one: `8w1`");
+                }
+                Type::Str | Type::Extern(_) => {
+                    let directed = sig.params.iter().find(|q| of_p(q) && q.direction != Direction::None);
+                    if let Some(q) = directed {
+                        let text = format!("`{}` has a direction, and no value of type `{t}` can be given for it", q.name);
+                        self.error(at, "P4_16 6.8 (calling convention)", text);
+                        self.report.note(q.span, "the parameter");
+                    }
                 }
                 Type::Record(_) => {
                     self.error_help(at, RULE, "the type of the structure cannot be inferred", "name it: `(S){...}`");
@@ -303,7 +336,7 @@ impl<'a> Checker<'a, '_> {
             Direction::None if constructor => {
                 let awaited = self.zonk(awaited);
                 let object = matches!(awaited, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
-                if !object && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
+                if !object && !awaited.is_unknown() && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
                     let text = format!("the argument for `{}` must be known at compile time", p.name);
                     self.error(arg.span, "P4_16 8.23 (constructor invocations)", text);
                 }
@@ -587,7 +620,19 @@ impl<'a> Checker<'a, '_> {
     /// `T(args)`: a nameless instance.
     pub(crate) fn construct(&mut self, e: &Expr, t: &TypeExpr, arguments: &[Argument]) -> Type {
         let ty = self.resolve_type_inferring(t);
+        self.refuse_nameless(&ty, e.span);
         self.constructor(e.id, &ty, arguments, e.span)
+    }
+
+    /// Abstract methods are implemented where the instance is declared; a nameless one has no such place.
+    fn refuse_nameless(&mut self, t: &Type, span: Span) {
+        let Type::Extern(n) = t else { return };
+        let Some(def) = self.extern_def(n.decl) else { return };
+        if let Some((m, _)) = def.methods.iter().find(|(_, is_abstract)| *is_abstract) {
+            let text = format!("`{}` has the abstract method `{}`, which nothing implements here", n.name, m.name);
+            let help = format!("declare an instance, and give its name: `{}(...) name = {{ ... }};`", n.name);
+            self.error_help(span, "P4_16 11.3.1 (abstract methods)", text, help);
+        }
     }
 
     /// A constructor's call; the type with its arguments found.
@@ -607,6 +652,11 @@ impl<'a> Checker<'a, '_> {
                     self.error(span, rule, format!("extern `{}` has no constructor", n.name));
                     return Type::Unknown;
                 };
+                for p in sig.params.iter().filter(|p| matches!(p.ty, Type::Parser(_) | Type::Control(_) | Type::Package(_))) {
+                    let text = format!("`{}` of type `{}` cannot be a parameter of an extern's constructor", p.name, p.ty);
+                    self.error(p.span, "P4_16 6.8 (calling convention)", text);
+                    self.report.note(span, "constructed here");
+                }
                 self.bind(id, CallTarget::Constructor(n.decl), &sig, map, arguments, span, rule);
                 self.zonk(t)
             }

@@ -22,6 +22,7 @@ impl<'a> Checker<'a, '_> {
 
     fn check_declaration(&mut self, id: DeclId) {
         let d = self.decl(id);
+        self.check_top_level_annotations(d);
         match &d.kind {
             DeclarationKind::Constant(c) => {
                 if &*c.name.name == "NoAction" {
@@ -29,6 +30,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 self.push_scope();
                 self.check_constant(c);
+                self.check_version(c);
                 let value = self.scopes.last().and_then(|s| match s.get(&c.name.name).and_then(|v| v.last()) {
                     Some(Local::Var { access: Access::Constant(v), .. }) => v.clone(),
                     _ => None,
@@ -109,6 +111,20 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
+    /// The version that v1model.p4 was told.
+    fn check_version(&mut self, c: &ConstantDeclaration) {
+        const KNOWN: std::ops::RangeInclusive<u32> = 20180101..=20200408;
+        if &*c.name.name != "__v1model_version" {
+            return;
+        }
+        let known = |v: &num_bigint::BigInt| num_traits::ToPrimitive::to_u32(v).is_some_and(|v| KNOWN.contains(&v));
+        if let Some(version) = self.eval_int(&c.value).filter(|v| !known(v)) {
+            let text = format!("`{version}` is no version of v1model: they go from {} to {}", KNOWN.start(), KNOWN.end());
+            let help = format!("write `#define V1MODEL_VERSION {}` before `#include <v1model.p4>`, or leave it out", KNOWN.end());
+            self.error_help(c.value.span, crate::report::V1MODEL, text, help);
+        }
+    }
+
     fn check_function(&mut self, f: &'a FunctionDeclaration, type_params: &[crate::types::TypeParam]) {
         self.refuse_optional(&f.prototype.parameters);
         self.push_scope();
@@ -179,6 +195,7 @@ impl<'a> Checker<'a, '_> {
         for d in &c.locals {
             match &d.kind {
                 DeclarationKind::Action(a) => {
+                    self.check_annotations(&d.annotations);
                     self.push_scope();
                     let params = self.resolve_params(&a.parameters, None);
                     self.pop_scope();
@@ -189,7 +206,10 @@ impl<'a> Checker<'a, '_> {
                     self.pop_scope();
                     self.declare(&a.name, Local::Action(sig));
                 }
-                DeclarationKind::Table(t) => self.check_table(t, d.span),
+                DeclarationKind::Table(t) => {
+                    self.check_annotations(&d.annotations);
+                    self.check_table(t, d.span);
+                }
                 _ => self.check_local(d),
             }
         }

@@ -238,6 +238,7 @@ impl<'a> Checker<'a, '_> {
             let mut seen = HashSet::new();
             let mut fields = Vec::new();
             for f in &s.fields {
+                c.check_annotations(&f.annotations);
                 let ty = c.resolve_type(&f.ty);
                 if !seen.insert(f.name.name.clone()) {
                     let text = format!("field `{}` is already declared in `{}`", f.name.name, s.name.name);
@@ -281,19 +282,26 @@ impl<'a> Checker<'a, '_> {
 
     /// Spec 7.2.9: what may stand inside what.
     fn check_field_type(&mut self, d: &Declaration, ty: &Type, f: &Field) {
-        let inner = ty.clone();
-        let (ok, what) = match &d.kind {
+        if let Some(what) = self.misplaced_field(&d.kind, ty) {
+            let text = format!("field `{}` of type `{ty}` cannot be in {what}", f.name.name);
+            self.error(f.ty.span, "P4_16 7.2.9 (type nesting)", text);
+        }
+    }
+
+    /// What the declaration is when it cannot hold a field of this type.
+    pub(crate) fn misplaced_field(&mut self, kind: &DeclarationKind, inner: &Type) -> Option<&'static str> {
+        let (ok, what) = match kind {
             DeclarationKind::Header(_) => (
-                match &inner {
+                match inner {
                     Type::Struct(n) => self.is_flat_struct(n, 0),
-                    t => matches!(
-                        t,
-                        Type::Bits { .. } | Type::Varbit(_) | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_)
-                    ),
+                    Type::Bits { .. } | Type::Varbit(_) | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) => true,
+                    t => matches!(t, Type::Unknown | Type::Param(_) | Type::Infer(_)),
                 },
                 "a header",
             ),
-            DeclarationKind::HeaderUnion(_) => (matches!(inner, Type::Header(_) | Type::Unknown | Type::Param(_)), "a header union"),
+            DeclarationKind::HeaderUnion(_) => {
+                (matches!(inner, Type::Header(_) | Type::Unknown | Type::Param(_) | Type::Infer(_)), "a header union")
+            }
             _ => (
                 !matches!(
                     inner,
@@ -302,20 +310,14 @@ impl<'a> Checker<'a, '_> {
                 "a struct",
             ),
         };
-        if !ok {
-            self.error(
-                f.ty.span,
-                "P4_16 7.2.9 (type nesting)",
-                format!("field `{}` of type `{inner}` cannot be in {what}", f.name.name),
-            );
-        }
+        (!ok).then_some(what)
     }
 
     fn is_flat_struct(&mut self, n: &Named, depth: u32) -> bool {
         let Some(fields) = self.field_types(n) else { return true };
         fields.iter().all(|(_, t)| match t {
             Type::Struct(m) => depth < 32 && self.is_flat_struct(m, depth + 1),
-            t => matches!(t, Type::Bits { .. } | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_)),
+            t => matches!(t, Type::Bits { .. } | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_) | Type::Infer(_)),
         })
     }
 
@@ -392,6 +394,7 @@ impl<'a> Checker<'a, '_> {
     pub(crate) fn resolve_params(&mut self, params: &'a [Parameter], declare: Option<fn(&ParamSig) -> Local>) -> Vec<ParamSig> {
         let mut out: Vec<ParamSig> = Vec::new();
         for p in params {
+            self.check_annotations(&p.annotations);
             let ty = self.resolve_type(&p.ty);
             if p.direction != Direction::None
                 && matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str)
@@ -404,6 +407,18 @@ impl<'a> Checker<'a, '_> {
             }
             if matches!(ty, Type::Void) {
                 self.error(p.ty.span, "P4_16 7.1.1 (void)", "a parameter cannot be `void`");
+            }
+            if let Type::Parser(n) | Type::Control(n) = &ty {
+                let what = match &self.decl(n.decl).kind {
+                    DeclarationKind::Parser(_) => Some("parser"),
+                    DeclarationKind::Control(_) => Some("control"),
+                    _ => None,
+                };
+                if let Some(what) = what {
+                    let text = format!("`{ty}` is a {what}, and not the type of parameter `{}`", p.name.name);
+                    let help = format!("declare a {what} type of its signature, `{what} T(...);`, and use that");
+                    self.error_help(p.ty.span, "P4_16 6.8 (calling convention)", text, help);
+                }
             }
             if let Some(e) = &p.default {
                 let t = self.check_expr_expecting(e, &ty);

@@ -422,6 +422,7 @@ impl<'a> Checker<'a, '_> {
         let mismatch = |c: &mut Self, rule| {
             let text = format!("`{}` is not defined on `{lt}` and `{rt}`", op.symbol());
             match (&lt, &rt) {
+                (Type::Extern(_), _) | (_, Type::Extern(_)) => c.error(span, rule, format!("{text}: objects of an extern type are not compared")),
                 (Type::Bits { .. }, Type::Bits { .. }) => c.error_help(span, rule, text, "cast one operand to the type of the other"),
                 (Type::Newtype(_, u), _) | (_, Type::Newtype(_, u)) => {
                     c.error_help(span, rule, text, format!("cast to the underlying type first: `({u})(...)`"));
@@ -551,6 +552,7 @@ impl<'a> Checker<'a, '_> {
                     self.error(span, "P4_16 8.9 (arbitrary-precision integers)", format!("`{}` is not defined on negative numbers", op.symbol()));
                     return Type::Unknown;
                 }
+                self.note_division(op, l, r, span);
                 t
             }
         }

@@ -5,10 +5,12 @@
 //! arguments, and the definitions of the named types. An expression in error has the type
 //! [`Type::Unknown`], which fits everywhere, so that one mistake makes one message.
 
+mod annotations;
 mod calls;
 mod casts;
 pub(crate) mod consteval;
 mod controls;
+mod division;
 mod decls;
 mod entries;
 mod exprs;
@@ -27,6 +29,7 @@ use fairlane_syntax::Code;
 
 pub use consteval::ConstVal;
 pub(crate) use decls::declared_name;
+pub(crate) use division::{no_division, tell_divisions, NO_DIVISION_HELP};
 pub use decls::{Applicable, EnumDef, ExternDef, ParamSig, Signature, StructDef};
 pub use scope::CallTarget;
 
@@ -72,6 +75,8 @@ pub struct Checked<'a> {
     pub errors: Vec<Symbol>,
     /// Members of `match_kind`.
     pub match_kinds: Vec<Symbol>,
+    /// Divisions of values that are not known at compile time, whatever the callers, and in which declaration they stand.
+    pub divisions: Vec<(DeclId, Span, BinaryOp)>,
 }
 
 /// The state of the check.
@@ -112,6 +117,7 @@ pub fn check<'a>(program: &'a Program, report: &mut Report) -> Checked<'a> {
             constants: HashMap::new(),
             errors: Vec::new(),
             match_kinds: Vec::new(),
+            divisions: Vec::new(),
         },
         report,
         scopes: Vec::new(),

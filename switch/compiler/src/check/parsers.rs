@@ -104,6 +104,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn check_state(&mut self, p: &ParserDeclaration, s: &'a ParserState) {
+        self.check_annotations(&s.annotations);
         self.push_scope();
         for st in &s.statements {
             self.check_statement(st);

@@ -29,6 +29,7 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         self.depth += 1;
+        self.check_annotations(&s.annotations);
         self.statement(s);
         self.depth -= 1;
     }
@@ -121,6 +122,8 @@ impl<'a> Checker<'a, '_> {
             self.error(s.span, rule, format!("`{}=` is not defined on `{t}` and `{v}`", op.symbol()));
         } else if matches!(op, BinaryOp::Div | BinaryOp::Mod) && self.eval_int(value).is_some_and(|v| num_traits::Zero::is_zero(&v)) {
             self.error(value.span, "P4_16 8.9 (arbitrary-precision integers)", "division by zero");
+        } else if matches!(op, BinaryOp::Div | BinaryOp::Mod) {
+            self.note_division(op, target, value, s.span);
         }
     }
 
@@ -284,6 +287,7 @@ impl<'a> Checker<'a, '_> {
 
     /// A constant, variable or instantiation among statements or locals.
     pub(crate) fn check_local(&mut self, d: &'a Declaration) {
+        self.check_annotations(&d.annotations);
         match &d.kind {
             DeclarationKind::Constant(c) => self.check_constant(c),
             DeclarationKind::Variable(v) => {
@@ -310,6 +314,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 if let Some(e) = &v.initializer {
                     self.check_against(e, &ty, rule, "the initial value");
+                    self.check_left_open(&v.ty, &ty, e.span);
                 }
                 self.declare(&v.name, Local::Var { ty, access: Access::Variable });
             }
@@ -332,8 +337,32 @@ impl<'a> Checker<'a, '_> {
         if fits {
             self.refuse_tuple(&ty, &c.value, rule, "the value");
         }
+        if fits {
+            self.check_left_open(&c.ty, &ty, c.value.span);
+        }
         let value = self.constant_value(&c.value, &ty, fits && !t.is_unknown(), rule);
         self.declare(&c.name, Local::Var { ty, access: Access::Constant(value) });
+    }
+
+    /// Type arguments written as `_` take the types of the initial value; a literal without a width gives none (spec 8.26).
+    fn check_left_open(&mut self, written: &TypeExpr, ty: &Type, value: Span) {
+        let TypeExprKind::Specialized(_, args) = &written.kind else { return };
+        if !args.iter().any(|a| matches!(a.kind, TypeExprKind::DontCare)) {
+            return;
+        }
+        let (Type::Struct(n) | Type::Header(n) | Type::Union(n)) = self.zonk(ty) else { return };
+        for (t, arg) in n.args.iter().zip(args).filter(|(_, a)| matches!(a.kind, TypeExprKind::DontCare)) {
+            let rule = "P4_16 8.26 (type inference)";
+            match t {
+                Type::Int => {
+                    self.error_help(value, rule, format!("the literals give no width for the `_` of `{}`", n.name), "give them one: `8w1`");
+                }
+                Type::Infer(_) => {
+                    self.error_help(arg.span, rule, "the initial value does not say what this stands for", "write the type");
+                }
+                _ => {}
+            }
+        }
     }
 
     /// The value of a constant's initialiser in the constant's type.

@@ -57,8 +57,10 @@ impl<'a> Checker<'a, '_> {
             TypeExprKind::Varbit(w) => self.width(w, 0).map_or(Type::Unknown, Type::Varbit),
             TypeExprKind::Name(p) => self.named_type(p, None, infer),
             TypeExprKind::Specialized(p, args) => {
-                let args: Vec<Type> = args.iter().map(|a| self.resolve_written(a, infer)).collect();
-                self.named_type(p, Some((args, t.span)), infer)
+                let args: Vec<Type> = args.iter().map(|a| self.type_argument(a, infer)).collect();
+                let ty = self.named_type(p, Some((args, t.span)), infer);
+                self.check_specialized(&ty, t.span, 0);
+                ty
             }
             TypeExprKind::Stack(e, n) => {
                 let element = self.resolve_written(e, false);
@@ -78,9 +80,51 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
+    /// A type argument as written: parsers, controls and packages are no types of values.
+    fn type_argument(&mut self, t: &TypeExpr, infer: bool) -> Type {
+        let ty = self.resolve_written(t, infer);
+        let what = match ty {
+            Type::Parser(_) => "parser",
+            Type::Control(_) => "control",
+            Type::Package(_) => "package",
+            _ => return ty,
+        };
+        let text = format!("the {what} `{ty}` cannot be a type argument");
+        self.error_code(Code::TypeNesting, t.span, "P4_16 7.2.12 (type specialization)", text);
+        Type::Unknown
+    }
+
+    /// A generic header, union or struct holds with its arguments in place what it may hold (spec 7.2.9).
+    fn check_specialized(&mut self, t: &Type, span: Span, depth: u32) {
+        let (Type::Struct(n) | Type::Header(n) | Type::Union(n)) = t else { return };
+        // One in definition is looked at by its definition.
+        if depth > 32 || n.args.is_empty() || self.resolving.contains(&n.decl) {
+            return;
+        }
+        let Some(def) = self.struct_def(n.decl) else { return };
+        let d = self.decl(n.decl);
+        let (DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s)) = &d.kind else { return };
+        let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
+        for f in &def.fields {
+            let ty = f.ty.substitute(&map);
+            if ty == f.ty {
+                continue;
+            }
+            if let Some(what) = self.misplaced_field(&d.kind, &ty) {
+                let text = format!("field `{}` of `{t}` has the type `{ty}`, which cannot be in {what}", f.name);
+                self.error(span, "P4_16 7.2.9 (type nesting)", text);
+                if let Some(written) = s.fields.iter().find(|w| w.name.name == f.name) {
+                    self.report.note(written.name.span, "the field");
+                }
+                return;
+            }
+            self.check_specialized(&ty, span, depth + 1);
+        }
+    }
+
     fn tuple_element(&mut self, t: &TypeExpr, infer: bool) -> Type {
         let ty = self.resolve_written(t, infer);
-        let bad = matches!(ty, Type::Void | Type::Parser(_) | Type::Control(_) | Type::Package(_));
+        let bad = matches!(ty, Type::Void | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
         if bad || matches!(t.kind, TypeExprKind::DontCare) {
             let what = if bad { format!("of type `{ty}`") } else { "of a type left open".to_owned() };
             self.error(t.span, "P4_16 7.2.9 (type nesting)", format!("a tuple cannot hold a value {what}"));
@@ -132,6 +176,13 @@ impl<'a> Checker<'a, '_> {
             }
             return Type::Unknown;
         };
+        // Structs tell of their fields themselves.
+        let own = self.resolving.last() == Some(&id);
+        if own && !matches!(self.decl(id).kind, DeclarationKind::Header(_) | DeclarationKind::HeaderUnion(_) | DeclarationKind::Struct(_)) {
+            let text = format!("`{}` needs itself for its own declaration", p.name.name);
+            self.error_code(Code::Recursion, p.span, "P4_16 7.2.9 (type nesting)", text);
+            return Type::Unknown;
+        }
         self.type_of_decl(id, args, p.span, infer)
     }
 

@@ -11,7 +11,7 @@
 
 mod calls;
 mod conditions;
-mod reached;
+pub(crate) mod reached;
 mod reads;
 mod state;
 mod statements;

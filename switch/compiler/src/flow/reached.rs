@@ -10,7 +10,7 @@ use crate::types::DeclId;
 
 /// The names that stand in a declaration.
 #[derive(Default)]
-struct Mentioned(HashSet<Symbol>);
+pub(crate) struct Mentioned(pub HashSet<Symbol>);
 
 impl<'a> Visit<'a> for Mentioned {
     fn property(&mut self, p: &'a TableProperty) {
@@ -38,7 +38,7 @@ impl<'a> Visit<'a> for Mentioned {
 }
 
 /// What `main` needs, by names: a local name counts as the global one that it hides. Empty without `main`.
-pub(super) fn from_main(checked: &Checked<'_>) -> HashSet<DeclId> {
+pub(crate) fn from_main(checked: &Checked<'_>) -> HashSet<DeclId> {
     let mut reached = HashSet::new();
     let mut work: Vec<Symbol> = vec!["main".into()];
     while let Some(name) = work.pop() {

@@ -38,12 +38,46 @@ impl<'a> Visit<'a> for Forms<'_> {
                     self.report.error_code(Code::Annotation, e.span, ANNOTATIONS, "a structured annotation holds integers, strings and Booleans");
                 }
             }
+            if &*a.name.name == "pkginfo" && !may_be_pairs(&a.body) {
+                self.report.error_code(Code::Annotation, a.span, ANNOTATIONS, "`@pkginfo` takes keys and values");
+                self.report.help("write `@pkginfo(name=\"...\", version=\"...\")`");
+            }
+            if WITHOUT_BODY.contains(&&*a.name.name) && matches!(&a.body, AnnotationBody::Unstructured(tokens) if !tokens.is_empty()) {
+                let text = format!("`@{}` takes no arguments", a.name.name);
+                self.report.error_code(Code::Annotation, a.span, ANNOTATIONS, text);
+                self.report.help(format!("write `@{}`", a.name.name));
+            }
             if matches!(&*a.name.name, "name" | "deprecated" | "noWarn") && !may_be_string(&a.body) {
                 let text = format!("`@{}` takes a string", a.name.name);
                 self.report.error_code(Code::Annotation, a.span, ANNOTATIONS, text);
                 self.report.help(format!("write `@{}(\"...\")`", a.name.name));
             }
         }
+    }
+}
+
+/// Annotations that say all by their names.
+const WITHOUT_BODY: [&str; 12] = [
+    "atomic",
+    "defaultonly",
+    "hidden",
+    "likely",
+    "noSideEffects",
+    "optional",
+    "pure",
+    "tableonly",
+    "unlikely",
+    "disable_optimization",
+    "unroll",
+    "nounroll",
+];
+
+/// Whether a body is, or may be read as, `key = value, ...`.
+fn may_be_pairs(body: &AnnotationBody) -> bool {
+    match body {
+        AnnotationBody::KeyValues(_) => true,
+        AnnotationBody::Unstructured(tokens) => tokens.get(1).is_some_and(|t| &*t.text == "="),
+        AnnotationBody::None | AnnotationBody::Expressions(_) => false,
     }
 }
 

@@ -464,12 +464,7 @@ impl<'a> Lower<'a, '_> {
     /// Refuses what the target cannot compute.
     pub(super) fn check_division(&mut self, v: &Expr, op: BinaryOp, span: Span) {
         if matches!(v.kind, ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, ..)) {
-            self.report.error_help(
-                span,
-                BMV2,
-                format!("`{}` is only possible with constants or a power of two on the right: the target does not divide", op.symbol()),
-                "multiply by a reciprocal that the control plane sets, and shift",
-            );
+            self.report.error_help(span, BMV2, crate::check::no_division(op), crate::check::NO_DIVISION_HELP);
         }
     }
 

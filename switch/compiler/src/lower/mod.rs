@@ -19,7 +19,7 @@ mod functions;
 mod instances;
 mod loops;
 mod main_package;
-mod names;
+pub(crate) mod names;
 mod parsers;
 mod statements;
 mod storage;
