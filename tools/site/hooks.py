@@ -37,6 +37,7 @@ NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"`[^`\n]*`")
 _NAME = re.compile(r'<mrow>((?:<mi mathvariant="italic">\w</mi>){2,})</mrow>')
+_PRIME = re.compile(r"<msup>(<mi[^>]*>[^<]*</mi>)<mi>&#x02032;</mi></msup>")  # fonts have it small and high by itself
 _NOT_DRAWN = re.compile(r"\\\w*|<mn>[\d.]*[a-z]+")  # a command that the converter copies; 3bp, which it reads as big points
 _FENCE = re.compile(r"^```p4 \w+$", re.MULTILINE)
 
@@ -110,9 +111,9 @@ def mathml(source: str, display: str) -> str:
         raise EquationError(f"math: {error!r} in {source.strip()}") from error
     if unknown := _NOT_DRAWN.search(drawn):
         raise EquationError(f"math: {html.unescape(unknown[0])!r} would be shown as it is in {source.strip()}")
-    drawn = drawn.replace("<mi>&#x02032;</mi>", '<mi mathsize="170%">&#x02032;</mi>')  # made small twice, as it is a superscript
     # \mathit{SRTT} is one name, not four letters beside each other
-    return _NAME.sub(lambda letters: f'<mi class="name">{re.sub("<[^>]*>", "", letters[1])}</mi>', drawn)
+    drawn = _NAME.sub(lambda letters: f'<mi class="name">{re.sub("<[^>]*>", "", letters[1])}</mi>', drawn)
+    return _PRIME.sub(r'<mrow>\1<mo lspace="0" rspace="0">&#x02032;</mo></mrow>', drawn)
 
 
 def _math(source: str, language: str, css_class: str, options: dict, md: object, **more: object) -> str:
