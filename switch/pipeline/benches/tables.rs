@@ -1,9 +1,9 @@
 //! Cost of a lookup over the kind of match and the number of entries, and of an insertion.
 //!
-//! `cargo bench -p fairlane-pipeline --bench tables [-- --json FILE --quick]`
+//! `cargo bench -p fairlane-pipeline --bench tables [-- --json FILE --quick --only WORD]`
 //!
 //! Each table stands alone in a program; a packet goes through ingress and egress with one lookup, which mostly hits (entries and
-//! keys are random, of a fixed seed). What the same program costs without the table is printed first.
+//! keys are random, of a fixed seed). Actions have a port and one of 256 next hops for arguments. What the same program costs without the table is printed first.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -46,23 +46,28 @@ impl Random {
 }
 
 /// A header's fields: name and width.
-const FIELDS: [(&str, u64); 5] = [
+const FIELDS: [(&str, u64); 6] = [
     ("src", 128),
     ("dst", 32),
     ("port", 16),
     ("from", 16),
     ("proto", 8),
+    // No key; written by the action.
+    ("hop", 32),
 ];
 
 /// The values of one packet, in the order of [`FIELDS`].
 type Key = [u128; 5];
 
-fn frame(key: &Key) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64);
+type Frame = [u8; 64];
+
+fn frame(key: &Key) -> Frame {
+    let (mut out, mut at) = ([0; 64], 0);
     for (v, (_, width)) in key.iter().zip(FIELDS) {
-        out.extend_from_slice(&v.to_be_bytes()[16 - width as usize / 8..]);
+        let n = width as usize / 8;
+        out[at..at + n].copy_from_slice(&v.to_be_bytes()[16 - n..]);
+        at += n;
     }
-    out.resize(64, 0);
     out
 }
 
@@ -71,6 +76,8 @@ struct Case {
     name: &'static str,
     match_type: &'static str,
     key: &'static [(&'static str, &'static str)],
+    /// So many actions with different arguments.
+    hops: u64,
     make: fn(&mut Random) -> (Vec<KeyMatch>, Key),
 }
 
@@ -115,11 +122,15 @@ fn any(r: &mut Random) -> Key {
     ]
 }
 
-const CASES: [Case; 9] = [
+/// Different next hops in a table.
+const HOPS: u64 = 256;
+
+const CASES: [Case; 10] = [
     Case {
         name: "exact, 32 bits",
         match_type: "exact",
         key: &[("dst", "exact")],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             (vec![is(k[1])], k)
@@ -135,6 +146,7 @@ const CASES: [Case; 9] = [
             ("from", "exact"),
             ("proto", "exact"),
         ],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             (k.map(is).to_vec(), k)
@@ -144,6 +156,7 @@ const CASES: [Case; 9] = [
         name: "LPM, 32 bits, /8 to /32",
         match_type: "lpm",
         key: &[("dst", "lpm")],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             // Mostly /24 and thereabouts, as in the tables of routers.
@@ -152,9 +165,21 @@ const CASES: [Case; 9] = [
         },
     },
     Case {
+        name: "LPM, 32 bits, all hops differ",
+        match_type: "lpm",
+        key: &[("dst", "lpm")],
+        hops: u32::MAX as u64,
+        make: |r| {
+            let k = any(r);
+            let n = if r.below(2) == 0 { 24 } else { 8 + r.below(25) };
+            (vec![prefix(k[1], n, 32)], k)
+        },
+    },
+    Case {
         name: "LPM, 128 bits, /16 to /128",
         match_type: "lpm",
         key: &[("src", "lpm")],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             (vec![prefix(k[0], 16 + r.below(113), 128)], k)
@@ -164,6 +189,7 @@ const CASES: [Case; 9] = [
         name: "LPM with an exact field",
         match_type: "lpm",
         key: &[("proto", "exact"), ("dst", "lpm")],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             (vec![is(k[4]), prefix(k[1], 8 + r.below(25), 32)], k)
@@ -173,6 +199,7 @@ const CASES: [Case; 9] = [
         name: "ternary, 225 masks",
         match_type: "ternary",
         key: &[("dst", "ternary"), ("src", "ternary")],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             let mask = |r: &mut Random, width| top(width - 8 - r.below(15), width);
@@ -191,6 +218,7 @@ const CASES: [Case; 9] = [
             ("from", "optional"),
             ("proto", "optional"),
         ],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             let given = r.below(8);
@@ -211,6 +239,7 @@ const CASES: [Case; 9] = [
         name: "range, 16 bits, narrow and wide",
         match_type: "range",
         key: &[("port", "range"), ("from", "range")],
+        hops: HOPS,
         make: |r| {
             let mut k = any(r);
             let mut pick = |most: u64| {
@@ -232,6 +261,7 @@ const CASES: [Case; 9] = [
             ("port", "range"),
             ("proto", "optional"),
         ],
+        hops: HOPS,
         make: |r| {
             let k = any(r);
             let port = k[2] as u64;
@@ -263,11 +293,17 @@ fn build(case: Option<&Case>) -> Switch {
     b.header("k", &FIELDS).extracts(&["k"]);
     b.action(
         "to",
-        &[("port", 9)],
-        &[assign(
-            std("egress_spec"),
-            json!({"type": "runtime_data", "value": 0}),
-        )],
+        &[("port", 9), ("hop", 32)],
+        &[
+            assign(
+                std("egress_spec"),
+                json!({"type": "runtime_data", "value": 0}),
+            ),
+            assign(
+                field("k", "hop"),
+                json!({"type": "runtime_data", "value": 1}),
+            ),
+        ],
     );
     b.action("miss", &[], &[set_port(2)]);
     match case {
@@ -296,14 +332,14 @@ fn cpu_time() -> f64 {
 }
 
 /// Nanoseconds of CPU per packet, the median of some passes, and the share of hits.
-fn measure(sw: &mut Switch, frames: &[Vec<u8>], passes: usize) -> (f64, f64) {
+fn measure(sw: &mut Switch, frames: &[Frame], passes: usize) -> (f64, f64) {
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     let (mut times, mut hits, mut all) = (Vec::new(), 0, 0);
     for _ in 0..passes {
         let (start, before) = (cpu_time(), all);
         while cpu_time() - start < PASS {
             for f in frames {
-                sw.ingress(0, 0, black_box(f), &mut iout);
+                sw.ingress(0, 0, black_box(&f[..]), &mut iout);
                 if let Some(item) = iout.queued.pop() {
                     all += 1;
                     hits += usize::from(item.egress_port() == 1);
@@ -336,7 +372,11 @@ fn fill(case: &Case, size: usize) -> (Switch, Vec<Key>, f64) {
         } else {
             0
         };
-        entries.push(entry(key, priority, call(&sw, "to", &[1])));
+        entries.push(entry(
+            key,
+            priority,
+            call(&sw, "to", &[1, random.below(case.hops)]),
+        ));
         keys.push(packet);
     }
     let start = cpu_time();
@@ -349,9 +389,10 @@ fn fill(case: &Case, size: usize) -> (Switch, Vec<Key>, f64) {
 fn main() {
     let to = std::env::args().skip_while(|word| word != "--json").nth(1);
     let quick = std::env::args().any(|word| word == "--quick");
+    let only = std::env::args().skip_while(|word| word != "--only").nth(1);
     let passes = if quick { QUICK_PASSES } else { PASSES };
     let mut random = Random(1);
-    let blank: Vec<Vec<u8>> = (0..FRAMES).map(|_| frame(&any(&mut random))).collect();
+    let blank: Vec<Frame> = (0..FRAMES).map(|_| frame(&any(&mut random))).collect();
     let (bare, _) = measure(&mut build(None), &blank, passes);
     println!("without a table: {bare:.0} ns of CPU per packet (ingress and egress, 64 B)\n");
     println!(
@@ -359,11 +400,15 @@ fn main() {
         "table", "entries", "ns/packet", "ns/lookup", "hits", "ns/insert", "flat"
     );
     let mut rows = Vec::new();
-    for case in &CASES {
+    let named = |case: &&Case| {
+        only.as_ref()
+            .is_none_or(|word| case.name.contains(word.as_str()))
+    };
+    for case in CASES.iter().filter(named) {
         let mut smallest = 0.0;
         for size in SIZES {
             let (mut sw, keys, insert) = fill(case, size);
-            let frames: Vec<Vec<u8>> = (0..FRAMES)
+            let frames: Vec<Frame> = (0..FRAMES)
                 .map(|_| frame(&keys[random.below(size as u64) as usize]))
                 .collect();
             let (packet, hits) = measure(&mut sw, &frames, passes);

@@ -36,22 +36,12 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
     let hit = table.lookup(table_ir, &pkt.slots);
-    let hot = match hit {
-        Some(at) => table.hot[at as usize],
-        None => table.default_hot,
-    };
-    if let (Some(at), true) = (hit, table.watched) {
+    let hot = *table.hot(hit);
+    if let Some(at) = hit {
         let now = st.now;
-        if let Some(Some(entry)) = table.entries.get_mut(at as usize) {
-            entry.last_hit = now;
-            entry.counter.packets = entry.counter.packets.wrapping_add(1);
-            entry.counter.bytes = entry
-                .counter
-                .bytes
-                .wrapping_add(u64::from(pkt.ingress_length));
+        if let Some(meter) = table.note(at, now, pkt.ingress_length) {
             if let Some(target) = &table_ir.meter_target {
-                let colour = entry.meter.colour(now, pkt.ingress_length);
-                pkt.set(target, colour);
+                pkt.set(target, meter.colour(now, pkt.ingress_length));
             }
         }
     }
@@ -77,20 +67,10 @@ fn choose(
     t: usize,
     at: Option<u32>,
 ) -> Choice {
-    fn target(st: &State, t: usize, at: Option<u32>) -> Option<&Target> {
-        match at {
-            Some(at) => st.tables[t]
-                .entries
-                .get(at as usize)?
-                .as_ref()
-                .map(|e| &e.target),
-            None => st.tables[t].default.as_ref().map(|d| &d.0),
-        }
-    }
     let ir = &program.ir;
     let nothing = (Code::default(), None);
     let profile = program.tables[t].profile.map_or(0, |p| p.index());
-    let member = match target(st, t, at) {
+    let member = match st.tables[t].slow(at) {
         None => return nothing,
         Some(Target::Run(b)) => return (bind(ir, pkt, b.action, &b.params), Some(b.place)),
         Some(Target::OneShot(choices)) => {
@@ -98,7 +78,7 @@ fn choose(
             let Some(i) = select(ir, st, pkt, profile, n) else {
                 return nothing;
             };
-            return match target(st, t, at) {
+            return match st.tables[t].slow(at) {
                 Some(Target::OneShot(choices)) => {
                     let b = &choices[i];
                     (bind(ir, pkt, b.action, &b.params), Some(b.place))

@@ -5,7 +5,6 @@ use crate::control::{CounterData, KeyMatch, MeterConfig, ValueSetMember};
 use crate::exec::meter::Meter;
 use crate::exec::state::Register;
 use crate::info::*;
-use crate::table::Entry;
 use crate::value::Value;
 
 fn out_of_bounds(what: &str, name: &str, index: usize, size: usize) -> ControlError {
@@ -54,20 +53,6 @@ impl Switch {
         Ok(())
     }
 
-    fn entry_mut(
-        &mut self,
-        table: TableId,
-        key: &[KeyMatch],
-        priority: i32,
-    ) -> Control<&mut Entry> {
-        let at = self.find_entry(table, key, priority)?;
-        let entries = &mut self.rt.state.tables[table.index()].entries;
-        entries
-            .get_mut(at as usize)
-            .and_then(|e| e.as_mut())
-            .ok_or_else(|| ControlError::NotFound("the entry is gone".to_string()))
-    }
-
     /// Sets the direct counter of an entry.
     pub fn direct_counter_write(
         &mut self,
@@ -83,7 +68,10 @@ impl Switch {
                 info.name
             )));
         }
-        self.entry_mut(table, key, priority)?.counter = data;
+        let at = self.find_entry(table, key, priority)?;
+        if let Some(watch) = self.rt.state.tables[table.index()].watch_mut(at) {
+            watch.counter = data;
+        }
         Ok(())
     }
 
@@ -149,7 +137,10 @@ impl Switch {
             )));
         }
         Self::check_rates(&config)?;
-        self.entry_mut(table, key, priority)?.meter.set(now, config);
+        let at = self.find_entry(table, key, priority)?;
+        if let Some(meter) = self.rt.state.tables[table.index()].meter_mut(at) {
+            meter.set(now, config);
+        }
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! The control interface to tables.
 
 use super::*;
-use crate::control::{EntryState, KeyMatch, TableAction, TableEntry};
+use crate::control::{CounterData, EntryState, KeyMatch, TableAction, TableEntry};
 use crate::info::{TableId, TableInfo};
-use crate::table::{flatten, pack, Bound, Hot, Limits, Packed, Target};
+use crate::table::{flatten, pack, Bound, Limits, Packed, Target};
 
 fn no_entry(info: &TableInfo) -> ControlError {
     ControlError::NotFound(format!("table '{}' has no such entry", info.name))
@@ -96,8 +96,8 @@ impl Switch {
         }
     }
 
-    /// Counts uses of members and groups.
-    fn count_use(&mut self, info: &TableInfo, action: &TableAction, add: bool) {
+    /// Counts uses of members and groups, more or fewer.
+    fn count_use(&mut self, info: &TableInfo, action: &TableAction, more: i64) {
         let Some(profile) = info.profile else { return };
         let state = &mut self.rt.state.profiles[profile.index()];
         let uses = match action {
@@ -106,11 +106,7 @@ impl Switch {
             _ => None,
         };
         if let Some(uses) = uses {
-            *uses = if add {
-                *uses + 1
-            } else {
-                uses.saturating_sub(1)
-            };
+            *uses = uses.saturating_add_signed(more as isize);
         }
     }
 
@@ -152,19 +148,8 @@ impl Switch {
                 info.name, info.max_size
             )));
         }
-        let action = entry.action.clone();
-        let hot = Hot::new(&program, table.index(), Some(&target), true);
-        state.add(
-            now,
-            packed,
-            entry.key,
-            entry.priority,
-            target,
-            entry.action,
-            entry.idle_timeout,
-            hot,
-        );
-        self.count_use(info, &action, true);
+        state.add(&program, table.index(), now, &packed, &entry, target);
+        self.count_use(info, &entry.action, 1);
         Ok(())
     }
 
@@ -178,18 +163,10 @@ impl Switch {
         let at = self.find_entry(table, &entry.key, entry.priority)?;
         let target = self.bind_action(info, &entry.action)?;
         Self::check_timeout(info, &entry)?;
-        self.count_use(info, &entry.action, true);
-        let hot = Hot::new(&program, table.index(), Some(&target), true);
+        self.count_use(info, &entry.action, 1);
         let state = &mut self.rt.state.tables[table.index()];
-        let Some(Some(old)) = state.entries.get_mut(at as usize) else {
-            return Err(no_entry(info));
-        };
-        state.hot[at as usize] = hot;
-        old.target = target;
-        old.idle_timeout = entry.idle_timeout;
-        old.last_hit = old.last_hit.max(now);
-        let before = std::mem::replace(&mut old.action, entry.action);
-        self.count_use(info, &before, false);
+        let before = state.modify(&program, table.index(), now, at, &entry, target);
+        self.count_use(info, &before, -1);
         Ok(())
     }
 
@@ -200,30 +177,31 @@ impl Switch {
             .table_info(table)
             .map(|_| &program.tables[table.index()])?;
         Self::refuse_const(info)?;
-        let at = self.find_entry(table, key, priority)?;
-        if let Some(old) = self.rt.state.tables[table.index()].remove(at) {
-            self.count_use(info, &old.action, false);
+        let packed = self.pack_key(table, key, priority)?;
+        let state = &mut self.rt.state.tables[table.index()];
+        let at = state.find(&packed).ok_or_else(|| no_entry(info))?;
+        if let Some(old) = state.remove(&packed, at) {
+            self.count_use(info, &old, -1);
         }
         Ok(())
     }
 
     fn entry_state(&self, table: usize, at: u32) -> Option<EntryState> {
         let info = &self.program.tables[table];
-        let e = self.rt.state.tables[table]
-            .entries
-            .get(at as usize)?
-            .as_ref()?;
+        let state = &self.rt.state.tables[table];
+        let is_const = state.entries.get(at as usize)?.as_ref()?.is_const;
         Some(EntryState {
-            entry: TableEntry {
-                key: e.key.clone(),
-                priority: e.priority,
-                action: e.action.clone(),
-                idle_timeout: e.idle_timeout,
-            },
-            is_const: e.is_const,
-            last_hit: e.last_hit,
-            counter: info.direct_counter.map(|_| e.counter),
-            meter: info.direct_meter.and_then(|_| e.meter.config()),
+            entry: state.written(at)?,
+            is_const,
+            last_hit: state.last_hit(at),
+            counter: info.direct_counter.map(|_| {
+                state
+                    .watch(at)
+                    .map_or(CounterData::default(), |w| w.counter)
+            }),
+            meter: info
+                .direct_meter
+                .and_then(|_| state.meter(at).and_then(|m| m.config())),
         })
     }
 
@@ -294,13 +272,13 @@ impl Switch {
             None => None,
         };
         if let Some((_, action)) = &new {
-            self.count_use(info, action, true);
+            self.count_use(info, action, 1);
         }
         let state = &mut self.rt.state.tables[table.index()];
         let old = state.default.take();
         state.set_default(&program, table.index(), new);
         if let Some((_, action)) = old {
-            self.count_use(info, &action, false);
+            self.count_use(info, &action, -1);
         }
         Ok(())
     }
@@ -330,8 +308,8 @@ impl Switch {
             .table_info(table)
             .map(|_| &program.tables[table.index()])?;
         if !info.const_entries {
-            for old in self.rt.state.tables[table.index()].clear() {
-                self.count_use(info, &old.action, false);
+            for (old, uses) in self.rt.state.tables[table.index()].clear() {
+                self.count_use(info, &old, -i64::from(uses));
             }
         }
         if info.const_default {
@@ -352,21 +330,19 @@ impl Switch {
             .enumerate()
             .filter(|(_, t)| t.timeouts)
         {
-            for e in table.entries.iter_mut().flatten() {
-                let since = e.last_hit.max(e.reported);
-                if e.idle_timeout == 0 || now.saturating_sub(since) < e.idle_timeout {
+            for at in 0..table.entries.len() as u32 {
+                if table.entries[at as usize].is_none() {
                     continue;
                 }
-                e.reported = now;
-                out.push((
-                    TableId(i as u32),
-                    TableEntry {
-                        key: e.key.clone(),
-                        priority: e.priority,
-                        action: e.action.clone(),
-                        idle_timeout: e.idle_timeout,
-                    },
-                ));
+                let Some(watch) = table.watch_mut(at) else {
+                    continue;
+                };
+                let since = watch.last_hit.max(watch.reported);
+                if watch.idle_timeout == 0 || now.saturating_sub(since) < watch.idle_timeout {
+                    continue;
+                }
+                watch.reported = now;
+                out.extend(table.written(at).map(|entry| (TableId(i as u32), entry)));
             }
         }
         out

@@ -226,15 +226,6 @@ impl<const N: usize> TupleSpace<N> {
         }
     }
 
-    /// The entry of any rank that was inserted without ranges and with this value and mask.
-    pub fn get(&self, mask: [u64; N], value: [u64; N]) -> Option<u32> {
-        let tuple = &self.tuples[*self.by_mask.get(&Key(mask))? as usize];
-        match tuple.heads.get(&Key(value))?.at() {
-            At::Entry(entry) => Some(entry),
-            At::Checked(_) | At::Several(_) => None,
-        }
-    }
-
     /// Inserts an entry; its match must not be there yet.
     pub fn insert(&mut self, p: &Packed, entry: u32) {
         if !p.ranges.is_empty() {

@@ -1,7 +1,7 @@
 //! Lookup in an LPM table: a trie over the prefix field for each combination of the exact fields.
 
-use super::index::{array, Key, KeyMap, Packed, TupleSpace};
-use super::trie::{Path, Prefix, Trie};
+use super::index::{array, Key, KeyMap, Packed};
+use super::trie::{Path, Record, Root, Tries};
 use super::NO_ENTRY;
 
 /// Where a prefix field lies in the packed key.
@@ -16,6 +16,10 @@ pub struct PrefixField {
 pub const WIDEST: u32 = u128::BITS;
 
 impl PrefixField {
+    fn short(&self, key: &[u64]) -> u32 {
+        ((key[self.limb] >> self.shift) as u32) << (u32::BITS - self.width)
+    }
+
     fn narrow(&self, key: &[u64]) -> u64 {
         key[self.limb] << (u64::BITS - self.width - self.shift)
     }
@@ -24,54 +28,89 @@ impl PrefixField {
         let (low, high) = (key[self.limb], key.get(self.limb + 1).copied().unwrap_or(0));
         (u128::from(high) << 64 | u128::from(low)) << (u128::BITS - self.width)
     }
-
-    /// A mask with only the first `length` of the field's bits.
-    fn mask<const N: usize>(&self, length: u32) -> [u64; N] {
-        let mut out = [0; N];
-        let bits = u128::MAX.first(length) >> (u128::BITS - self.width) << self.shift;
-        out[self.limb] = bits as u64;
-        if let Some(high) = out.get_mut(self.limb + 1) {
-            *high = (bits >> 64) as u64;
-        }
-        out
-    }
 }
 
 /// The tries of one width of path.
 #[derive(Debug)]
-struct Tries<const N: usize, P> {
+struct Forest<const N: usize, P> {
+    tries: Tries<P>,
     /// For the one combination of no exact fields.
-    only: Trie<P>,
-    by_exact: KeyMap<N, Trie<P>>,
-    /// By entry.
-    prefixes: Vec<Prefix<P>>,
+    only: Root<P>,
+    by_exact: KeyMap<N, Root<P>>,
 }
 
-impl<const N: usize, P: Path> Default for Tries<N, P> {
+impl<const N: usize, P: Path> Default for Forest<N, P> {
     fn default() -> Self {
-        Tries {
-            only: Trie::default(),
+        Forest {
+            tries: Tries::default(),
+            only: Root::default(),
             by_exact: KeyMap::default(),
-            prefixes: Vec::new(),
+        }
+    }
+}
+
+impl<const N: usize, P: Path> Forest<N, P> {
+    /// The trie of a combination of exact fields.
+    #[inline]
+    fn root(&self, exact: Option<Key<N>>) -> Option<&Root<P>> {
+        match exact {
+            None => Some(&self.only),
+            Some(exact) => self.by_exact.get(&exact),
+        }
+    }
+
+    #[inline]
+    fn lookup(&self, exact: Option<Key<N>>, path: P) -> Option<u32> {
+        let entry = self.tries.lookup(self.root(exact)?, path);
+        (entry != NO_ENTRY).then_some(entry)
+    }
+
+    fn get(&self, exact: Option<Key<N>>, path: P, length: u32) -> Option<u32> {
+        self.root(exact)?.get(path, length)
+    }
+
+    fn insert(&mut self, exact: Option<Key<N>>, new: Record<P>) {
+        let root = match exact {
+            None => &mut self.only,
+            Some(exact) => self.by_exact.entry(exact).or_default(),
+        };
+        self.tries.insert(root, new);
+    }
+
+    fn remove(&mut self, exact: Option<Key<N>>, old: Record<P>) {
+        let Some(exact) = exact else {
+            return self.tries.remove(&mut self.only, old);
+        };
+        if let Some(root) = self.by_exact.get_mut(&exact) {
+            self.tries.remove(root, old);
+            if root.is_empty() {
+                self.by_exact.remove(&exact);
+            }
         }
     }
 }
 
 #[derive(Debug)]
 enum Form<const N: usize> {
-    Narrow(Tries<N, u64>),
-    Wide(Tries<N, u128>),
+    Short(Forest<N, u32>),
+    Narrow(Forest<N, u64>),
+    Wide(Forest<N, u128>),
 }
 
-macro_rules! tries {
-    ($lpm:expr, $key:expr, $tries:ident, $path:ident => $body:expr) => {
-        match &mut $lpm.form {
-            Form::Narrow($tries) => {
-                let $path = $lpm.field.narrow($key);
+/// Does the same with the tries of whatever width, and the path of a key.
+macro_rules! forest {
+    ($form:expr, $field:expr, $key:expr, $forest:ident, $path:ident => $body:expr) => {
+        match $form {
+            Form::Short($forest) => {
+                let $path = $field.short($key);
                 $body
             }
-            Form::Wide($tries) => {
-                let $path = $lpm.field.wide($key);
+            Form::Narrow($forest) => {
+                let $path = $field.narrow($key);
+                $body
+            }
+            Form::Wide($forest) => {
+                let $path = $field.wide($key);
                 $body
             }
         }
@@ -89,9 +128,10 @@ pub struct Lpm<const N: usize> {
 
 impl<const N: usize> Lpm<N> {
     pub fn new(field: PrefixField, exact: Option<[u64; N]>) -> Lpm<N> {
-        let form = match field.width <= u64::BITS {
-            true => Form::Narrow(Tries::default()),
-            false => Form::Wide(Tries::default()),
+        let form = match field.width {
+            0..=32 => Form::Short(Forest::default()),
+            33..=64 => Form::Narrow(Forest::default()),
+            _ => Form::Wide(Forest::default()),
         };
         Lpm { field, exact, form }
     }
@@ -100,82 +140,44 @@ impl<const N: usize> Lpm<N> {
         *self = Lpm::new(self.field, self.exact);
     }
 
-    fn exact_key(exact: &[u64; N], key: &[u64; N]) -> Key<N> {
+    #[inline]
+    fn exact_key(&self, key: &[u64; N]) -> Option<Key<N>> {
         let mut out = *key;
-        for (k, m) in out.iter_mut().zip(exact) {
+        for (k, m) in out.iter_mut().zip(self.exact.as_ref()?) {
             *k &= m;
         }
-        Key(out)
+        Some(Key(out))
     }
 
     /// The entry that a key hits.
     #[inline]
     pub fn lookup(&self, key: &[u64; N]) -> Option<u32> {
-        let entry = match &self.form {
-            Form::Narrow(tries) => Self::descend(tries, &self.exact, key, self.field.narrow(key)),
-            Form::Wide(tries) => Self::descend(tries, &self.exact, key, self.field.wide(key)),
-        };
-        (entry != NO_ENTRY).then_some(entry)
+        let exact = self.exact_key(key);
+        forest!(&self.form, self.field, key, forest, path => forest.lookup(exact, path))
     }
 
-    #[inline]
-    fn descend<P: Path>(
-        tries: &Tries<N, P>,
-        exact: &Option<[u64; N]>,
-        key: &[u64; N],
-        path: P,
-    ) -> u32 {
-        match exact {
-            None => tries.only.lookup(path, &tries.prefixes),
-            Some(exact) => match tries.by_exact.get(&Self::exact_key(exact, key)) {
-                Some(trie) => trie.lookup(path, &tries.prefixes),
-                None => NO_ENTRY,
-            },
-        }
+    /// The entry that was inserted with exactly this match.
+    pub fn find(&self, p: &Packed) -> Option<u32> {
+        let (key, length) = (array(&p.value), p.rank.max(0) as u32);
+        let exact = self.exact_key(&key);
+        forest!(&self.form, self.field, &key, forest, path => forest.get(exact, path, length))
     }
 
     /// Adds an entry whose match is not there yet.
     pub fn insert(&mut self, p: &Packed, entry: u32) {
         let (key, length) = (array(&p.value), p.rank.max(0) as u32);
-        let (exact, slot) = (self.exact, entry as usize);
-        tries!(self, &key, tries, bits => {
-            if slot >= tries.prefixes.len() {
-                tries.prefixes.resize(slot + 1, Prefix::default());
-            }
-            tries.prefixes[slot] = Prefix { bits, length };
-            let trie = match exact {
-                None => &mut tries.only,
-                Some(exact) => tries.by_exact.entry(Self::exact_key(&exact, &key)).or_default(),
-            };
-            trie.insert(entry, &tries.prefixes);
+        let exact = self.exact_key(&key);
+        forest!(&mut self.form, self.field, &key, forest, bits => {
+            forest.insert(exact, Record { bits, length, entry });
         });
     }
 
-    /// Removes an entry; `all` still finds the others of the table.
-    pub fn remove(&mut self, p: &Packed, entry: u32, all: &TupleSpace<N>) {
-        let key = array(&p.value);
-        let (exact, field) = (self.exact, self.field);
-        let shorter = |n: u32| {
-            let mut mask = field.mask::<N>(n);
-            for (m, e) in mask.iter_mut().zip(exact.iter().flatten()) {
-                *m |= e;
-            }
-            all.get(mask, Self::exact_key(&mask, &key).0)
-        };
-        // The path was noted when the entry was added.
-        tries!(self, &key, tries, _path => {
-            match exact {
-                None => tries.only.remove(entry, &tries.prefixes, shorter),
-                Some(exact) => {
-                    let at = Self::exact_key(&exact, &key);
-                    if let Some(trie) = tries.by_exact.get_mut(&at) {
-                        trie.remove(entry, &tries.prefixes, shorter);
-                        if trie.is_empty() {
-                            tries.by_exact.remove(&at);
-                        }
-                    }
-                }
-            }
+    /// Removes an entry that was inserted with this match.
+    pub fn remove(&mut self, p: &Packed, entry: u32) {
+        let (key, length) = (array(&p.value), p.rank.max(0) as u32);
+        let exact = self.exact_key(&key);
+        forest!(&mut self.form, self.field, &key, forest, bits => {
+            forest.remove(exact, Record { bits, length, entry });
         });
     }
 }

@@ -1,5 +1,7 @@
 //! Match-action tables: entries, lookup, default actions.
 
+mod actions;
+mod coded;
 mod entry;
 mod index;
 mod lpm;
@@ -7,13 +9,14 @@ mod profile;
 mod range;
 mod trie;
 
-use crate::control::{ActionCall, CounterData, KeyMatch, TableAction};
+use crate::control::{ActionCall, CounterData, KeyMatch, TableAction, TableEntry};
 use crate::exec::meter::Meter;
 use crate::info::{MatchKind, MeterUnit, TableInfo};
 use crate::ir::{Code, KeyPart, TableIr, TableKind};
 use crate::program::Program;
 use crate::Nanos;
 
+use actions::Actions;
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
 pub use index::Packed;
 use index::TupleSpace;
@@ -45,6 +48,7 @@ const INLINE: usize = 4;
 
 /// What a packet that hits an entry needs, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 pub struct Hot {
     pub code: Code,
     /// Where the pipeline goes on.
@@ -84,70 +88,84 @@ impl Hot {
     }
 }
 
-#[derive(Debug, Clone)]
+/// What is kept of an entry to read it back.
+#[derive(Debug)]
 pub struct Entry {
-    pub target: Target,
+    /// The match as written, see [`coded`].
+    key: Box<[u8]>,
+    /// When it was inserted or modified.
+    written: Nanos,
+    /// Order of insertion.
+    pub sequence: u64,
+    pub priority: i32,
+    pub is_const: bool,
+}
+
+impl Entry {
+    /// The match as written.
+    pub fn key(&self) -> Vec<KeyMatch> {
+        coded::key_of(&self.key)
+    }
+}
+
+/// What a hit changes, and what hits are compared with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watch {
     pub last_hit: Nanos,
     pub counter: CounterData,
-    pub meter: Meter,
-    pub packed: Packed,
-    pub key: Vec<KeyMatch>,
-    pub priority: i32,
-    pub action: TableAction,
     pub idle_timeout: Nanos,
     /// When the idle timeout was last reported.
     pub reported: Nanos,
-    pub is_const: bool,
-    /// Order of insertion.
-    pub sequence: u64,
 }
 
 /// The lookup structure for keys of `N` limbs.
 #[derive(Debug)]
-struct Space<const N: usize> {
-    all: TupleSpace<N>,
-    /// Beside it in an LPM table, for lookups.
-    lpm: Option<Lpm<N>>,
+enum Space<const N: usize> {
+    Tuples(TupleSpace<N>),
+    Lpm(Lpm<N>),
 }
 
 impl<const N: usize> Space<N> {
     fn new(info: &TableInfo, ir: &TableIr) -> Space<N> {
-        Space {
-            all: TupleSpace::default(),
-            lpm: lpm(info, ir),
+        match lpm(info, ir) {
+            Some(lpm) => Space::Lpm(lpm),
+            None => Space::Tuples(TupleSpace::default()),
         }
     }
 
     #[inline]
     fn lookup(&self, key: &[u64; N]) -> Option<u32> {
-        match &self.lpm {
-            None => self.all.lookup(key),
-            Some(lpm) => lpm.lookup(key),
+        match self {
+            Space::Tuples(tuples) => tuples.lookup(key),
+            Space::Lpm(lpm) => lpm.lookup(key),
         }
     }
 
     fn find(&self, packed: &Packed) -> Option<u32> {
-        self.all.find(packed)
+        match self {
+            Space::Tuples(tuples) => tuples.find(packed),
+            Space::Lpm(lpm) => lpm.find(packed),
+        }
     }
 
     fn insert(&mut self, packed: &Packed, entry: u32) {
-        self.all.insert(packed, entry);
-        if let Some(lpm) = &mut self.lpm {
-            lpm.insert(packed, entry);
+        match self {
+            Space::Tuples(tuples) => tuples.insert(packed, entry),
+            Space::Lpm(lpm) => lpm.insert(packed, entry),
         }
     }
 
     fn remove(&mut self, packed: &Packed, entry: u32) {
-        self.all.remove(packed);
-        if let Some(lpm) = &mut self.lpm {
-            lpm.remove(packed, entry, &self.all);
+        match self {
+            Space::Tuples(tuples) => tuples.remove(packed),
+            Space::Lpm(lpm) => lpm.remove(packed, entry),
         }
     }
 
     fn clear(&mut self) {
-        self.all.clear();
-        if let Some(lpm) = &mut self.lpm {
-            lpm.clear();
+        match self {
+            Space::Tuples(tuples) => tuples.clear(),
+            Space::Lpm(lpm) => lpm.clear(),
         }
     }
 }
@@ -230,8 +248,13 @@ pub struct Table {
     /// The entry of each key, where keys are exact and short.
     direct: Option<Box<[u32]>>,
     pub entries: Vec<Option<Entry>>,
-    /// Beside `entries`.
-    pub hot: Vec<Hot>,
+    /// Beside `entries`, an index into `actions`.
+    action: Vec<u32>,
+    actions: Actions,
+    /// Beside `entries` where hits are noted: for a timeout, a direct counter or a direct meter.
+    watches: Option<Vec<Watch>>,
+    /// Beside `entries` where there is a direct meter.
+    meters: Option<Vec<Meter>>,
     pub default_hot: Hot,
     /// Free places in `entries`; the lowest is taken first, as BMv2 allocates handles.
     free: std::collections::BTreeSet<u32>,
@@ -239,8 +262,6 @@ pub struct Table {
     sequence: u64,
     pub default: Option<(Target, TableAction)>,
     pub timeouts: bool,
-    /// Hits are noted in the entry: for a timeout, a direct counter or a direct meter.
-    pub watched: bool,
     unit: MeterUnit,
 }
 
@@ -257,16 +278,19 @@ impl Table {
             index: Index::new(info, ir),
             direct: direct(ir),
             entries: Vec::new(),
-            hot: Vec::new(),
+            action: Vec::new(),
+            actions: Actions::default(),
+            watches: (info.support_timeout
+                || info.direct_counter.is_some()
+                || info.direct_meter.is_some())
+            .then(Vec::new),
+            meters: info.direct_meter.is_some().then(Vec::new),
             default_hot: Hot::default(),
             free: std::collections::BTreeSet::new(),
             len: 0,
             sequence: 0,
             default: None,
             timeouts: info.support_timeout,
-            watched: info.support_timeout
-                || info.direct_counter.is_some()
-                || info.direct_meter.is_some(),
             unit,
         };
         let default = ir.default.as_ref().and_then(|call| {
@@ -285,19 +309,8 @@ impl Table {
                 continue;
             };
             if table.find(&packed).is_none() {
-                let target = Target::Run(bound);
-                let hot = Hot::new(program, at, Some(&target), true);
-                let at = table.add(
-                    0,
-                    packed,
-                    e.key.clone(),
-                    e.priority,
-                    target,
-                    e.action.clone(),
-                    0,
-                    hot,
-                );
-                if let Some(Some(entry)) = table.entries.get_mut(at as usize) {
+                let place = table.add(program, at, 0, &packed, e, Target::Run(bound));
+                if let Some(Some(entry)) = table.entries.get_mut(place as usize) {
                     entry.is_const = true;
                 }
             }
@@ -345,41 +358,115 @@ impl Table {
         each!(&self.index, t => t.find(packed))
     }
 
-    /// Adds an entry whose match is not there yet; its place in `entries`.
-    #[allow(clippy::too_many_arguments)]
+    /// What a packet runs that hit an entry, or none.
+    #[inline]
+    pub fn hot(&self, hit: Option<u32>) -> &Hot {
+        match hit {
+            Some(at) => self.actions.hot(self.action[at as usize]),
+            None => &self.default_hot,
+        }
+    }
+
+    /// What it runs where [`Hot::slow`] says so.
+    pub fn slow(&self, hit: Option<u32>) -> Option<&Target> {
+        match hit {
+            Some(at) => self.actions.slow(self.action[at as usize]),
+            None => self.default.as_ref().map(|d| &d.0),
+        }
+    }
+
+    /// Notes a hit by a packet of so many bytes; the direct meter, where there is one.
+    #[inline]
+    pub fn note(&mut self, at: u32, now: Nanos, bytes: u32) -> Option<&mut Meter> {
+        let watch = self.watches.as_mut()?.get_mut(at as usize)?;
+        watch.last_hit = now;
+        watch.counter.packets = watch.counter.packets.wrapping_add(1);
+        watch.counter.bytes = watch.counter.bytes.wrapping_add(u64::from(bytes));
+        self.meters.as_mut()?.get_mut(at as usize)
+    }
+
+    pub fn watch(&self, at: u32) -> Option<&Watch> {
+        self.watches.as_ref()?.get(at as usize)
+    }
+
+    pub fn watch_mut(&mut self, at: u32) -> Option<&mut Watch> {
+        self.watches.as_mut()?.get_mut(at as usize)
+    }
+
+    pub fn meter(&self, at: u32) -> Option<&Meter> {
+        self.meters.as_ref()?.get(at as usize)
+    }
+
+    pub fn meter_mut(&mut self, at: u32) -> Option<&mut Meter> {
+        self.meters.as_mut()?.get_mut(at as usize)
+    }
+
+    /// When an entry was hit last, or written if that is later or all that is known.
+    pub fn last_hit(&self, at: u32) -> Nanos {
+        let written = self.entries.get(at as usize).and_then(|e| e.as_ref());
+        self.watch(at)
+            .map_or(written.map_or(0, |e| e.written), |w| w.last_hit)
+    }
+
+    /// The action of an entry, as written.
+    pub fn action(&self, at: u32) -> TableAction {
+        self.actions.get(self.action[at as usize])
+    }
+
+    /// An entry as written.
+    pub fn written(&self, at: u32) -> Option<TableEntry> {
+        let e = self.entries.get(at as usize)?.as_ref()?;
+        Some(TableEntry {
+            key: e.key(),
+            priority: e.priority,
+            action: self.action(at),
+            idle_timeout: self.watch(at).map_or(0, |w| w.idle_timeout),
+        })
+    }
+
+    /// Adds an entry to this table, number `t`, whose match is not there yet; its place in
+    /// `entries`. `target` is its action, ready to run.
     pub fn add(
         &mut self,
+        program: &Program,
+        t: usize,
         now: Nanos,
-        packed: Packed,
-        key: Vec<KeyMatch>,
-        priority: i32,
+        packed: &Packed,
+        new: &TableEntry,
         target: Target,
-        action: TableAction,
-        idle_timeout: Nanos,
-        hot: Hot,
     ) -> u32 {
         let at = match self.free.pop_first() {
             Some(at) => at,
             None => {
                 self.entries.push(None);
-                self.hot.push(Hot::default());
+                self.action.push(0);
+                if let Some(watches) = &mut self.watches {
+                    watches.push(Watch::default());
+                }
+                if let Some(meters) = &mut self.meters {
+                    meters.push(Meter::new(self.unit));
+                }
                 (self.entries.len() - 1) as u32
             }
         };
-        each!(&mut self.index, t => t.insert(&packed, at));
-        self.point(&packed, at);
-        self.hot[at as usize] = hot;
+        each!(&mut self.index, t => t.insert(packed, at));
+        self.point(packed, at);
+        self.action[at as usize] = self.actions.take(program, t, &new.action, target);
+        if let Some(watch) = self.watch_mut(at) {
+            *watch = Watch {
+                last_hit: now,
+                idle_timeout: new.idle_timeout,
+                ..Watch::default()
+            };
+        }
+        let unit = self.unit;
+        if let Some(meter) = self.meter_mut(at) {
+            *meter = Meter::new(unit);
+        }
         self.entries[at as usize] = Some(Entry {
-            target,
-            last_hit: now,
-            counter: CounterData::default(),
-            meter: Meter::new(self.unit),
-            packed,
-            key,
-            priority,
-            action,
-            idle_timeout,
-            reported: 0,
+            key: coded::key(&new.key),
+            written: now,
+            priority: new.priority,
             is_const: false,
             sequence: self.sequence,
         });
@@ -388,13 +475,39 @@ impl Table {
         at
     }
 
-    pub fn remove(&mut self, at: u32) -> Option<Entry> {
-        let entry = self.entries.get_mut(at as usize)?.take()?;
-        each!(&mut self.index, t => t.remove(&entry.packed, at));
-        self.point(&entry.packed, NO_ENTRY);
+    /// Replaces action and idle timeout of an entry; the action it had.
+    pub fn modify(
+        &mut self,
+        program: &Program,
+        t: usize,
+        now: Nanos,
+        at: u32,
+        new: &TableEntry,
+        target: Target,
+    ) -> TableAction {
+        let before = self.action(at);
+        self.actions.give(self.action[at as usize]);
+        self.action[at as usize] = self.actions.take(program, t, &new.action, target);
+        if let Some(Some(entry)) = self.entries.get_mut(at as usize) {
+            entry.written = entry.written.max(now);
+        }
+        if let Some(watch) = self.watch_mut(at) {
+            watch.idle_timeout = new.idle_timeout;
+            watch.last_hit = watch.last_hit.max(now);
+        }
+        before
+    }
+
+    /// Removes an entry with this match; the action it had.
+    pub fn remove(&mut self, packed: &Packed, at: u32) -> Option<TableAction> {
+        self.entries.get_mut(at as usize)?.take()?;
+        each!(&mut self.index, t => t.remove(packed, at));
+        self.point(packed, NO_ENTRY);
         self.free.insert(at);
         self.len -= 1;
-        Some(entry)
+        let action = self.action(at);
+        self.actions.give(self.action[at as usize]);
+        Some(action)
     }
 
     /// What the array of short keys says of a match.
@@ -405,19 +518,23 @@ impl Table {
         }
     }
 
-    /// Removes all entries.
-    pub fn clear(&mut self) -> Vec<Entry> {
+    /// Removes all entries; their actions, each with the number of its entries.
+    pub fn clear(&mut self) -> Vec<(TableAction, u32)> {
         each!(&mut self.index, t => t.clear());
         if let Some(direct) = &mut self.direct {
             direct.fill(NO_ENTRY);
         }
         self.free.clear();
         self.len = 0;
-        self.hot.clear();
-        std::mem::take(&mut self.entries)
-            .into_iter()
-            .flatten()
-            .collect()
+        self.entries = Vec::new();
+        self.action = Vec::new();
+        if let Some(watches) = &mut self.watches {
+            *watches = Vec::new();
+        }
+        if let Some(meters) = &mut self.meters {
+            *meters = Vec::new();
+        }
+        std::mem::take(&mut self.actions).uses().collect()
     }
 }
 

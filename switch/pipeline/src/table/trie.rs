@@ -1,36 +1,46 @@
-//! Longest prefix match: a trie of four bits a step, with the steps that have no choice left out
-//! (Srinivasan and Varghese 1999, "expanded" within each step; Morrison 1968 for the paths).
+//! Longest prefix match: a trie whose nodes take as many bits a step as their prefixes fill, with
+//! steps that have no choice left out, and buckets of a few prefixes for leaves (Nilsson and
+//! Karlsson 1999, "LC-trie"; Srinivasan and Varghese 1999 for the expansion within a step).
 //!
-//! A node at depth `d` holds the prefixes of `d + 1` to `d + 4` bits, each written to all of the
-//! node's sixteen places that it covers unless a longer one is there. A longer prefix that is alone
-//! behind its place needs no node: the place names it, and its bits are compared. So a lookup
-//! follows the key from node to node and keeps the last entry that it met, and a write changes one
-//! node or two. With n random prefixes it takes about log16(n) steps; the length of the key does
-//! not matter.
+//! A place of a node is one word: nothing, an entry, a bucket, or a further node. A prefix that ends
+//! within a node's step covers several of its places. The longest such is the place's *cover*: the
+//! word itself when nothing else is there, the last of the bucket's prefixes, or a word of the
+//! further node. So n random prefixes take a first node of about n places and a bucket, whatever the
+//! key's width: two cache lines.
+//!
+//! All prefixes stand in a sorted map, too. A node is built anew from it when its prefixes have
+//! doubled, or when a quarter is left, so that an update costs amortised O(1) nodes and at most
+//! `2 ^ MOST` places.
+
+use std::collections::BTreeMap;
 
 use super::NO_ENTRY;
 
-/// Bits a node decides.
-const STEP: u32 = 4;
-const PLACES: usize = 1 << STEP;
-const ROOT: u32 = 0;
+/// Bits a node decides at most.
+const MOST: u32 = 16;
+/// Prefixes in a bucket at most.
+const BUCKET: usize = 8;
 
-/// A key, left-aligned: 64 bits for most tables, 128 for IPv6.
-pub trait Path: Copy + Eq + Default + std::fmt::Debug {
-    /// The four bits from bit `depth` on.
-    fn place(self, depth: u32) -> usize;
+/// A key, left-aligned: 32 bits for IPv4, 128 for IPv6.
+pub trait Path: Copy + Ord + Default + std::fmt::Debug {
+    const BITS: u32;
+    /// The `bits` bits from bit `depth` on; at least one, and within the key.
+    fn place(self, depth: u32, bits: u32) -> usize;
     /// How many leading bits two keys share.
     fn shared(self, other: Self) -> u32;
     /// The first `n` bits, others zero.
     fn first(self, n: u32) -> Self;
+    /// The first `n` bits, others one.
+    fn last(self, n: u32) -> Self;
 }
 
 macro_rules! path {
     ($t:ty) => {
         impl Path for $t {
+            const BITS: u32 = <$t>::BITS;
             #[inline(always)]
-            fn place(self, depth: u32) -> usize {
-                (self >> (<$t>::BITS - STEP - depth)) as usize & (PLACES - 1)
+            fn place(self, depth: u32, bits: u32) -> usize {
+                (self << depth >> (<$t>::BITS - bits)) as usize
             }
             #[inline(always)]
             fn shared(self, other: Self) -> u32 {
@@ -38,241 +48,536 @@ macro_rules! path {
             }
             #[inline(always)]
             fn first(self, n: u32) -> Self {
-                match n {
-                    0 => 0,
-                    _ => self >> (<$t>::BITS - n) << (<$t>::BITS - n),
-                }
+                self & !<$t>::MAX.checked_shr(n).unwrap_or(0)
+            }
+            #[inline(always)]
+            fn last(self, n: u32) -> Self {
+                self | <$t>::MAX.checked_shr(n).unwrap_or(0)
             }
         }
     };
 }
+path!(u32);
 path!(u64);
 path!(u128);
 
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// The node that decides further, [`ROOT`] for none; or with [`LEAF`] the only entry behind.
-    child: u32,
-    /// The entry of the longest prefix of this node that covers this place.
-    entry: u32,
+/// A place in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place(u32);
+
+/// What a [`Place`] holds.
+enum Holds {
+    Nothing,
+    /// The cover alone.
+    Entry(u32),
+    /// So many of the records from there on.
+    Bucket(usize, usize),
+    Node(usize),
 }
 
-const LEAF: u32 = 1 << 31;
+const KIND: u32 = 3 << 30;
+const IS_BUCKET: u32 = 1 << 30;
+const IS_NODE: u32 = 2 << 30;
 
-#[derive(Debug, Clone)]
-struct Node<P> {
-    prefix: P,
-    depth: u32,
-    places: [Place; PLACES],
+impl Place {
+    const NOTHING: Place = Place(0);
+
+    fn entry(entry: u32) -> Place {
+        Place(entry + 1)
+    }
+
+    fn cover(cover: u32) -> Place {
+        match cover {
+            NO_ENTRY => Place::NOTHING,
+            entry => Place::entry(entry),
+        }
+    }
+
+    #[inline(always)]
+    fn holds(self) -> Holds {
+        let index = self.0 & !KIND;
+        match self.0 & KIND {
+            0 if index == 0 => Holds::Nothing,
+            0 => Holds::Entry(index - 1),
+            IS_BUCKET => Holds::Bucket((index >> 3) as usize, (index & 7) as usize + 1),
+            _ => Holds::Node(index as usize),
+        }
+    }
 }
 
-/// The prefix of an entry.
+/// A prefix and its entry.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Prefix<P> {
+pub struct Record<P> {
     pub bits: P,
     pub length: u32,
+    pub entry: u32,
 }
 
-/// Prefixes and their entries.
-#[derive(Debug)]
-pub struct Trie<P> {
-    nodes: Vec<Node<P>>,
-    /// Places in `nodes` not in use.
-    free: Vec<u32>,
-    /// The entry of the prefix of length 0.
-    all: u32,
+#[derive(Debug, Clone, Copy)]
+struct Node<P> {
+    /// The bits that lead here.
+    prefix: P,
+    /// Its places in [`Tries::places`].
+    first: u32,
+    /// The cover of the place that holds this node.
+    cover: u32,
+    depth: u8,
+    bits: u8,
+    /// Prefixes below.
+    count: u32,
+    /// With more or with fewer than these it is built anew.
+    most: u32,
+    least: u32,
 }
 
-impl<P: Path> Default for Trie<P> {
-    fn default() -> Self {
-        let mut trie = Trie {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            all: NO_ENTRY,
-        };
-        trie.node(P::default(), 0);
-        trie
+impl<P: Path> Node<P> {
+    fn end(&self) -> u32 {
+        u32::from(self.depth) + u32::from(self.bits)
+    }
+
+    /// The index of the place that decides `bits`.
+    #[inline(always)]
+    fn place(&self, bits: P) -> usize {
+        self.first as usize + bits.place(self.depth.into(), self.bits.into())
+    }
+
+    /// The indices of the places that a prefix covers which ends in this node.
+    fn covered(&self, prefix: &Record<P>) -> std::ops::Range<usize> {
+        let first = self.place(prefix.bits);
+        first..first + (1 << (self.end() - prefix.length))
     }
 }
 
-impl<P: Path> Trie<P> {
+/// The prefixes of one trie, and where its nodes begin.
+#[derive(Debug)]
+pub struct Root<P> {
+    place: Place,
+    all: BTreeMap<(P, u8), u32>,
+}
+
+impl<P: Path> Default for Root<P> {
+    fn default() -> Self {
+        Root {
+            place: Place::NOTHING,
+            all: BTreeMap::new(),
+        }
+    }
+}
+
+impl<P: Path> Root<P> {
     /// No prefix is left.
     pub fn is_empty(&self) -> bool {
-        let root = &self.nodes[ROOT as usize];
-        let bare = |p: &Place| p.entry == NO_ENTRY && p.child == ROOT;
-        self.all == NO_ENTRY && root.places.iter().all(bare)
+        self.all.is_empty()
     }
 
-    fn node(&mut self, key: P, depth: u32) -> u32 {
-        let nothing = Place {
-            child: ROOT,
-            entry: NO_ENTRY,
-        };
-        let node = Node {
-            prefix: key.first(depth),
-            depth,
-            places: [nothing; PLACES],
-        };
-        if let Some(at) = self.free.pop() {
-            self.nodes[at as usize] = node;
+    /// The entry of exactly this prefix.
+    pub fn get(&self, bits: P, length: u32) -> Option<u32> {
+        self.all.get(&(bits.first(length), length as u8)).copied()
+    }
+}
+
+/// Pieces of an array, given and taken back by their size.
+#[derive(Debug)]
+struct Pieces<T> {
+    items: Vec<T>,
+    free: Vec<Vec<u32>>,
+}
+
+impl<T: Copy> Pieces<T> {
+    fn new(sizes: usize) -> Self {
+        Pieces {
+            items: Vec::new(),
+            free: vec![Vec::new(); sizes],
+        }
+    }
+
+    /// `len` items, each `item`; `size` says which pieces have this length.
+    fn take(&mut self, size: usize, len: usize, item: T) -> usize {
+        if let Some(at) = self.free[size].pop() {
+            let at = at as usize;
+            self.items[at..at + len].fill(item);
             return at;
         }
-        self.nodes.push(node);
-        (self.nodes.len() - 1) as u32
+        let at = self.items.len();
+        self.items.resize(at + len, item);
+        at
     }
 
-    /// The entry of the longest prefix of `key`, [`NO_ENTRY`] when there is none. `prefixes` are
-    /// those of all entries, here and in the other calls.
+    fn give(&mut self, size: usize, at: usize) {
+        self.free[size].push(at as u32);
+    }
+}
+
+/// The nodes of any number of tries.
+#[derive(Debug)]
+pub struct Tries<P> {
+    nodes: Pieces<Node<P>>,
+    /// Pieces by bits.
+    places: Pieces<Place>,
+    /// Pieces by length less one, each falling in length of prefix.
+    records: Pieces<Record<P>>,
+    /// Length of prefix by entry.
+    lengths: Vec<u8>,
+}
+
+impl<P: Path> Default for Tries<P> {
+    fn default() -> Self {
+        Tries {
+            nodes: Pieces::new(1),
+            places: Pieces::new(MOST as usize + 1),
+            records: Pieces::new(BUCKET),
+            lengths: Vec::new(),
+        }
+    }
+}
+
+impl<P: Path> Tries<P> {
+    /// The entry of the longest prefix of `key`, [`NO_ENTRY`] when there is none.
     #[inline]
-    pub fn lookup(&self, key: P, prefixes: &[Prefix<P>]) -> u32 {
-        let mut best = self.all;
-        let mut node = &self.nodes[ROOT as usize];
+    pub fn lookup(&self, root: &Root<P>, key: P) -> u32 {
+        let mut place = root.place;
+        let mut best = NO_ENTRY;
         loop {
-            let place = &node.places[key.place(node.depth)];
-            if place.entry != NO_ENTRY {
-                best = place.entry;
-            }
-            if place.child == ROOT {
-                return best;
-            }
-            if place.child & LEAF != 0 {
-                let leaf = place.child & !LEAF;
-                let prefix = &prefixes[leaf as usize];
-                return match key.shared(prefix.bits) >= prefix.length {
-                    true => leaf,
-                    false => best,
-                };
-            }
-            node = &self.nodes[place.child as usize];
-            if key.shared(node.prefix) < node.depth {
-                return best;
-            }
-        }
-    }
-
-    /// The places of the node at `depth` that a prefix covers.
-    fn places(prefix: &Prefix<P>, depth: u32) -> std::ops::Range<usize> {
-        let span = 1 << (STEP - (prefix.length - depth));
-        let first = prefix.bits.first(prefix.length).place(depth);
-        first..first + span
-    }
-
-    /// Adds the prefix of an entry.
-    pub fn insert(&mut self, entry: u32, prefixes: &[Prefix<P>]) {
-        match prefixes[entry as usize].length {
-            0 => self.all = entry,
-            _ => self.insert_below(ROOT, entry, prefixes),
-        }
-    }
-
-    /// Adds a prefix that begins with those of node `at` and is longer.
-    fn insert_below(&mut self, mut at: u32, entry: u32, prefixes: &[Prefix<P>]) {
-        let new = &prefixes[entry as usize];
-        // A node no deeper than this can hold a prefix of that length, or lead to it.
-        let deepest = |length: u32| (length - 1) / STEP * STEP;
-        loop {
-            let depth = self.nodes[at as usize].depth;
-            if new.length <= depth + STEP {
-                for place in &mut self.nodes[at as usize].places[Self::places(new, depth)] {
-                    let old = prefixes.get(place.entry as usize);
-                    if old.is_none_or(|old| old.length <= new.length) {
-                        place.entry = entry;
+            match place.holds() {
+                Holds::Nothing => return best,
+                Holds::Entry(entry) => return entry,
+                Holds::Bucket(at, n) => {
+                    for r in &self.records.items[at..at + n] {
+                        if key.shared(r.bits) >= r.length {
+                            return r.entry;
+                        }
                     }
+                    return best;
                 }
-                return;
+                Holds::Node(at) => {
+                    let node = &self.nodes.items[at];
+                    if node.cover != NO_ENTRY {
+                        best = node.cover;
+                    }
+                    if key.shared(node.prefix) < u32::from(node.depth) {
+                        return best;
+                    }
+                    place = self.places.items[node.place(key)];
+                }
             }
-            let place = new.bits.place(depth);
-            let child = self.nodes[at as usize].places[place].child;
-            let next = if child == ROOT {
-                self.nodes[at as usize].places[place].child = entry | LEAF;
-                return;
-            } else if child & LEAF != 0 {
-                let other = child & !LEAF;
-                let prefix = &prefixes[other as usize];
-                // At least the bits that led here are shared.
-                let fork = new.bits.shared(prefix.bits) / STEP * STEP;
-                let fork = fork.min(deepest(new.length)).min(deepest(prefix.length));
-                let between = self.node(new.bits, fork);
-                self.insert_below(between, other, prefixes);
-                between
-            } else {
-                let (prefix, below) = {
-                    let below = &self.nodes[child as usize];
-                    (below.prefix, below.depth)
-                };
-                let fork = new.bits.shared(prefix) / STEP * STEP;
-                let fork = fork.min(deepest(new.length)).min(below);
-                if fork == below {
-                    child
-                } else {
-                    let between = self.node(new.bits, fork);
-                    self.nodes[between as usize].places[prefix.place(fork)].child = child;
-                    between
-                }
-            };
-            self.nodes[at as usize].places[place].child = next;
-            at = next;
         }
     }
 
-    /// Removes the prefix of an entry that was added. `shorter` finds the entry of a prefix of the
-    /// same bits and another length.
-    pub fn remove(
+    /// Adds a prefix that is not there yet.
+    pub fn insert(&mut self, root: &mut Root<P>, new: Record<P>) {
+        let slot = new.entry as usize;
+        if slot >= self.lengths.len() {
+            self.lengths.resize(slot + 1, 0);
+        }
+        self.lengths[slot] = new.length as u8;
+        root.all.insert((new.bits, new.length as u8), new.entry);
+        root.place = match new.length {
+            0 => self.cover(root.place, 0, &new),
+            _ => self.put(root.place, 0, &new, &root.all),
+        };
+    }
+
+    /// Removes a prefix that is there.
+    pub fn remove(&mut self, root: &mut Root<P>, old: Record<P>) {
+        root.all.remove(&(old.bits, old.length as u8));
+        root.place = match old.length {
+            0 => self.uncover(root.place, 0, &old, None),
+            _ => self.drop(root.place, 0, &old, &root.all),
+        };
+    }
+
+    /// Adds a prefix behind a place that `depth` bits lead to; it is longer.
+    fn put(
         &mut self,
-        entry: u32,
-        prefixes: &[Prefix<P>],
-        shorter: impl Fn(u32) -> Option<u32>,
-    ) {
-        let old = &prefixes[entry as usize];
-        if old.length == 0 {
-            self.all = NO_ENTRY;
-            return;
-        }
-        // The nodes on the way, with the place taken in each.
-        let mut way: Vec<(u32, usize)> = Vec::new();
-        let mut at = ROOT;
-        loop {
-            let depth = self.nodes[at as usize].depth;
-            if old.length <= depth + STEP {
-                let next = (depth + 1..old.length).rev().find_map(shorter);
-                for place in &mut self.nodes[at as usize].places[Self::places(old, depth)] {
-                    if place.entry == entry {
-                        place.entry = next.unwrap_or(NO_ENTRY);
+        place: Place,
+        depth: u32,
+        new: &Record<P>,
+        all: &BTreeMap<(P, u8), u32>,
+    ) -> Place {
+        match place.holds() {
+            Holds::Nothing => self.bucket(&[*new]),
+            Holds::Entry(entry) => {
+                let cover = self.record(entry, new.bits);
+                self.bucket(&[*new, cover])
+            }
+            Holds::Bucket(at, n) => {
+                let mut list = self.empty(at, n);
+                let to = list.partition_point(|r| r.length > new.length);
+                list.insert(to, *new);
+                self.refill(list, depth)
+            }
+            Holds::Node(at) => {
+                let node = self.nodes.items[at];
+                let shared = new.bits.shared(node.prefix).min(new.length - 1);
+                if shared < u32::from(node.depth) {
+                    let between = self.between(at, shared);
+                    return self.put(between, depth, new, all);
+                }
+                if node.count >= node.most {
+                    return self.renew(at, all);
+                }
+                self.nodes.items[at].count += 1;
+                let end = node.end();
+                if new.length <= end {
+                    for i in node.covered(new) {
+                        self.places.items[i] = self.cover(self.places.items[i], end, new);
                     }
+                } else {
+                    let i = node.place(new.bits);
+                    self.places.items[i] = self.put(self.places.items[i], end, new, all);
                 }
-                break;
+                place
             }
-            let place = old.bits.place(depth);
-            let child = self.nodes[at as usize].places[place].child;
-            if child == ROOT || child & LEAF != 0 {
-                if child == entry | LEAF {
-                    self.nodes[at as usize].places[place].child = ROOT;
-                }
-                break;
-            }
-            way.push((at, place));
-            at = child;
         }
-        self.prune(at, way);
     }
 
-    /// Takes out nodes that decide nothing any more, from `at` upwards.
-    fn prune(&mut self, mut at: u32, mut way: Vec<(u32, usize)>) {
-        while let Some((above, place)) = way.pop() {
-            let places = &self.nodes[at as usize].places;
-            if places.iter().any(|p| p.entry != NO_ENTRY) {
-                return;
+    /// Removes a prefix behind a place that `depth` bits lead to; it is longer.
+    fn drop(
+        &mut self,
+        place: Place,
+        depth: u32,
+        old: &Record<P>,
+        all: &BTreeMap<(P, u8), u32>,
+    ) -> Place {
+        match place.holds() {
+            Holds::Nothing | Holds::Entry(_) => place,
+            Holds::Bucket(at, n) => {
+                let mut list = self.empty(at, n);
+                list.retain(|r| r.entry != old.entry);
+                self.refill(list, depth)
             }
-            let mut children = places.iter().map(|p| p.child).filter(|c| *c != ROOT);
-            let only = children.next().unwrap_or(ROOT);
-            if children.next().is_some() {
-                return;
+            Holds::Node(at) => {
+                self.nodes.items[at].count -= 1;
+                let node = self.nodes.items[at];
+                if node.count <= node.least {
+                    return self.renew(at, all);
+                }
+                let end = node.end();
+                if old.length <= end {
+                    let lengths = (u32::from(node.depth) + 1..old.length).rev();
+                    let next = lengths
+                        .filter_map(|n| all.get(&(old.bits.first(n), n as u8)))
+                        .next();
+                    for i in node.covered(old) {
+                        self.places.items[i] =
+                            self.uncover(self.places.items[i], end, old, next.copied());
+                    }
+                } else {
+                    let i = node.place(old.bits);
+                    self.places.items[i] = self.drop(self.places.items[i], end, old, all);
+                }
+                place
             }
-            self.nodes[above as usize].places[place].child = only;
-            self.free.push(at);
-            at = above;
         }
     }
+
+    /// Makes a prefix the cover of a place, unless a longer one is; `end` bits lead to the place.
+    fn cover(&mut self, place: Place, end: u32, new: &Record<P>) -> Place {
+        match place.holds() {
+            Holds::Nothing => Place::entry(new.entry),
+            Holds::Entry(old) if self.longer(old, new) => place,
+            Holds::Entry(_) => Place::entry(new.entry),
+            Holds::Bucket(at, n) => {
+                let last = &mut self.records.items[at + n - 1];
+                if last.length > end {
+                    let mut list = self.empty(at, n);
+                    list.push(*new);
+                    return self.refill(list, end);
+                }
+                if last.length <= new.length {
+                    *last = *new;
+                }
+                place
+            }
+            Holds::Node(at) => {
+                if !self.longer(self.nodes.items[at].cover, new) {
+                    self.nodes.items[at].cover = new.entry;
+                }
+                place
+            }
+        }
+    }
+
+    fn longer(&self, cover: u32, new: &Record<P>) -> bool {
+        let length = self.lengths.get(cover as usize);
+        cover != NO_ENTRY && length.is_some_and(|l| u32::from(*l) > new.length)
+    }
+
+    /// Puts `next` in the place of a cover, where `old` is it.
+    fn uncover(&mut self, place: Place, end: u32, old: &Record<P>, next: Option<u32>) -> Place {
+        match place.holds() {
+            Holds::Entry(entry) if entry == old.entry => Place::cover(next.unwrap_or(NO_ENTRY)),
+            Holds::Nothing | Holds::Entry(_) => place,
+            Holds::Bucket(at, n) => {
+                if self.records.items[at + n - 1].entry != old.entry {
+                    return place;
+                }
+                let mut list = self.empty(at, n);
+                list.pop();
+                if let Some(next) = next {
+                    list.push(self.record(next, old.bits));
+                }
+                self.refill(list, end)
+            }
+            Holds::Node(at) => {
+                let cover = &mut self.nodes.items[at].cover;
+                if *cover == old.entry {
+                    *cover = next.unwrap_or(NO_ENTRY);
+                }
+                place
+            }
+        }
+    }
+
+    /// The prefix of an entry, of which `bits` are a continuation.
+    fn record(&self, entry: u32, bits: P) -> Record<P> {
+        let length = u32::from(self.lengths[entry as usize]);
+        Record {
+            bits: bits.first(length),
+            length,
+            entry,
+        }
+    }
+
+    /// A bucket of 1 to [`BUCKET`] records, falling in length.
+    fn bucket(&mut self, list: &[Record<P>]) -> Place {
+        let n = list.len();
+        let at = self.records.take(n - 1, n, Record::default());
+        self.records.items[at..at + n].copy_from_slice(list);
+        Place(IS_BUCKET | (at as u32) << 3 | (n as u32 - 1))
+    }
+
+    /// Gives up a bucket; what was in it.
+    fn empty(&mut self, at: usize, n: usize) -> Vec<Record<P>> {
+        self.records.give(n - 1, at);
+        self.records.items[at..at + n].to_vec()
+    }
+
+    /// What a bucket has become; its records falling in length.
+    fn refill(&mut self, mut list: Vec<Record<P>>, depth: u32) -> Place {
+        let cover = list.pop_if(|last| last.length <= depth);
+        list.sort_unstable_by_key(|r| (r.bits, r.length));
+        self.build(&list, cover)
+    }
+
+    /// A node that begins at a bit above that of `at` and leads to it, with its cover.
+    fn between(&mut self, at: usize, depth: u32) -> Place {
+        let below = self.nodes.items[at];
+        let bits = (u32::from(below.depth) - depth).min(4);
+        let node = Node {
+            prefix: below.prefix.first(depth),
+            first: self.places.take(bits as usize, 1 << bits, Place::NOTHING) as u32,
+            cover: below.cover,
+            depth: depth as u8,
+            bits: bits as u8,
+            count: below.count,
+            most: 2 * below.count,
+            least: below.count / 4,
+        };
+        self.nodes.items[at].cover = NO_ENTRY;
+        let to = node.place(below.prefix);
+        self.places.items[to] = Place(IS_NODE | at as u32);
+        let new = self.nodes.take(0, 1, node);
+        Place(IS_NODE | new as u32)
+    }
+
+    /// Builds a node anew from the prefixes behind it.
+    fn renew(&mut self, at: usize, all: &BTreeMap<(P, u8), u32>) -> Place {
+        let node = self.nodes.items[at];
+        self.free(Place(IS_NODE | at as u32));
+        let (from, to) = (node.prefix, node.prefix.last(node.depth.into()));
+        let list: Vec<_> = all
+            .range((from, node.depth + 1)..=(to, u8::MAX))
+            .map(|(&(bits, length), &entry)| Record {
+                bits,
+                length: length.into(),
+                entry,
+            })
+            .collect();
+        let cover = (node.cover != NO_ENTRY).then(|| self.record(node.cover, node.prefix));
+        self.build(&list, cover)
+    }
+
+    fn free(&mut self, place: Place) {
+        match place.holds() {
+            Holds::Nothing | Holds::Entry(_) => {}
+            Holds::Bucket(at, n) => self.records.give(n - 1, at),
+            Holds::Node(at) => {
+                let node = self.nodes.items[at];
+                let first = node.first as usize;
+                for i in first..first + (1 << node.bits) {
+                    self.free(self.places.items[i]);
+                }
+                self.places.give(node.bits.into(), first);
+                self.nodes.give(0, at);
+            }
+        }
+    }
+
+    /// What a place holds: sorted prefixes longer than what leads to it, and a cover.
+    fn build(&mut self, list: &[Record<P>], cover: Option<Record<P>>) -> Place {
+        let entry = cover.map_or(NO_ENTRY, |c| c.entry);
+        let (Some(first), Some(last)) = (list.first(), list.last()) else {
+            return Place::cover(entry);
+        };
+        if list.len() + usize::from(cover.is_some()) <= BUCKET {
+            let mut bucket = list.to_vec();
+            bucket.sort_by_key(|r| std::cmp::Reverse(r.length));
+            bucket.extend(cover);
+            return self.bucket(&bucket);
+        }
+        let shortest = list.iter().map(|r| r.length).min().unwrap_or(1);
+        let depth = first.bits.shared(last.bits).min(shortest - 1);
+        let bits = step(list, depth);
+        let count = list.len() as u32;
+        let node = Node {
+            prefix: first.bits.first(depth),
+            first: self.places.take(bits as usize, 1 << bits, Place::NOTHING) as u32,
+            cover: entry,
+            depth: depth as u8,
+            bits: bits as u8,
+            count,
+            // A node of most bits stays as it is, but those behind it grow.
+            most: if bits == MOST { u32::MAX } else { 2 * count },
+            least: count / 4,
+        };
+        let end = node.end();
+        let (mut covers, longer): (Vec<_>, Vec<_>) = list.iter().partition(|r| r.length <= end);
+        covers.sort_by_key(|r: &Record<P>| r.length);
+        for r in covers {
+            self.places.items[node.covered(&r)].fill(Place::entry(r.entry));
+        }
+        for same in longer.chunk_by(|a, b| node.place(a.bits) == node.place(b.bits)) {
+            let i = node.place(same[0].bits);
+            let cover = match self.places.items[i].holds() {
+                Holds::Entry(entry) => Some(self.record(entry, same[0].bits)),
+                _ => None,
+            };
+            self.places.items[i] = self.build(same, cover);
+        }
+        let at = self.nodes.take(0, 1, node);
+        Place(IS_NODE | at as u32)
+    }
+}
+
+/// How many bits a node at `depth` takes: as many as leave half of its places in use.
+fn step<P: Path>(list: &[Record<P>], depth: u32) -> u32 {
+    // By how many bits after `depth` neighbours share.
+    let mut forks = [0_usize; MOST as usize];
+    for pair in list.windows(2) {
+        let shared = pair[0].bits.shared(pair[1].bits).saturating_sub(depth);
+        if let Some(n) = forks.get_mut(shared as usize) {
+            *n += 1;
+        }
+    }
+    let (mut used, mut best) = (1, 1);
+    for bits in 1..=MOST.min(P::BITS - depth) {
+        used += forks[bits as usize - 1];
+        if 2 * used >= 1 << bits {
+            best = bits;
+        }
+    }
+    best
 }
 
 #[cfg(test)]
@@ -296,23 +601,24 @@ mod tests {
         keys: Vec<u64>,
         to: impl Fn(u64) -> P,
     ) -> Result<(), TestCaseError> {
-        let mut trie = Trie::<P>::default();
+        let (mut tries, mut root) = (Tries::<P>::default(), Root::default());
         let mut list: BTreeMap<(u64, u32), u32> = BTreeMap::new();
-        let mut prefixes = Vec::new();
-        for (insert, key, length) in ops {
+        let record = |key, length, entry| Record {
+            bits: to(key),
+            length,
+            entry,
+        };
+        for (entry, (insert, key, length)) in ops.into_iter().enumerate() {
+            let entry = entry as u32;
             let key = key.first(length);
-            let entry = prefixes.len() as u32;
-            let bits = to(key);
-            prefixes.push(Prefix { bits, length });
             match list.get(&(key, length)).copied() {
                 None if insert => {
-                    trie.insert(entry, &prefixes);
+                    tries.insert(&mut root, record(key, length, entry));
                     list.insert((key, length), entry);
                 }
                 Some(old) if !insert => {
                     list.remove(&(key, length));
-                    let shorter = |n: u32| list.get(&(key.first(n), n)).copied();
-                    trie.remove(old, &prefixes, shorter);
+                    tries.remove(&mut root, record(key, length, old));
                 }
                 _ => {}
             }
@@ -323,15 +629,26 @@ mod tests {
                 .filter(|((value, length), _)| key.first(*length) == *value)
                 .max_by_key(|((_, length), _)| *length)
                 .map_or(NO_ENTRY, |(_, entry)| *entry);
-            prop_assert_eq!(trie.lookup(to(key), &prefixes), naive);
+            prop_assert_eq!(tries.lookup(&root, to(key)), naive);
         }
-        // Without prefixes nothing is left but the root.
-        while let Some(((key, _), entry)) = list.pop_first() {
-            let shorter = |n: u32| list.get(&(key.first(n), n)).copied();
-            trie.remove(entry, &prefixes, shorter);
+        // Without prefixes nothing is left.
+        while let Some(((key, length), entry)) = list.pop_first() {
+            tries.remove(&mut root, record(key, length, entry));
         }
-        prop_assert!(trie.is_empty());
-        prop_assert_eq!(trie.nodes.len() - trie.free.len(), 1);
+        prop_assert!(root.is_empty());
+        prop_assert_eq!(root.place, Place::NOTHING);
+        let given = |free: &[Vec<u32>], len: &dyn Fn(usize) -> usize| -> usize {
+            free.iter().enumerate().map(|(i, f)| f.len() * len(i)).sum()
+        };
+        prop_assert_eq!(given(&tries.nodes.free, &|_| 1), tries.nodes.items.len());
+        prop_assert_eq!(
+            given(&tries.places.free, &|i| 1 << i),
+            tries.places.items.len()
+        );
+        prop_assert_eq!(
+            given(&tries.records.free, &|i| i + 1),
+            tries.records.items.len()
+        );
         Ok(())
     }
 
@@ -349,13 +666,14 @@ mod tests {
 
     #[test]
     fn long_keys_to_their_last_bit() {
-        let mut trie = Trie::<u128>::default();
-        let prefixes = [128, 127, 126, 3, 0].map(|length| Prefix {
-            bits: u128::MAX.first(length),
-            length,
-        });
-        for entry in 0..prefixes.len() as u32 {
-            trie.insert(entry, &prefixes);
+        let (mut tries, mut root) = (Tries::<u128>::default(), Root::default());
+        for (entry, length) in [128, 127, 126, 3, 0].into_iter().enumerate() {
+            let new = Record {
+                bits: u128::MAX.first(length),
+                length,
+                entry: entry as u32,
+            };
+            tries.insert(&mut root, new);
         }
         for (key, entry) in [
             (u128::MAX, 0),
@@ -364,7 +682,7 @@ mod tests {
             (7 << 125, 3),
             (5, 4),
         ] {
-            assert_eq!(trie.lookup(key, &prefixes), entry, "{key:x}");
+            assert_eq!(tries.lookup(&root, key), entry, "{key:x}");
         }
     }
 }
