@@ -11,7 +11,7 @@ fn compiled(name: &str) -> Value {
     outcome.json.unwrap_or_else(|| panic!("{}", outcome.rendered))
 }
 
-fn parameters<'a>(operations: &'a Value) -> impl Iterator<Item = (&'a str, &'a Value)> {
+fn parameters(operations: &Value) -> impl Iterator<Item = (&str, &Value)> {
     operations.as_array().into_iter().flatten().flat_map(|o| {
         let op = o["op"].as_str().unwrap_or_default();
         o["parameters"].as_array().into_iter().flatten().map(move |p| (op, p))

@@ -257,7 +257,7 @@ fn header_type(id: usize, t: &HeaderType) -> Value {
             fields.push(json!([&**n, bits_of(ty), matches!(ty, Type::Bits { signed: true, .. })]));
         }
     }
-    if t.metadata && bits % 8 != 0 && !varbit {
+    if t.metadata && !bits.is_multiple_of(8) && !varbit {
         fields.push(json!(["_padding", 8 - bits % 8, false]));
     }
     let mut v = json!({"name": t.name, "id": id, "fields": fields});

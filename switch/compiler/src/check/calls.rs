@@ -324,13 +324,12 @@ impl<'a> Checker<'a, '_> {
     fn check_direction(&mut self, p: &ParamSig, arg: &Argument, t: &Type, awaited: &Type, constructor: bool, action: bool) {
         match p.direction {
             Direction::Out | Direction::InOut => {
-                if self.check_lvalue(&arg.value) {
-                    // An l-value is neither cast nor built on the way.
-                    let (t, awaited) = (self.zonk(t), self.zonk(awaited));
-                    if t != awaited && !t.is_unknown() && !awaited.is_unknown() {
-                        let text = format!("an argument for `{}` must have exactly the type `{awaited}`, not `{t}`", p.name);
-                        self.error(arg.span, "P4_16 6.8 (calling convention)", text);
-                    }
+                let writable = self.check_lvalue(&arg.value);
+                // An l-value is neither cast nor built on the way.
+                let (t, awaited) = (self.zonk(t), self.zonk(awaited));
+                if writable && t != awaited && !t.is_unknown() && !awaited.is_unknown() {
+                    let text = format!("an argument for `{}` must have exactly the type `{awaited}`, not `{t}`", p.name);
+                    self.error(arg.span, "P4_16 6.8 (calling convention)", text);
                 }
             }
             Direction::None if constructor => {

@@ -232,9 +232,8 @@ impl Checker<'_, '_> {
             }
         }
         let base_ty = self.out.types.get(&base.id).map(|t| self.zonk(t))?;
-        match (&base_ty, &*m.name) {
-            (Type::Stack(_, n), "size") => return Some(ConstVal::Int(BigInt::from(*n))),
-            _ => {}
+        if let (Type::Stack(_, n), "size") = (&base_ty, &*m.name) {
+            return Some(ConstVal::Int(BigInt::from(*n)));
         }
         let ConstVal::List(items) = self.eval(base)? else { return None };
         if let Some((_, v)) = items.iter().find(|(n, _)| n.as_ref() == Some(&m.name)) {

@@ -88,12 +88,7 @@ impl<'a> Checker<'a, '_> {
     pub(crate) fn check_value_set(&mut self, v: &'a ValueSetDeclaration) {
         let rule = "P4_16 13.11 (value sets)";
         let element = self.resolve_type(&v.element);
-        let ok = match self.strip_newtype(&element) {
-            Type::Bits { .. } | Type::SerEnum(..) | Type::Unknown | Type::Bool | Type::ErrorCode | Type::Enum(_) => true,
-            Type::Struct(_) | Type::Tuple(_) => true,
-            _ => false,
-        };
-        if !ok {
+        if !is_key(&self.strip_newtype(&element)) && !matches!(self.strip_newtype(&element), Type::Struct(_)) {
             self.error(v.element.span, rule, format!("a value set cannot hold values of type `{element}`"));
         }
         self.check_expr(&v.size);
@@ -117,12 +112,7 @@ impl<'a> Checker<'a, '_> {
                 for k in &sel.keys {
                     let t = self.check_expr(k);
                     let t = self.zonk(&t);
-                    let ok = match self.strip_newtype(&t) {
-                        Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown => true,
-                        Type::Tuple(_) => true,
-                        _ => false,
-                    };
-                    if !ok {
+                    if !is_key(&self.strip_newtype(&t)) {
                         if t == Type::Int {
                             self.error_help(k.span, "P4_16 13.6 (select expressions)", "a key must have a width", "give the literal one: `8w1`");
                         } else {
@@ -268,4 +258,12 @@ impl<'a> Checker<'a, '_> {
             _ => None,
         }
     }
+}
+
+/// Whether a value of this type can be a key of a `select`.
+fn is_key(t: &Type) -> bool {
+    matches!(
+        t,
+        Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Tuple(_) | Type::Unknown
+    )
 }

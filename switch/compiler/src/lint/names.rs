@@ -125,7 +125,7 @@ impl Names<'_> {
     }
 
     /// Parameters, of which only an action's are awaited to be used.
-    fn parameters<'a>(&mut self, params: &'a [Parameter], exempt: bool) {
+    fn parameters(&mut self, params: &[Parameter], exempt: bool) {
         for p in params {
             visit::walk_parameter(self, p);
             self.declare(&p.name, Kind::Parameter, exempt);

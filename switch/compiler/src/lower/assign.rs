@@ -44,11 +44,8 @@ impl<'a> Lower<'a, '_> {
                     }
                 }
             }
-            (Storage::Header(h, _), Val::Header(g, _)) => {
-                if *h != g {
-                    self.emit(Stmt::AssignHeader(h.clone(), g, span));
-                }
-            }
+            (Storage::Header(h, _), Val::Header(g, _)) if *h == g => {}
+            (Storage::Header(h, _), Val::Header(g, _)) => self.emit(Stmt::AssignHeader(h.clone(), g, span)),
             (Storage::Header(h, t), Val::HeaderLiteral(Some(values), _)) => {
                 self.emit(Stmt::SetValid(h.clone(), true, span));
                 for (n, v) in values {
@@ -59,11 +56,8 @@ impl<'a> Lower<'a, '_> {
             (Storage::Header(h, _), Val::HeaderLiteral(None, _) | Val::Invalid) => {
                 self.emit(Stmt::SetValid(h.clone(), false, span));
             }
-            (Storage::Stack(a, _), Val::Stack(b, _)) => {
-                if *a != b {
-                    self.emit(Stmt::AssignStack(*a, b, span));
-                }
-            }
+            (Storage::Stack(a, _), Val::Stack(b, _)) if *a == b => {}
+            (Storage::Stack(a, _), Val::Stack(b, _)) => self.emit(Stmt::AssignStack(*a, b, span)),
             (Storage::Stack(a, t), Val::StackLiteral(values)) => {
                 let ids = match &self.program.stacks[a.0].elements {
                     ir::StackElements::Headers(_, ids) => ids.clone(),
@@ -74,11 +68,8 @@ impl<'a> Lower<'a, '_> {
                     self.store_parts(&Storage::Header(HeaderRef::Instance(*id), t.clone()), v, span);
                 }
             }
-            (Storage::Union(a, _), Val::Union(b, _)) => {
-                if *a != b {
-                    self.emit(Stmt::AssignUnion(*a, b, span));
-                }
-            }
+            (Storage::Union(a, _), Val::Union(b, _)) if *a == b => {}
+            (Storage::Union(a, _), Val::Union(b, _)) => self.emit(Stmt::AssignUnion(*a, b, span)),
             (Storage::Union(a, _), Val::Invalid) => {
                 for (_, h) in self.program.unions[a.0].members.clone() {
                     self.emit(Stmt::SetValid(HeaderRef::Instance(h), false, span));

@@ -87,7 +87,7 @@ impl<'a> Lower<'a, '_> {
         let fields = self.flat_fields(n);
         let span = self.decl(n.decl).span;
         let bits: u32 = fields.iter().map(|(_, t)| fold::bits_of(t)).fold(0, u32::saturating_add);
-        if !metadata && bits % 8 != 0 {
+        if !metadata && !bits.is_multiple_of(8) {
             self.report.error_help(
                 span,
                 BMV2,
