@@ -1,18 +1,23 @@
-//! Lookup structure: tuple space search (Srinivasan, Suri, Varghese 1999).
+//! Lookup structure: tuple space search (Srinivasan, Suri, Varghese 1999) with merged tuples (Daly
+//! et al. 2019).
 //!
-//! Entries with the same mask share a hash table of masked keys. An exact table has one mask, a
-//! ternary table one per distinct mask, an optional field doubles them. Masks are tried from the
-//! highest priority any of their entries has, so that a hit ends the search early. A range is
-//! covered by prefixes, so that it becomes masks too; the other ranges of an entry are checked on
-//! the few entries a masked key leaves. An LPM table has a trie beside it (`lpm.rs`).
+//! Entries with the same mask share a hash table of masked keys, and so do entries of different masks
+//! where that pays: hashed by the bits that the masks have in common, and checked one by one
+//! (`plan.rs`). Tables are tried from the highest priority any of their entries has, and the entries
+//! of one hash from the highest of theirs, so that a hit ends the search early. A range is covered by
+//! one or two prefixes, so that it has a mask too. Which masks share a table is decided anew when the
+//! number of entries or of tables has doubled.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use super::range::{covered, RangeCheck};
+use super::list::List;
+use super::plan::{and, bits, plan, sample, total, Masked};
+use super::range::RangeCheck;
+use super::rows::{Piece, RangeField, Rows};
 
 /// A packed key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,9 +62,9 @@ struct Head {
 enum At {
     /// One entry, which the masked key decides.
     Entry(u32),
-    /// One entry, with ranges to check.
+    /// One entry, to be checked.
     Checked(u32),
-    /// Several: an index of [`TupleSpace::several`].
+    /// Several: an index of [`TupleSpace::lists`].
     Several(u32),
 }
 
@@ -68,11 +73,6 @@ const CHECKED: u32 = 1 << 30;
 const SEVERAL: u32 = 2 << 30;
 
 impl Head {
-    fn one(rank: i32, entry: u32, checked: bool) -> Head {
-        let at = if checked { entry | CHECKED } else { entry };
-        Head { rank, at }
-    }
-
     #[inline]
     fn at(self) -> At {
         let index = self.at & !KIND;
@@ -84,51 +84,43 @@ impl Head {
     }
 }
 
-/// The order within one masked key: rank, then the lower entry.
-type Ordered = BTreeSet<(Reverse<i32>, u32)>;
-
-/// What is kept of an entry that has ranges.
-#[derive(Debug, Default)]
-struct Ranged {
-    ranges: Box<[RangeCheck]>,
-    /// The range that masks cover.
-    covered: Option<usize>,
-}
-
-impl Ranged {
-    /// A masked key alone does not decide.
-    fn checked(&self) -> bool {
-        self.ranges.len() > usize::from(self.covered.is_some())
-    }
-
-    fn holds(&self, key: &[u64]) -> bool {
-        let mut all = self.ranges.iter().enumerate();
-        all.all(|(i, r)| Some(i) == self.covered || r.holds(key))
-    }
-}
-
 #[derive(Debug)]
 struct Tuple<const N: usize> {
     mask: [u64; N],
     heads: KeyMap<N, Head>,
-    /// Entries per rank; the highest orders the masks.
+    /// Entries per rank; the highest orders the tuples.
     ranks: BTreeMap<i32, usize>,
 }
 
+/// The tuple of a mask, and how many pieces of entries have the mask.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    tuple: u32,
+    count: usize,
+}
+
 /// The lookup structure for keys of `N` limbs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TupleSpace<const N: usize> {
+    rows: Rows<N>,
     tuples: Vec<Tuple<N>>,
-    by_mask: KeyMap<N, u32>,
+    by_mask: KeyMap<N, Use>,
     /// Highest rank and tuple, falling.
     order: Vec<(i32, u32)>,
     /// Places in `tuples` not in use.
     free: Vec<u32>,
-    several: Vec<Ordered>,
-    free_several: Vec<u32>,
-    /// By entry, for those with ranges.
-    ranged: HashMap<u32, Ranged, BuildHasherDefault<FxHasher>>,
+    lists: Vec<List>,
+    free_lists: Vec<u32>,
+    /// Pieces of entries, and how many there were at the last plan, with how many tuples.
+    pieces: usize,
+    planned: usize,
+    planned_tuples: usize,
 }
+
+/// A plan is not looked for with fewer pieces.
+const FEWEST: usize = 4;
+/// What a new plan's cost must be at most of the old one's.
+const BETTER: f64 = 0.75;
 
 pub fn array<const N: usize>(limbs: &[u64]) -> [u64; N] {
     let mut out = [0; N];
@@ -138,24 +130,31 @@ pub fn array<const N: usize>(limbs: &[u64]) -> [u64; N] {
     out
 }
 
-/// The masks and masked keys of an entry: one, or one for each prefix of its range.
-fn pieces<const N: usize>(p: &Packed) -> Vec<([u64; N], Key<N>)> {
-    let (value, mask) = (array::<N>(&p.value), array::<N>(&p.mask));
-    let Some(range) = covered(&p.ranges).map(|i| &p.ranges[i]) else {
-        return vec![(mask, Key(value))];
-    };
-    let make = |(v, m): (u64, u64)| {
-        let (mut value, mut mask) = (value, mask);
-        value[range.limb] |= v << range.shift;
-        mask[range.limb] |= m << range.shift;
-        (mask, Key(value))
-    };
-    range.prefixes().into_iter().map(make).collect()
-}
-
 impl<const N: usize> TupleSpace<N> {
+    /// For keys with these fields to be matched by ranges.
+    pub fn new(fields: &[RangeField]) -> Self {
+        Self::with(Rows::new(fields))
+    }
+
+    fn with(rows: Rows<N>) -> Self {
+        TupleSpace {
+            rows,
+            tuples: Vec::new(),
+            by_mask: KeyMap::default(),
+            order: Vec::new(),
+            free: Vec::new(),
+            lists: Vec::new(),
+            free_lists: Vec::new(),
+            pieces: 0,
+            planned: 0,
+            planned_tuples: 0,
+        }
+    }
+
     pub fn clear(&mut self) {
-        *self = TupleSpace::default();
+        self.rows.clear();
+        let rows = std::mem::replace(&mut self.rows, Rows::new(&[]));
+        *self = Self::with(rows);
     }
 
     /// The entry that a key hits.
@@ -163,21 +162,26 @@ impl<const N: usize> TupleSpace<N> {
     pub fn lookup(&self, key: &[u64; N]) -> Option<u32> {
         let mut found: Option<(i32, u32)> = None;
         for &(best, at) in &self.order {
-            if found.is_some_and(|(rank, _)| rank > best) {
+            let least = found.map_or(i32::MIN, |(rank, _)| rank);
+            if least > best {
                 break;
             }
             let tuple = &self.tuples[at as usize];
-            let mut masked = *key;
-            for (k, m) in masked.iter_mut().zip(&tuple.mask) {
-                *k &= m;
-            }
-            let Some(&head) = tuple.heads.get(&Key(masked)) else {
+            let Some(&head) = tuple.heads.get(&Key(and(key, &tuple.mask))) else {
                 continue;
             };
+            if least > head.rank {
+                continue;
+            }
             let hit = match head.at() {
                 At::Entry(entry) => Some((head.rank, entry)),
-                _ if found.is_some_and(|(rank, _)| rank > head.rank) => None,
-                _ => self.search(head, key),
+                At::Checked(entry) => {
+                    let holds = self.rows.holds(entry, key);
+                    holds.then_some((head.rank, entry))
+                }
+                At::Several(list) => {
+                    self.lists[list as usize].find(least, |entry| self.rows.holds(entry, key))
+                }
             };
             // Of equal rank the lowest entry wins.
             if let Some((rank, entry)) = hit {
@@ -189,96 +193,124 @@ impl<const N: usize> TupleSpace<N> {
         found.map(|(_, entry)| entry)
     }
 
-    /// The first entry of a masked key whose ranges hold.
-    #[inline(never)]
-    fn search(&self, head: Head, key: &[u64]) -> Option<(i32, u32)> {
-        let holds = |entry: u32| self.ranged.get(&entry).is_none_or(|r| r.holds(key));
-        match head.at() {
-            At::Entry(entry) => Some((head.rank, entry)),
-            At::Checked(entry) => holds(entry).then_some((head.rank, entry)),
-            At::Several(at) => {
-                let mut all = self.several[at as usize].iter();
-                all.find(|(_, entry)| holds(*entry))
-                    .map(|(Reverse(rank), entry)| (*rank, *entry))
-            }
-        }
-    }
-
     /// The entry that was inserted with exactly this match.
     pub fn find(&self, p: &Packed) -> Option<u32> {
-        let (mask, key) = match covered(&p.ranges) {
-            None => (array(&p.mask), Key(array(&p.value))),
-            Some(_) => pieces::<N>(p).into_iter().next()?,
-        };
-        let tuple = &self.tuples[*self.by_mask.get(&Key(mask))? as usize];
-        let head = tuple.heads.get(&key)?;
-        let same = |entry: u32| match self.ranged.get(&entry) {
-            None => p.ranges.is_empty(),
-            Some(r) => *r.ranges == p.ranges[..],
-        };
-        match head.at() {
-            At::Entry(e) | At::Checked(e) => (head.rank == p.rank && same(e)).then_some(e),
-            At::Several(at) => {
-                let from = (Reverse(p.rank), 0)..=(Reverse(p.rank), u32::MAX);
-                let mut all = self.several[at as usize].range(from);
-                all.find(|(_, e)| same(*e)).map(|(_, e)| *e)
-            }
-        }
+        self.rows.find(p)
     }
 
     /// Inserts an entry; its match must not be there yet.
     pub fn insert(&mut self, p: &Packed, entry: u32) {
-        if !p.ranges.is_empty() {
-            let ranged = Ranged {
-                ranges: p.ranges.clone().into_boxed_slice(),
-                covered: covered(&p.ranges),
-            };
-            self.ranged.insert(entry, ranged);
+        self.rows.insert(p, entry);
+        let pieces: Vec<_> = self.rows.pieces(entry).collect();
+        self.pieces += pieces.len();
+        for (mask, _) in &pieces {
+            if let Some(known) = self.by_mask.get_mut(&Key(*mask)) {
+                known.count += 1;
+                continue;
+            }
+            let tuple = self.choose(mask);
+            self.by_mask.insert(Key(*mask), Use { tuple, count: 1 });
         }
-        for (mask, key) in pieces::<N>(p) {
-            let at = self.tuple(mask);
-            self.insert_piece(at, key, p, entry);
+        self.place(entry, &pieces);
+        let tuples = self.order.len();
+        if self.pieces >= 2 * self.planned.max(FEWEST)
+            || tuples > 2 * self.planned_tuples.max(FEWEST) && self.pieces > self.planned * 5 / 4
+        {
+            self.plan();
         }
     }
 
-    fn insert_piece(&mut self, at: u32, key: Key<N>, p: &Packed, entry: u32) {
-        let checked = self.ranged.get(&entry).is_some_and(Ranged::checked);
+    /// The tuple for a new mask: the one with most bits of those with no others, or one of its own.
+    fn choose(&mut self, mask: &[u64; N]) -> u32 {
+        let fits = |(_, at): &&(i32, u32)| {
+            let other = &self.tuples[*at as usize].mask;
+            and(other, mask) == *other
+        };
+        let near = self.order.iter().filter(fits);
+        match near.max_by_key(|(_, at)| bits(&self.tuples[*at as usize].mask)) {
+            Some((_, at)) => *at,
+            None => self.tuple(*mask),
+        }
+    }
+
+    /// Where the pieces of an entry are; two may have the same hash.
+    fn places(&self, pieces: &[Piece<N>]) -> Vec<(u32, Key<N>)> {
+        let mut out = Vec::with_capacity(2);
+        for (mask, value) in pieces {
+            let Some(known) = self.by_mask.get(&Key(*mask)) else {
+                continue;
+            };
+            let tuple = &self.tuples[known.tuple as usize];
+            let place = (known.tuple, Key(and(value, &tuple.mask)));
+            if !out.contains(&place) {
+                out.push(place);
+            }
+        }
+        out
+    }
+
+    fn place(&mut self, entry: u32, pieces: &[Piece<N>]) {
+        for (at, key) in self.places(pieces) {
+            self.insert_piece(at, key, entry);
+        }
+    }
+
+    /// The head of a masked key with one entry.
+    fn one(&self, at: u32, entry: u32) -> Head {
+        let decided =
+            !self.rows.ranged(entry) && *self.rows.mask(entry) == self.tuples[at as usize].mask;
+        Head {
+            rank: self.rows.rank(entry),
+            at: if decided { entry } else { entry | CHECKED },
+        }
+    }
+
+    fn insert_piece(&mut self, at: u32, key: Key<N>, entry: u32) {
+        let new = self.one(at, entry);
         let tuple = &mut self.tuples[at as usize];
         if let Some(head) = tuple.heads.get_mut(&key) {
             let list = match head.at() {
                 At::Several(list) => list,
                 At::Entry(first) | At::Checked(first) => {
-                    let list = self.free_several.pop().unwrap_or_else(|| {
-                        self.several.push(Ordered::new());
-                        (self.several.len() - 1) as u32
+                    let list = self.free_lists.pop().unwrap_or_else(|| {
+                        self.lists.push(List::default());
+                        (self.lists.len() - 1) as u32
                     });
-                    self.several[list as usize].insert((Reverse(head.rank), first));
+                    self.lists[list as usize].insert(head.rank, first);
                     head.at = list | SEVERAL;
                     list
                 }
             };
-            self.several[list as usize].insert((Reverse(p.rank), entry));
-            head.rank = head.rank.max(p.rank);
+            self.lists[list as usize].insert(new.rank, entry);
+            head.rank = head.rank.max(new.rank);
         } else {
-            tuple.heads.insert(key, Head::one(p.rank, entry, checked));
+            tuple.heads.insert(key, new);
         }
         let before = top(tuple);
-        *tuple.ranks.entry(p.rank).or_insert(0) += 1;
+        *tuple.ranks.entry(new.rank).or_insert(0) += 1;
         self.reorder(at, before);
     }
 
-    /// Removes an entry inserted with this match.
-    pub fn remove(&mut self, p: &Packed) {
-        let Some(entry) = self.find(p) else { return };
-        for (mask, key) in pieces::<N>(p) {
-            if let Some(at) = self.by_mask.get(&Key(mask)).copied() {
-                self.remove_piece(at, &key, p, entry);
+    /// Removes an entry.
+    pub fn remove(&mut self, entry: u32) {
+        let pieces: Vec<_> = self.rows.pieces(entry).collect();
+        self.pieces -= pieces.len();
+        for (at, key) in self.places(&pieces) {
+            self.remove_piece(at, &key, entry);
+        }
+        for (mask, _) in pieces {
+            if let Some(known) = self.by_mask.get_mut(&Key(mask)) {
+                known.count -= 1;
+                if known.count == 0 {
+                    self.by_mask.remove(&Key(mask));
+                }
             }
         }
-        self.ranged.remove(&entry);
+        self.rows.remove(entry);
     }
 
-    fn remove_piece(&mut self, at: u32, key: &Key<N>, p: &Packed, entry: u32) {
+    fn remove_piece(&mut self, at: u32, key: &Key<N>, entry: u32) {
+        let rank = self.rows.rank(entry);
         let tuple = &mut self.tuples[at as usize];
         let Some(head) = tuple.heads.get_mut(key) else {
             return;
@@ -288,40 +320,38 @@ impl<const N: usize> TupleSpace<N> {
                 tuple.heads.remove(key);
             }
             At::Several(list) => {
-                let all = &mut self.several[list as usize];
-                all.remove(&(Reverse(p.rank), entry));
-                if let Some((Reverse(rank), first)) = all.first().copied() {
+                let all = &mut self.lists[list as usize];
+                all.remove(rank, entry);
+                if let Some((rank, first)) = all.first() {
                     head.rank = rank;
                     if all.len() == 1 {
-                        let checked = self.ranged.get(&first).is_some_and(Ranged::checked);
-                        *head = Head::one(rank, first, checked);
-                        all.clear();
-                        self.free_several.push(list);
+                        *all = List::default();
+                        self.free_lists.push(list);
+                        let one = self.one(at, first);
+                        self.tuples[at as usize].heads.insert(*key, one);
                     }
                 }
             }
         }
+        let tuple = &mut self.tuples[at as usize];
         let before = top(tuple);
-        if let Some(n) = tuple.ranks.get_mut(&p.rank) {
+        if let Some(n) = tuple.ranks.get_mut(&rank) {
             *n -= 1;
             if *n == 0 {
-                tuple.ranks.remove(&p.rank);
+                tuple.ranks.remove(&rank);
             }
         }
         self.reorder(at, before);
     }
 
-    /// The tuple of a mask, made if need be; an empty one has no place in the order.
+    /// A new tuple; an empty one has no place in the order.
     fn tuple(&mut self, mask: [u64; N]) -> u32 {
-        if let Some(at) = self.by_mask.get(&Key(mask)) {
-            return *at;
-        }
         let new = Tuple {
             mask,
             heads: KeyMap::default(),
             ranks: BTreeMap::new(),
         };
-        let at = match self.free.pop() {
+        match self.free.pop() {
             Some(at) => {
                 self.tuples[at as usize] = new;
                 at
@@ -330,9 +360,7 @@ impl<const N: usize> TupleSpace<N> {
                 self.tuples.push(new);
                 (self.tuples.len() - 1) as u32
             }
-        };
-        self.by_mask.insert(Key(mask), at);
-        at
+        }
     }
 
     /// Puts a tuple whose highest rank was `before` in its place, or drops it when it is empty.
@@ -354,12 +382,72 @@ impl<const N: usize> TupleSpace<N> {
                 self.order.insert(to, (best, at));
             }
             None => {
-                let tuple = &mut self.tuples[at as usize];
-                self.by_mask.remove(&Key(tuple.mask));
-                tuple.heads = KeyMap::default();
+                self.tuples[at as usize].heads = KeyMap::default();
                 self.free.push(at);
             }
         }
+    }
+
+    /// Decides which masks share a tuple, and moves the entries if that saves enough.
+    fn plan(&mut self) {
+        let mut masks: Vec<Masked<N>> = self
+            .by_mask
+            .iter()
+            .map(|(mask, known)| Masked {
+                mask: mask.0,
+                count: known.count,
+                sample: Vec::new(),
+            })
+            .collect();
+        masks.sort_by_key(|m| m.mask);
+        let number = |mask: &[u64; N]| masks.binary_search_by_key(mask, |m| m.mask);
+        let step = (self.pieces / sample(masks.len())).max(1);
+        let mut values = vec![Vec::new(); masks.len()];
+        for entry in self.rows.entries().step_by(step) {
+            for (mask, value) in self.rows.pieces(entry) {
+                if let Ok(i) = number(&mask) {
+                    values[i].push(value);
+                }
+            }
+        }
+        let mut now: BTreeMap<u32, ([u64; N], Vec<usize>)> = BTreeMap::new();
+        for (i, m) in masks.iter().enumerate() {
+            if let Some(known) = self.by_mask.get(&Key(m.mask)) {
+                let shared = self.tuples[known.tuple as usize].mask;
+                now.entry(known.tuple)
+                    .or_insert((shared, Vec::new()))
+                    .1
+                    .push(i);
+            }
+        }
+        for (m, sample) in masks.iter_mut().zip(values) {
+            m.sample = sample;
+        }
+        let now: Vec<_> = now.into_values().collect();
+        let new = plan(&masks);
+        let cost: f64 = new.iter().map(|g| g.cost).sum();
+        if cost <= BETTER * total(&masks, &now) {
+            self.tuples.clear();
+            self.order.clear();
+            self.free.clear();
+            self.lists.clear();
+            self.free_lists.clear();
+            for group in new {
+                let tuple = self.tuple(group.mask);
+                for m in group.members {
+                    if let Some(known) = self.by_mask.get_mut(&Key(masks[m].mask)) {
+                        known.tuple = tuple;
+                    }
+                }
+            }
+            let entries: Vec<u32> = self.rows.entries().collect();
+            for entry in entries {
+                let pieces: Vec<_> = self.rows.pieces(entry).collect();
+                self.place(entry, &pieces);
+            }
+        }
+        self.planned = self.pieces;
+        self.planned_tuples = self.order.len();
     }
 }
 
@@ -416,7 +504,8 @@ mod tests {
             ops in prop::collection::vec((prop::bool::weighted(0.7), entry()), 1..60),
             keys in prop::collection::vec((0..4_u64, 0..4_u64, 0..8_u64, 0..8_u64), 1..40),
         ) {
-            let mut index = TupleSpace::<2>::default();
+            let field = |limb, shift| RangeField { limb, shift, width: 3 };
+            let mut index = TupleSpace::<2>::new(&[field(1, 56), field(0, 60)]);
             let mut list: Vec<(Packed, u32)> = Vec::new();
             for (i, (insert, p)) in ops.into_iter().enumerate() {
                 let known = list.iter().position(|(q, _)| *q == p);
@@ -427,8 +516,8 @@ mod tests {
                         list.push((p, i as u32));
                     }
                     Some(k) if !insert => {
-                        index.remove(&p);
-                        list.remove(k);
+                        let (_, entry) = list.remove(k);
+                        index.remove(entry);
                     }
                     _ => {}
                 }
@@ -442,12 +531,12 @@ mod tests {
                     .map(|(_, entry)| *entry);
                 prop_assert_eq!(index.lookup(&key), naive);
             }
-            for (p, _) in std::mem::take(&mut list) {
-                index.remove(&p);
+            for (_, entry) in std::mem::take(&mut list) {
+                index.remove(entry);
             }
-            prop_assert!(index.order.is_empty() && index.by_mask.is_empty() && index.ranged.is_empty());
+            prop_assert!(index.order.is_empty() && index.by_mask.is_empty() && index.rows.is_empty());
             prop_assert_eq!(index.free.len(), index.tuples.len());
-            prop_assert_eq!(index.free_several.len(), index.several.len());
+            prop_assert_eq!(index.free_lists.len(), index.lists.len());
         }
     }
 }

@@ -4,9 +4,12 @@ mod actions;
 mod coded;
 mod entry;
 mod index;
+mod list;
 mod lpm;
+mod plan;
 mod profile;
 mod range;
+mod rows;
 mod trie;
 
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction, TableEntry};
@@ -19,9 +22,10 @@ use crate::Nanos;
 use actions::Actions;
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
 pub use index::Packed;
-use index::TupleSpace;
+use index::{array, Key, KeyMap, TupleSpace};
 use lpm::{Lpm, PrefixField};
 pub use profile::{Group, Member, Profile};
+use rows::RangeField;
 
 /// An action ready to run: its index in the program, its place among the table's actions, and its
 /// parameters as limbs.
@@ -121,21 +125,36 @@ pub struct Watch {
 /// The lookup structure for keys of `N` limbs.
 #[derive(Debug)]
 enum Space<const N: usize> {
+    /// All fields are exact.
+    Exact(KeyMap<N, u32>),
     Tuples(TupleSpace<N>),
     Lpm(Lpm<N>),
 }
 
 impl<const N: usize> Space<N> {
     fn new(info: &TableInfo, ir: &TableIr) -> Space<N> {
-        match lpm(info, ir) {
-            Some(lpm) => Space::Lpm(lpm),
-            None => Space::Tuples(TupleSpace::default()),
+        if ir.kind == TableKind::Exact {
+            return Space::Exact(KeyMap::default());
         }
+        if let Some(lpm) = lpm(info, ir) {
+            return Space::Lpm(lpm);
+        }
+        let ranges = ir.key.iter().zip(&info.key);
+        let ranges: Vec<_> = ranges
+            .filter(|(_, key)| key.kind == MatchKind::Range)
+            .map(|(part, key)| RangeField {
+                limb: part.limb as usize,
+                shift: part.shift,
+                width: key.width,
+            })
+            .collect();
+        Space::Tuples(TupleSpace::new(&ranges))
     }
 
     #[inline]
     fn lookup(&self, key: &[u64; N]) -> Option<u32> {
         match self {
+            Space::Exact(map) => map.get(&Key(*key)).copied(),
             Space::Tuples(tuples) => tuples.lookup(key),
             Space::Lpm(lpm) => lpm.lookup(key),
         }
@@ -143,6 +162,7 @@ impl<const N: usize> Space<N> {
 
     fn find(&self, packed: &Packed) -> Option<u32> {
         match self {
+            Space::Exact(map) => map.get(&Key(array(&packed.value))).copied(),
             Space::Tuples(tuples) => tuples.find(packed),
             Space::Lpm(lpm) => lpm.find(packed),
         }
@@ -150,6 +170,9 @@ impl<const N: usize> Space<N> {
 
     fn insert(&mut self, packed: &Packed, entry: u32) {
         match self {
+            Space::Exact(map) => {
+                map.insert(Key(array(&packed.value)), entry);
+            }
             Space::Tuples(tuples) => tuples.insert(packed, entry),
             Space::Lpm(lpm) => lpm.insert(packed, entry),
         }
@@ -157,13 +180,17 @@ impl<const N: usize> Space<N> {
 
     fn remove(&mut self, packed: &Packed, entry: u32) {
         match self {
-            Space::Tuples(tuples) => tuples.remove(packed),
+            Space::Exact(map) => {
+                map.remove(&Key(array(&packed.value)));
+            }
+            Space::Tuples(tuples) => tuples.remove(entry),
             Space::Lpm(lpm) => lpm.remove(packed, entry),
         }
     }
 
     fn clear(&mut self) {
         match self {
+            Space::Exact(map) => *map = KeyMap::default(),
             Space::Tuples(tuples) => tuples.clear(),
             Space::Lpm(lpm) => lpm.clear(),
         }

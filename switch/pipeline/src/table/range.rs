@@ -1,4 +1,4 @@
-//! Ranges of a field: the check itself, and its cover by prefixes.
+//! Ranges of a field: the check itself, and a cover by prefixes.
 
 /// `low <= bits <= high` for a field of the packed key; limbs low first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub struct RangeCheck {
     pub high: Vec<u64>,
 }
 
-/// Fields up to this width are covered by prefixes: at most `2 * width - 2` of them.
-const COVERED_WIDTH: u32 = 64;
+/// Ranges of fields up to this width are covered by prefixes.
+pub const COVERED_WIDTH: u32 = 64;
 
 impl RangeCheck {
     pub fn holds(&self, key: &[u64]) -> bool {
@@ -28,40 +28,31 @@ impl RangeCheck {
     fn ones(&self) -> u64 {
         u64::MAX >> (64 - self.width.clamp(1, 64))
     }
-
-    /// Values and masks, unshifted, of the prefixes that hold together what the range holds, each
-    /// value once: a binary tree's nodes whose leaves are the range.
-    pub fn prefixes(&self) -> Vec<(u64, u64)> {
-        let (ones, high) = (self.ones(), self.high[0]);
-        let (mut low, mut out) = (self.low[0], Vec::new());
-        loop {
-            // The largest aligned block that begins at `low` and does not pass `high`.
-            let mut host = match low {
-                0 => ones,
-                _ => (1 << low.trailing_zeros()) - 1,
-            };
-            while host > high.saturating_sub(low) {
-                host >>= 1;
-            }
-            out.push((low, ones & !host));
-            match low.checked_add(host).and_then(|end| end.checked_add(1)) {
-                Some(next) if next <= high => low = next,
-                _ => return out,
-            }
-        }
-    }
 }
 
-/// Which of an entry's ranges is covered by prefixes in the index: the narrowest, since it leaves
-/// the fewest entries to check; the others are checked.
-pub fn covered(ranges: &[RangeCheck]) -> Option<usize> {
-    let narrow = ranges
-        .iter()
-        .enumerate()
-        .filter(|(_, r)| r.width <= COVERED_WIDTH);
-    narrow
-        .min_by_key(|(_, r)| r.high[0].saturating_sub(r.low[0]))
-        .map(|(i, _)| i)
+/// Values and masks, unshifted, of one or two prefixes that cover a range; they hold less than four
+/// times as many values. `ones` are the bits of the field.
+pub fn cover(ones: u64, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
+    let prefix = move |low: u64, high: u64| {
+        // Bits in which values of the range differ.
+        let shared = (low ^ high).leading_zeros();
+        let free = u64::MAX.checked_shr(shared).unwrap_or(0);
+        (low & !free, ones & !free)
+    };
+    let whole = prefix(low, high);
+    // Where the highest of these bits changes, the range is cut, unless that saves little.
+    let half = (ones & !whole.1) >> 1;
+    let middle = whole.0 | half;
+    let (left, right) = (
+        prefix(low, middle),
+        prefix(middle.wrapping_add(1) & ones, high),
+    );
+    let cut = half > 0 && ones & !left.1 < half && ones & !right.1 < half;
+    let (first, second) = match cut {
+        true => (left, Some(right)),
+        false => (whole, None),
+    };
+    std::iter::once(first).chain(second)
 }
 
 #[cfg(test)]
@@ -80,30 +71,33 @@ mod tests {
     }
 
     proptest! {
-        /// Every value of the range has one prefix, others have none, and there are few.
+        /// Every value of the range has one prefix, and not many others have.
         #[test]
-        fn prefixes_are_the_range(width in 1..=9_u32, a in any::<u64>(), b in any::<u64>()) {
+        fn a_cover_is_tight(width in 1..=9_u32, a in any::<u64>(), b in any::<u64>()) {
             let ones = u64::MAX >> (64 - width);
             let (low, high) = ((a & ones).min(b & ones), (a & ones).max(b & ones));
             let r = range(width, low, high);
-            let prefixes = r.prefixes();
+            let cover: Vec<_> = cover(ones, low, high).collect();
+            let mut held = 0;
             for v in 0..=ones {
-                let n = prefixes.iter().filter(|(value, mask)| v & mask == *value).count();
-                prop_assert_eq!(n, usize::from(r.holds(&[v])));
+                let n = cover.iter().filter(|(value, mask)| v & mask == *value).count();
+                prop_assert!(n <= 1 && (n == 1 || !r.holds(&[v])), "{v} in {cover:?}");
+                held += n as u64;
             }
-            prop_assert!(prefixes.len() <= (2 * width as usize).saturating_sub(2).max(1));
+            prop_assert!(held < 4 * (high - low + 1) && cover.len() <= 2, "{cover:?}");
         }
     }
 
     #[test]
     fn the_widest_field() {
-        assert_eq!(range(64, 0, u64::MAX).prefixes(), [(0, 0)]);
-        assert_eq!(range(64, 1, u64::MAX).prefixes().len(), 64);
+        let cover = |low, high| cover(u64::MAX, low, high).collect::<Vec<_>>();
+        assert_eq!(cover(0, u64::MAX), [(0, 0)]);
+        assert_eq!(cover(u64::MAX, u64::MAX), [(u64::MAX, u64::MAX)]);
+        let middle = 1 << 63;
         assert_eq!(
-            range(64, u64::MAX, u64::MAX).prefixes(),
-            [(u64::MAX, u64::MAX)]
+            cover(middle - 1, middle),
+            [(middle - 1, u64::MAX), (middle, u64::MAX)]
         );
-        assert_eq!(range(64, 1, u64::MAX - 1).prefixes().len(), 126);
     }
 
     #[test]
@@ -124,6 +118,5 @@ mod tests {
         ] {
             assert_eq!(r.holds(&key), holds, "{key:?}");
         }
-        assert_eq!(covered(&[r]), None);
     }
 }
