@@ -1,18 +1,23 @@
-"""What the live view costs: one experiment of 50 flows, as fast as the machine can, without a page and with one open in Chromium, in turn.
+"""What the live view of 50 flows does and costs: the frames of its page at each speed in each view, and how much slower the run is.
 
-    .venv/bin/python bench/live_view.py [RUNS] [SECONDS]
+    .venv/bin/python bench/live_view.py [frames|slowdown] [PAIRS]
 
-Prints medians of the run's wall clock and processor time (of this process, with its server's thread), and the page's frames a second
-and milliseconds a frame.
+frames: a page in headless Chromium. "frames" are those in which the page moved time on, by its own count; "pictures" is a check on them in
+a second pass: how many times a second the pixels of the large chart were others than the frame before (reading them costs the page something).
+slowdown: runs as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process with its
+server, and of all processes of the browser.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import statistics
 import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +25,50 @@ from playwright.sync_api import Page, sync_playwright
 
 from experiments.model import Experiment
 from fairlane import quick, targets, virtual_fabric
-from fairlane.live.server import Server
 from fairlane.live.session import Command
 from fairlane.live.view import LiveRun, Options
 from fairlane.progress import Progress, Silent
 
 FLOWS = ("als:25", "tcp-sack:25")
+VIEWS = ("10", "30", "60", "all")
+SPEEDS = (1.0, 2.0, 5.0, 10.0, None)
+SHORT_S, LONG_S = 20.0, 150.0
+_LOOK_S, _SETTLE_S = 2.5, 0.5
+# Where frames are counted from: most views move by then, and the fastest run does not end meanwhile.
+_FROM_S = 30.0
+# Pixels of the large chart that differ from those of the frame before.
+_PICTURES = """() => {
+    const canvas = document.querySelector("#rates canvas"), pen = canvas.getContext("2d");
+    let before = null;
+    fairlane.pictures = 0;
+    const look = () => {
+        const now = new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        if (before && now.some((pixel, i) => pixel !== before[i])) fairlane.pictures += 1;
+        before = now;
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+
+
+def experiment(seconds: float) -> Experiment:
+    return quick.experiment("dumbbell", quick.Options(FLOWS, bottleneck="50mbit", queue="red"), seconds, 1)
+
+
+def children_s(root: int) -> float:
+    """Processor time so far of all processes below one, in seconds."""
+    spent: dict[int, tuple[int, float]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            spent[int(folder.name)] = (int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+    below = {root}
+    while more := {pid for pid, (parent, _) in spent.items() if parent in below} - below:
+        below |= more
+    return sum(spent[pid][1] for pid in below - {root})
 
 
 class Plain:
@@ -40,62 +83,147 @@ class Plain:
         return []
 
 
-def run(experiment: Experiment, page: Page | None) -> tuple[float, float, float | None, float | None]:
-    """Wall clock, processor time, frames a second, milliseconds a frame."""
-    live = Plain() if page is None else LiveRun(Options(speed=0))
+class Enough(Exception):
+    """Ends a run that has been looked at."""
 
-    def work() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler(), live=live), Path(folder), Silent())
 
-    if page is None:
-        work()
-        return live.wall, live.spent, None, None
-    thread = threading.Thread(target=work)
-    thread.start()
-    while live.server is None or not live.session.sampler.times:
-        time.sleep(0.01)
-    _open(page, live.server)
-    time.sleep(1.0)
-    # What it took to open the page is not the run's.
-    page.evaluate("() => { fairlane.frames = 0; fairlane.drawMs.length = 0; }")
+def work(what: Experiment, live: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Enough):
+        virtual_fabric.run(what, virtual_fabric.Options(targets.compiler(), live=live), Path(folder), Silent())
+
+
+class Shown:
+    """A run on a page, paused at its beginning."""
+
+    def __init__(self, what: Experiment, page: Page) -> None:
+        self.live = LiveRun(Options(speed=0))
+        self._thread = threading.Thread(target=work, args=(what, self.live), daemon=True)
+        self._thread.start()
+        while self.live.server is None or not self.live.session.sampler.times:
+            time.sleep(0.01)
+        page.goto(self.live.server.url)
+        page.wait_for_function("() => fairlane.store.flows.length > 0")
+        # What it takes to open a page is not the run's.
+        time.sleep(_SETTLE_S)
+
+    @property
+    def now_s(self) -> float:
+        return self.live.session.sampler.times[-1]
+
+    def go(self, speed: float | None) -> None:
+        for wish in ({"do": "speed", "speed": speed}, {"do": "pause", "paused": False}):
+            self.live.session.put(Command(wish, lambda refusal: None))
+
+    def abandon(self) -> None:
+        def stop(refusal: str | None) -> None:
+            raise Enough
+
+        self.live.session.put(Command({"do": "speed", "speed": None}, stop))
+        self.finish()
+
+    def finish(self) -> None:
+        self._thread.join()
+        self.live.close()
+
+
+@dataclass
+class Cost:
+    """Seconds; browser: of all its processes. frames, each a second."""
+
+    wall: float
+    spent: float
+    browser: float = 0.0
+    frames: float = 0.0
+
+
+def run_plain(what: Experiment) -> Cost:
+    plain = Plain()
+    work(what, plain)
+    return Cost(plain.wall, plain.spent)
+
+
+def run_shown(what: Experiment, page: Page) -> Cost:
+    shown = Shown(what, page)
     over = threading.Event()
-    live.session.listen(lambda: over.set() if live.session.pace.finished else None)
-    live.session.pace.speed = None
-    begun, processor = time.monotonic(), time.process_time()
-    live.session.put(Command({"do": "pause", "paused": False}, lambda refusal: None))
+    session = shown.live.session
+    session.listen(lambda: over.set() if session.pace.finished else None)
+    page.evaluate("() => { fairlane.frames = 0; }")
+    begun, processor, browser = time.monotonic(), time.process_time(), children_s(os.getpid())
+    shown.go(None)
     over.wait()
     wall, spent = time.monotonic() - begun, time.process_time() - processor
-    frames = page.evaluate("() => fairlane.frames") / wall
-    per_frame = page.evaluate("() => fairlane.drawMs.reduce((a, b) => a + b, 0) / fairlane.drawMs.length")
-    thread.join()
-    live.close()
-    return wall, spent, frames, per_frame
+    cost = Cost(wall, spent, children_s(os.getpid()) - browser, page.evaluate("() => fairlane.frames") / wall)
+    shown.finish()
+    page.goto("about:blank")
+    return cost
 
 
-def _open(page: Page, server: Server) -> None:
-    page.goto(server.url)
-    page.wait_for_function("() => fairlane.store.flows.length > 0")
+def frames(page: Page) -> None:
+    page.goto("about:blank")
+    page.evaluate("() => { window.asked = 0; const ask = () => { asked += 1; requestAnimationFrame(ask); }; ask(); }")
+    time.sleep(_SETTLE_S)
+    asked = page.evaluate(f"async () => {{ const before = asked; await new Promise(f => setTimeout(f, {1000 * _LOOK_S})); return asked - before; }}")
+    print(f"an empty page is asked for {asked / _LOOK_S:.1f} frames a second\n")
+    what = experiment(LONG_S)
+    print("view  speed  reached   frames/s  pictures/s  ms a frame  browser, of a core")
+    for view in VIEWS:
+        for speed in SPEEDS:
+            shown = Shown(what, page)
+            page.select_option("#window", view)
+            shown.go(None)
+            while shown.now_s < _FROM_S:
+                time.sleep(0.01)
+            shown.go(speed)
+            time.sleep(_SETTLE_S)
+            page.evaluate("() => { fairlane.frames = 0; fairlane.drawMs.length = 0; }")
+            begun, browser, at_s = time.monotonic(), children_s(os.getpid()), shown.now_s
+            time.sleep(_LOOK_S)
+            drawn, each = page.evaluate("() => [fairlane.frames, fairlane.drawMs.reduce((a, b) => a + b, 0) / fairlane.drawMs.length]")
+            took = time.monotonic() - begun
+            browser, reached = (children_s(os.getpid()) - browser) / took, (shown.now_s - at_s) / took
+            page.evaluate(_PICTURES)
+            time.sleep(0.2)
+            seen, begun = page.evaluate("() => fairlane.pictures"), time.monotonic()
+            time.sleep(_LOOK_S)
+            pictures = (page.evaluate("() => fairlane.pictures") - seen) / (time.monotonic() - begun)
+            name = "max" if speed is None else f"{speed:g}x"
+            print(f"{view:>4}  {name:>5}  {reached:6.1f}x  {drawn / took:9.1f}  {pictures:10.1f}  {each:10.2f}  {100 * browser:17.0f} %", flush=True)
+            page.goto("about:blank")
+            shown.abandon()
+
+
+def slowdown(page: Page, pairs: int) -> None:
+    for seconds in (SHORT_S, LONG_S):
+        what = experiment(seconds)
+        without, shown = [], []
+        for i in range(pairs):
+            # Each comes first as often as the other.
+            for kind in ("without", "shown") if i % 2 == 0 else ("shown", "without"):
+                if kind == "without":
+                    without.append(run_plain(what))
+                else:
+                    shown.append(run_shown(what, page))
+        print(f"\n{seconds:g} s of virtual time, as fast as it goes, {pairs} pairs in turns; medians")
+        for name, rows in (("without a page", without), ("with a page", shown)):
+            wall, spent, browser, rate = (statistics.median(getattr(row, key) for row in rows) for key in ("wall", "spent", "browser", "frames"))
+            more = "" if rows is without else f"; browser {browser:.2f} s ({100 * browser / wall:.0f} % of a core); {rate:.1f} frames/s"
+            print(f"{name:>15}: {wall:6.2f} s, its process {spent:6.2f} s of processor{more}")
+        for name, key in (("wall clock", "wall"), ("processor time", "spent")):
+            each = sorted(100 * (getattr(b, key) / getattr(a, key) - 1) for a, b in zip(without, shown))
+            print(f"{name:>15}: {statistics.median(each):+.1f} % (pairs: {', '.join(f'{x:+.0f}' for x in each)})", flush=True)
 
 
 def main() -> None:
-    runs, seconds = (int(sys.argv[1]) if len(sys.argv) > 1 else 5), (float(sys.argv[2]) if len(sys.argv) > 2 else 20.0)
-    experiment = quick.experiment("dumbbell", quick.Options(FLOWS, bottleneck="50mbit", queue="red"), seconds, 1)
+    what = sys.argv[1] if len(sys.argv) > 1 else "both"
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        without, with_page = [], []
-        for _ in range(runs):
-            without.append(run(experiment, None))
-            with_page.append(run(experiment, page))
+        if what in ("both", "frames"):
+            frames(page)
+        if what in ("both", "slowdown"):
+            slowdown(page, pairs)
         browser.close()
-    plain, live = ([statistics.median(r[i] for r in rows) for i in (0, 1)] for rows in (without, with_page))
-    fps, per_frame = (statistics.median(r[i] for r in with_page) for i in (2, 3))
-    print(f"{experiment.settings.title}; {seconds:g} s of virtual time, medians of {runs}")
-    print(f"without a page: {plain[0]:.2f} s, processor {plain[1]:.2f} s")
-    more = [100 * (b / a - 1) for a, b in zip(plain, live)]
-    print(f"with a page:    {live[0]:.2f} s ({more[0]:+.1f} %), processor {live[1]:.2f} s ({more[1]:+.1f} %)")
-    print(f"the page: {fps:.1f} frames a second, {per_frame:.1f} ms to draw each")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None
     experiment, span = sampler.experiment, sampler.span
     stop_s = min(experiment.duration_s, line.flow.stop_s or experiment.duration_s)
     times, sums, first = sampler.times, line.bytes, line.first
+    if start - span >= first and start < end and line.flow.start_s <= times[start] and times[end - 1] <= stop_s + 1.0:
+        # As below, for a flow that runs all the time.
+        span_s, start, end = span * sampler.step_s, start - first, end - first
+        return [round(8 * (after - before) / span_s) for before, after in zip(sums[start - span:end - span], sums[start:end])]
     found: list[int | None] = []
     for i in range(start, end):
         if i < first or not line.flow.start_s <= times[i] <= stop_s + 1.0:
@@ -39,8 +43,8 @@ def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dic
         columns["probability"].append(None if probability is None else round(probability, 5))
         columns["connections"].append(None if told is None else told.connections)
         columns["fair_rate"].append(None if told is None else round(told.fair_rate_bps))
-    columns["drops"] = {cause: values for cause in drop_causes(sampler, port) for values in [
-        [_drops(sampler, port, i).get(cause, 0) for i in range(start, end)]]}
+    drops = [_drops(sampler, port, i) for i in range(start, end)]
+    columns["drops"] = {cause: [found.get(cause, 0) for found in drops] for cause in drop_causes(sampler, port)}
     return columns
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.live import changes
 from fairlane.live.sampler import RECORD_S, Sampler
-from fairlane.live.session import EARLY, FRAME_S, Command, Session
+from fairlane.live.session import NEWS_S, Command, Session
 from fairlane.progress import Progress
 from fairlane.virtual_fabric import NS, Stage
 
@@ -22,6 +22,8 @@ _RECORD_NS = round(RECORD_S * NS)
 # A slice takes about so long: what comes between is pause, wishes and news.
 _SLICE_S = 0.012
 _SHORTEST_SLICE_NS = 100_000
+# How long a run that is ahead of its pace waits.
+_WAIT_S = 1 / 120
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
 _SHOW_EVERY_S = 0.25
@@ -58,15 +60,14 @@ class Driver:
             until_ns = self._until_ns()
             if until_ns is None:
                 self._drain()
-                self._session.publish()
-                self._session.wait(FRAME_S / 4)
+                self._session.wait(_WAIT_S)
                 continue
             self._slice(min(until_ns, end_ns))
         self._drain()
         pace.finished, pace.paused = True, False
         while not self._session.commands.empty():
             self._session.commands.get().answer("this run is over.")
-        self._session.publish(at_once=True)
+        self._session.publish()
 
     def _until_ns(self) -> int | None:
         """How far the run may go now; None: not at all."""
@@ -86,8 +87,8 @@ class Driver:
         due_ns = begun_ns + round((time.monotonic() - begun_s) * pace.speed * NS)
         if due_ns - now_ns > _MOST_BEHIND_S * pace.speed * NS:
             self._set_out()
-        # Steps of less than half a frame are not worth it.
-        return min(due_ns, flat_out) if due_ns - now_ns >= pace.speed * FRAME_S / 2 * NS else None
+        # Shorter steps are not worth it.
+        return min(due_ns, flat_out) if due_ns - now_ns >= pace.speed * 2 * _WAIT_S * NS else None
 
     def _set_out(self) -> None:
         """The pace counts from now."""
@@ -107,10 +108,9 @@ class Driver:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
-        if now - self._drained_s >= (EARLY * FRAME_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
+        if now - self._drained_s >= (NEWS_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
             self._drained_s = now
             self._drain()
-            self._session.publish()
         if now - self._shown_s >= _SHOW_EVERY_S:
             self._shown_s = now
             self._progress.show(self._stage.snapshot())
@@ -147,7 +147,7 @@ class Driver:
                 command.answer(str(refusal))
             else:
                 command.answer(None)
-            self._session.publish(at_once=True)
+            self._session.publish()
 
     def _carry_out(self, command: Command) -> None:
         wish, pace = command.what, self._session.pace

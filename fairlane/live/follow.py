@@ -134,7 +134,6 @@ class Following:
         self._follower.poll(until_s)
         if self.session.sampler.times:
             self.session.shares.advance(self.session.sampler.times[-1])
-        self.session.publish()
 
     def close(self) -> None:
         """The flows have ended: the last records are there."""
@@ -142,7 +141,7 @@ class Following:
         if self._timing is not None and self.session is not None:
             self._take(self._timing.end_s)
             self.session.pace.finished = True
-            self.session.publish(at_once=True)
+            self.session.publish()
 
     def linger(self, say: Callable[[str], None]) -> None:
         if self.server is not None:

@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.live import columns
-from fairlane.live.session import EARLY, FRAME_S, TABLE_S, Command, Reader, Session
+from fairlane.live.session import NEWS_S, TABLE_S, Command, Reader, Session
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
@@ -36,6 +36,8 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _LONGEST_MESSAGE = 4096
+# After so long without news a page's writer looks less often.
+_STILL_S = 1.0
 
 
 class Guard:
@@ -116,19 +118,19 @@ class Pages:
 
     async def _write(self, connection: WebSocket, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         loop = asyncio.get_running_loop()
+        last = loop.time()
         while True:
-            # Also without news: what a table shows may have changed since it was last sent.
-            again = loop.call_later(TABLE_S, event.set)
+            # Where nothing happens, wishes and publications wake it.
+            again = loop.call_later(NEWS_S if loop.time() - last < _STILL_S else TABLE_S, event.set)
             await event.wait()
             again.cancel()
             event.clear()
-            begun = loop.time()
             while not answers.empty():
                 await connection.send_text(_text(answers.get_nowait()))
             news = reader.news()
             if news is not None:
+                last = loop.time()
                 await connection.send_text(_text(news))
-            await asyncio.sleep(max(0.0, EARLY * FRAME_S - (loop.time() - begun)))
 
     async def _take(self, text: str, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         loop = asyncio.get_running_loop()

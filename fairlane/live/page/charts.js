@@ -9,7 +9,8 @@ const CAUSES = {red_early: "#0072B2", red_forced: "#D55E00", tail: "#000000"};
 const OTHER_CAUSES = ["#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"];
 
 // from, to: what the charts show. moves: along the run, with time. now: the moment that tables and clock show. runs: it goes on.
-export const view = {from: 0, to: 10, moves: false, now: 0, runs: false, highlighted: null};
+// glides: `now` goes on in each frame.
+export const view = {from: 0, to: 10, moves: false, now: 0, runs: false, glides: false, highlighted: null};
 const charts = {};
 // Pixels around what changed that are drawn again.
 const MARGIN = 8;
@@ -75,7 +76,9 @@ class Chart {
   // Lines, and the line of now, over what uPlot drew: from one pixel of the plot to another.
   paint(begin, end) {
     const {bbox: {left, top, width, height}, ctx: pen} = this.plot, {canvas, origin} = this.strip, wide = end - begin;
-    pen.drawImage(canvas, this.shown - origin + begin, 0, wide, height, left + begin, top, wide, height);
+    // While time glides, what it has not reached is not shown yet.
+    const shown = Math.min(wide, view.glides ? Math.ceil(this.here) - begin : wide);
+    if (shown > 0) pen.drawImage(canvas, this.shown - origin + begin, 0, shown, height, left + begin, top, shown, height);
     if (view.now < this.from || view.now > this.to) return;
     const thick = 1.5 * devicePixelRatio;
     pen.save();
@@ -136,7 +139,7 @@ class Chart {
     [this.from, this.to, this.shown] = [left / perSecond, (left + width) / perSecond, left];
     // In the large chart time goes on with each frame, be it a part of a pixel; the small ones wait for a whole one.
     this.here = Math.round((view.now - this.from) * perSecond * this.grain) / this.grain;
-    const frame = [left, perSecond, this.top.y, this.top.z, width, height, strip.key].join();
+    const frame = [left, perSecond, this.top.y, this.top.z, width, height, view.glides, strip.key].join();
     if (frame !== last.frame) this.plot.setData(this.plot.data.with(0, [this.from, this.to]), true);
     else if (fresh || this.here !== last.here) {
       const ends = [this.here, last.here, ...(fresh ? [settled - left, strip.settled - left + MARGIN] : [])];

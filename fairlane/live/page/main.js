@@ -2,6 +2,7 @@
 
 import {drawCharts, legends, makeCharts, view} from "./charts.js";
 import {saveFigure} from "./figure.js";
+import {glide} from "./glide.js";
 import {themes} from "./look.js";
 import {buildNetwork, drawNetwork, markPort} from "./network.js";
 import {lastTime, megabits, store, take} from "./store.js";
@@ -10,7 +11,7 @@ import {buildFlows, change, drawChanges, drawFlows, drawPorts, drawValues, hosts
 const $ = id => document.getElementById(id);
 const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250, CLOCK_EVERY_MS = 100, FRAME_MS = 1000 / 36;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0, sampled = 0;
+let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0;
 const wishes = new Map();
 
 // For tests: what the page did. frames: those in which time or the samples went on.
@@ -99,11 +100,15 @@ function news(message) {
     if (store.state.finished && !before.finished) finished();
     else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
     // What the run makes of its pace is news each time: the clock tells it.
-    if (["paused", "speed", "finished"].some(name => store.state[name] !== before[name])) controls();
+    if (["paused", "speed", "finished"].some(name => store.state[name] !== before[name])) {
+      glide.begin();
+      dirty = true;
+      controls();
+    }
   }
   if (fresh.now) tables();
   if (fresh.samples || fresh.flows) dirty = true;
-  if (message.times) sampled = performance.now();
+  if (message.times) glide.to(lastTime(), performance.now());
   if (replay() && !store.changes.length) $("changes").firstElementChild.textContent = "nothing";
   if (wasLast && replay() && store.times.length && cursor == null) {
     cursor = lastTime();
@@ -172,7 +177,7 @@ function controls() {
 
 function clock() {
   if (!store.hello) return;
-  put($("time"), `${time().toFixed(1)} of ${store.hello.duration} s`);
+  put($("time"), `${(view.glides ? view.now : time()).toFixed(1)} of ${store.hello.duration} s`);
   const share = Math.round(1000 * time() / store.hello.duration) / 1000;
   if ($("progress").value !== share) $("progress").value = share;
   const {finished, paused, reached} = store.state;
@@ -234,18 +239,15 @@ function frame(at) {
     if (!$("rate-value").value) currentRate();
     if (!replay() && !store.state.paused && at - spoken > SPEAK_EVERY_S * 1000) speak(summary());
   }
-  // Between two samples time glides on.
-  const runs = live() && !store.state.paused, glides = runs && !still.matches;
+  // From one sample to the next time glides.
+  const runs = !replay() && !store.state.paused && socket?.readyState === 1, glides = runs && !still.matches;
   if (!store.times.length || !(dirty || glides) || at < due - 2) return;
   dirty = false;
   due = Math.max(at, due + FRAME_MS);
   const begun = performance.now(), before = view.now, samples = store.times.length;
   view.runs = runs;
-  view.now = time();
-  if (glides) {
-    const pace = store.state.reached ?? store.state.speed ?? 1;
-    view.now = Math.min(store.hello.duration, Math.max(Math.min(before, view.now + store.hello.step), view.now + Math.min(store.hello.step, pace * (begun - sampled) / 1000)));
-  }
+  view.glides = glides;
+  view.now = glides ? glide.at(begun) : time();
   const span = $("window").value;
   view.moves = span !== "all";
   if (!view.moves) [view.from, view.to] = [0, Math.max(store.hello.duration, view.now)];
