@@ -28,7 +28,7 @@ from fairlane.progress import Silent
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:
-    from fairlane.live import finished, follow
+    from fairlane.live import columns, finished, follow
     from fairlane.live.sampler import Sampler
     from fairlane.live.server import Server
     from fairlane.live.session import Command
@@ -388,6 +388,120 @@ def test_fifty_flows_are_drawn_in_time(page, tmp_path: Path) -> None:
         assert page.locator("#flows tbody tr").count() == 50
     finally:
         run.close()
+
+
+# A noisy line with a gap, a dashed one, steps, and one that does not change, at 40 samples to a second: several to a pixel.
+_LINES = """
+    let state = 1;
+    const random = () => (state = state * 16807 % 2147483647) / 2147483647;
+    const times = Array.from({length: 4000}, (_, i) => (i + 1) / 40);
+    const noise = times.map((_, i) => i > 1500 && i < 1700 ? null : 5 + 4 * random());
+    const lines = dashes => [
+        {values: noise, colour: "#0064a0", width: 1, alpha: 0.5},
+        {values: times.map(t => 5 + 4 * Math.sin(t)), colour: "#c8380a", width: 2.4, dash: dashes},
+        {values: times.map(t => Math.floor(t / 3) % 8), colour: "#009e73", width: 2, step: true, dash: dashes},
+        {flat: 2, colour: "#000000", width: 1.2, dash: dashes},
+    ];
+    const about = {tops: {y: 10}, height: 120, ratio: 1, key: ""};
+    // On white, and but for what antialiasing rounds: a lost joint or another dash differs by most of a colour.
+    const pixels = (strip, from, to) => {
+        const data = strip.pen.getImageData(from - strip.origin, 0, to - from, about.height).data;
+        return Array.from(data, (value, i) => i % 4 === 3 ? value : 255 + (value - 255) * data[i - i % 4 + 3] / 255);
+    };
+    const same = (a, b) => a.length === b.length && a.every((value, i) => Math.abs(value - b[i]) < 64);
+"""
+
+
+def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> None:
+    page.goto(run.url)
+    # All in view: also where dashes stand.
+    assert page.evaluate("""async () => {
+        const {Strip} = await import("/page/strip.js");
+        """ + _LINES + """
+        const [pieces, whole] = [new Strip(), new Strip()], frame = {...about, lines: lines([7, 5]), left: 0, width: 500, perSecond: 5, spare: 1};
+        let drawn = 0;
+        for (let count = 1; count < times.length; count += 1 + Math.floor(60 * random())) drawn += pieces.update({...frame, times: times.slice(0, count)});
+        pieces.update({...frame, times});
+        whole.update({...frame, times});
+        const picture = pixels(whole, 0, 500);
+        const once = whole.update({...frame, times});
+        whole.update({...frame, times, tops: {y: 9}});
+        return [drawn > 100, once, same(pixels(pieces, 0, 500), picture), same(pixels(whole, 0, 500), picture)];
+    }""") == [True, False, True, False]
+    # A view that moves with time, and back.
+    assert page.evaluate("""async () => {
+        const {Strip} = await import("/page/strip.js");
+        """ + _LINES + """
+        const [moving, still] = [new Strip(), new Strip()], frame = {...about, lines: lines([]), width: 300, perSecond: 20, spare: 2}, found = [];
+        for (let count = 400; count < times.length; count += 90) {
+            const left = Math.round(times[count] * 20) - 290;
+            moving.update({...frame, left, times: times.slice(0, count)});
+            if (count % 4 === 0) found.push(left);
+        }
+        const end = moving.origin + 20;
+        moving.update({...frame, left: end, times});
+        still.update({...frame, left: end - 40, times});
+        const ahead = same(pixels(moving, end, end + 300), pixels(still, end, end + 300));
+        moving.update({...frame, left: 700, times});
+        still.key = null;
+        still.update({...frame, left: 660, times});
+        return [found.length > 5, ahead, same(pixels(moving, 700, 1000), pixels(still, 700, 1000))];
+    }""") == [True, True, True]
+
+
+def test_a_picture_of_many_samples_keeps_the_extremes(run: Run, page) -> None:
+    page.goto(run.url)
+    assert page.evaluate("""async () => {
+        const {needed} = await import("/page/strip.js");
+        """ + _LINES + """
+        const columns = times.map(t => Math.floor(3 * t)), kept = needed(columns, noise, 10, 3990);
+        const of = column => [...Array(3980).keys()].map(i => i + 10).filter(i => columns[i] === column && noise[i] != null).map(i => noise[i]);
+        let wrong = 0;
+        for (let column = columns[10]; column <= columns[3989]; column++) {
+            const all = of(column), few = kept.filter(i => columns[i] === column && noise[i] != null).map(i => noise[i]);
+            if (all.length && (Math.min(...all) !== Math.min(...few) || Math.max(...all) !== Math.max(...few) || all[0] !== few[0] || all.at(-1) !== few.at(-1))) wrong += 1;
+        }
+        return [wrong, kept.every((k, i) => i === 0 || k > kept[i - 1]), kept.length < 2000, kept.filter(i => noise[i] == null).length > 0];
+    }""") == [0, True, True, True]
+
+
+def test_time_glides_towards_what_is_known_and_not_beyond(run: Run, page) -> None:
+    page.goto(run.url)
+    steps = page.evaluate("""async () => {
+        const {glide} = await import("/page/glide.js");
+        Object.assign(glide, {from: 0, last: 0, since: 0});
+        glide.begin();
+        const shown = [];
+        for (let ms = 0; ms < 3000; ms += 20) {
+            if (ms % 100 === (ms >= 1500 && ms < 1600 ? 40 : 0)) glide.to(Math.floor(ms / 100) / 10 + 0.1, ms + 1);
+            shown.push([glide.at(ms + 10), ms / 1000 + 0.1]);
+        }
+        return shown;
+    }""")
+    values = [value for value, _ in steps]
+    assert all(value <= known + 1e-9 for value, known in steps) and values[-1] > 2.8
+    # It goes on in each frame, also where news come late for once, and evenly.
+    moves = [b - a for a, b in zip(values, values[1:])][20:]
+    assert min(moves) > 0 and max(moves) < 3 * 0.02
+
+
+def test_downloads_hold_every_sample_however_it_is_drawn(run: Run, page) -> None:
+    page.goto(run.url)
+    page.wait_for_selector("#flows tbody tr")
+    run.finish()
+    page.wait_for_function("() => fairlane.store.state.finished")
+    sampler = run.live.session.sampler
+    count = len(sampler.times)
+    # In whatever pieces the page was told of them.
+    for line in sampler.lines:
+        assert columns.rates(sampler, line, 0, count) == [columns.rates(sampler, line, i, i + 1)[0] for i in range(count)]
+    wanted = {line.name: columns.rates(sampler, line, 0, count) for line in sampler.lines}
+    assert page.evaluate("() => [fairlane.store.times, ...fairlane.store.rates]") == [sampler.times, *wanted.values()]
+    table = list(csv.DictReader(io.StringIO(urllib.request.urlopen(run.url + "flows.csv", timeout=PATIENCE_S).read().decode())))
+    assert count > 55 and len(table) == sum(value is not None for values in wanted.values() for value in values)
+    assert all(int(row["goodput_bps"]) == wanted[row["flow"]][sampler.times.index(float(row["time_s"]))] for row in table)
+    links = list(csv.DictReader(io.StringIO(urllib.request.urlopen(run.url + "links.csv", timeout=PATIENCE_S).read().decode())))
+    assert len(links) == count * len(sampler.ports)
 
 
 def test_the_command_says_where_the_page_is_and_ends_when_nobody_looks(tmp_path: Path) -> None:

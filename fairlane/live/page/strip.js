@@ -1,7 +1,7 @@
 // The lines of a chart, kept as pixels: what is drawn stays, and a frame draws only what has come since. A chart shows a part of it.
 //
-// Pixels are counted from time 0 of the run at the scale of the chart ("absolute"), so that what is drawn piece by piece is the same, pixel
-// by pixel, as what is drawn at once.
+// Pixels are counted from time 0 of the run at the scale of the chart ("absolute"), so that what is drawn piece by piece is the same as what is
+// drawn at once, dashes too.
 
 // In device-independent pixels: how far a sample's line can change what is before it, and how far the end of a line reaches.
 const BEFORE = 3, REACH = 4;
