@@ -79,7 +79,7 @@ class Chart {
     // While time glides, what it has not reached is not shown yet.
     const shown = Math.min(wide, view.glides ? Math.ceil(this.here) - begin : wide);
     if (shown > 0) pen.drawImage(canvas, this.shown - origin + begin, 0, shown, height, left + begin, top, shown, height);
-    if (view.now < this.from || view.now > this.to) return;
+    if (this.here < 0 || this.here > width + 1) return;
     const thick = 1.5 * devicePixelRatio;
     pen.save();
     pen.beginPath();
@@ -132,8 +132,8 @@ class Chart {
       wake();  // uPlot lays itself out after this frame
       return;
     }
-    // The picture moves by whole pixels, with its grid.
-    const perSecond = width / (view.to - view.from), left = Math.round(view.from * perSecond);
+    // The picture moves by whole pixels, with its grid; what is now is in it.
+    const perSecond = width / (view.to - view.from), left = Math.ceil(view.from * perSecond - 1e-6);
     const {strip, last} = this, settled = strip.settled;
     const fresh = strip.update({times: store.times, lines, tops: this.top, left, width, height, ratio, perSecond, spare: view.moves ? 2 : 1, key});
     [this.from, this.to, this.shown] = [left / perSecond, (left + width) / perSecond, left];
