@@ -331,59 +331,121 @@ fn cpu_time() -> f64 {
         .unwrap_or(0.0)
 }
 
-/// Nanoseconds of CPU per packet, the median of some passes, and the share of hits.
-fn measure(sw: &mut Switch, frames: &[Frame], passes: usize) -> (f64, f64) {
-    let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
-    let (mut times, mut hits, mut all) = (Vec::new(), 0, 0);
-    for _ in 0..passes {
-        let (start, before) = (cpu_time(), all);
+/// A switch and frames for it, and what has been measured.
+struct Run {
+    switch: Switch,
+    frames: Vec<Frame>,
+    /// Nanoseconds of CPU per packet, of each pass.
+    times: Vec<f64>,
+    packets: usize,
+    hits: usize,
+}
+
+impl Run {
+    fn new(switch: Switch, frames: Vec<Frame>) -> Run {
+        Run {
+            switch,
+            frames,
+            times: Vec::new(),
+            packets: 0,
+            hits: 0,
+        }
+    }
+
+    fn pass(&mut self) {
+        let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
+        let (start, before) = (cpu_time(), self.packets);
         while cpu_time() - start < PASS {
-            for f in frames {
-                sw.ingress(0, 0, black_box(&f[..]), &mut iout);
+            for f in &self.frames {
+                self.switch.ingress(0, 0, black_box(&f[..]), &mut iout);
                 if let Some(item) = iout.queued.pop() {
-                    all += 1;
-                    hits += usize::from(item.egress_port() == 1);
-                    sw.egress(0, item, QueueInfo::default(), &mut eout);
+                    self.packets += 1;
+                    self.hits += usize::from(item.egress_port() == 1);
+                    let info = QueueInfo::default();
+                    self.switch.egress(0, item, info, &mut eout);
                     black_box(&eout.emitted);
                 }
             }
         }
-        times.push((cpu_time() - start) / (all - before).max(1) as f64);
+        let packets = (self.packets - before).max(1);
+        self.times.push((cpu_time() - start) / packets as f64);
     }
-    times.sort_by(f64::total_cmp);
-    (times[passes / 2], hits as f64 / all.max(1) as f64)
+
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }
 }
 
-/// Fills a table: the switch, packets for it, and nanoseconds of CPU per insertion.
-fn fill(case: &Case, size: usize) -> (Switch, Vec<Key>, f64) {
+/// Measures some in turns, so that a change of the machine's pace falls on all.
+fn measure(runs: &mut [Run], passes: usize) {
+    for _ in 0..passes {
+        for run in &mut *runs {
+            run.pass();
+        }
+    }
+}
+
+/// Bytes of memory that this process has.
+fn memory() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
+    pages.unwrap_or(0.0) * 4096.0
+}
+
+/// A filled table, packets for it, and what an entry cost.
+struct Filled {
+    switch: Switch,
+    keys: Vec<Key>,
+    /// Nanoseconds of CPU.
+    insert: f64,
+    bytes: f64,
+}
+
+fn fill(case: &Case, size: usize) -> Filled {
     let mut sw = build(Some(case));
     let t = table_id(&sw, "t");
-    let mut random = Random(7);
     let mut keys = Vec::with_capacity(size);
-    let mut entries = Vec::with_capacity(size);
+    let mut fresh = Vec::with_capacity(size);
     let mut seen = BTreeSet::new();
-    while entries.len() < size {
+    let mut random = Random(7);
+    while keys.len() < size {
         let (key, packet) = (case.make)(&mut random);
-        if !seen.insert(format!("{key:?}")) {
-            continue;
+        fresh.push(seen.insert(format!("{key:?}")));
+        if fresh.last() == Some(&true) {
+            keys.push(packet);
         }
-        let priority = if matches!(case.match_type, "ternary" | "range") {
-            1 + random.below(1000) as i32
-        } else {
-            0
-        };
-        entries.push(entry(
-            key,
-            priority,
-            call(&sw, "to", &[1, random.below(case.hops)]),
-        ));
-        keys.push(packet);
     }
-    let start = cpu_time();
-    for e in entries {
-        sw.table_insert(0, t, e).expect("an entry of its own");
+    // The same again, so that nothing but the table takes memory.
+    let (mut random, mut more) = (Random(7), Random(8));
+    let (mut time, before) = (0.0, memory());
+    for piece in fresh.chunks(1000) {
+        let mut entries = Vec::new();
+        for fresh in piece {
+            let (key, _) = (case.make)(&mut random);
+            let priority = 1 + more.below(1000) as i32;
+            let hop = more.below(case.hops);
+            if *fresh {
+                let ordered = matches!(case.match_type, "ternary" | "range");
+                let priority = if ordered { priority } else { 0 };
+                entries.push(entry(key, priority, call(&sw, "to", &[1, hop])));
+            }
+        }
+        let start = cpu_time();
+        for e in entries {
+            sw.table_insert(0, t, e).expect("an entry of its own");
+        }
+        time += cpu_time() - start;
     }
-    (sw, keys, (cpu_time() - start) / size as f64)
+    let bytes = (memory() - before) / size as f64;
+    drop(seen);
+    Filled {
+        switch: sw,
+        keys,
+        insert: time / size as f64,
+        bytes,
+    }
 }
 
 fn main() {
@@ -393,11 +455,13 @@ fn main() {
     let passes = if quick { QUICK_PASSES } else { PASSES };
     let mut random = Random(1);
     let blank: Vec<Frame> = (0..FRAMES).map(|_| frame(&any(&mut random))).collect();
-    let (bare, _) = measure(&mut build(None), &blank, passes);
+    let mut without = [Run::new(build(None), blank)];
+    measure(&mut without, passes);
+    let bare = without[0].median();
     println!("without a table: {bare:.0} ns of CPU per packet (ingress and egress, 64 B)\n");
     println!(
-        "{:32}{:>9}{:>12}{:>12}{:>8}{:>11}{:>9}",
-        "table", "entries", "ns/packet", "ns/lookup", "hits", "ns/insert", "flat"
+        "{:32}{:>9}{:>12}{:>12}{:>8}{:>11}{:>13}{:>9}",
+        "table", "entries", "ns/packet", "ns/lookup", "hits", "ns/insert", "bytes/entry", "flat"
     );
     let mut rows = Vec::new();
     let named = |case: &&Case| {
@@ -405,16 +469,22 @@ fn main() {
             .is_none_or(|word| case.name.contains(word.as_str()))
     };
     for case in CASES.iter().filter(named) {
-        let mut smallest = 0.0;
-        for size in SIZES {
-            let (mut sw, keys, insert) = fill(case, size);
-            let frames: Vec<Frame> = (0..FRAMES)
-                .map(|_| frame(&keys[random.below(size as u64) as usize]))
-                .collect();
-            let (packet, hits) = measure(&mut sw, &frames, passes);
-            if size == SIZES[0] {
-                smallest = packet;
-            }
+        let mut inserts = Vec::new();
+        let mut runs: Vec<Run> = SIZES
+            .iter()
+            .map(|&size| {
+                let filled = fill(case, size);
+                // Of few insertions the time is too short to tell, and the memory.
+                inserts.push((size >= 100_000).then_some((filled.insert, filled.bytes)));
+                let pick = |_| frame(&filled.keys[random.below(size as u64) as usize]);
+                Run::new(filled.switch, (0..FRAMES).map(pick).collect())
+            })
+            .collect();
+        measure(&mut runs, passes);
+        let smallest = runs[0].median();
+        for ((run, size), insert) in runs.iter().zip(SIZES).zip(inserts) {
+            let packet = run.median();
+            let hits = run.hits as f64 / run.packets.max(1) as f64;
             let mut line = String::new();
             let _ = write!(
                 line,
@@ -423,13 +493,18 @@ fn main() {
                 packet - bare,
                 100.0 * hits
             );
-            // Of few insertions the time is too short to tell.
-            let insert = (size >= 100_000).then_some(insert);
-            let shown = insert.map_or("-".to_string(), |ns| format!("{ns:.0}"));
-            let _ = write!(line, "{shown:>11}{:>9.2}", packet / smallest);
+            let shown = |n: Option<f64>| n.map_or("-".to_string(), |n| format!("{n:.0}"));
+            let (insert, bytes) = (insert.map(|i| i.0), insert.map(|i| i.1));
+            let _ = write!(
+                line,
+                "{:>11}{:>13}{:>9.2}",
+                shown(insert),
+                shown(bytes),
+                packet / smallest
+            );
             println!("{line}");
             rows.push(json!({"table": case.name, "entries": size, "ns_packet": packet, "ns_without": bare, "hits": hits,
-                             "ns_insert": insert, "flat": packet / smallest}));
+                             "ns_insert": insert, "bytes_per_entry": bytes, "flat": packet / smallest}));
         }
     }
     println!(

@@ -36,7 +36,11 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
     let hit = table.lookup(table_ir, &pkt.slots);
-    let hot = *table.hot(hit);
+    let (call, params) = table.call(hit);
+    let start = ir.layout.params as usize;
+    for (slot, v) in pkt.slots[start..].iter_mut().zip(params) {
+        *slot = *v;
+    }
     if let Some(at) = hit {
         let now = st.now;
         if let Some(meter) = table.note(at, now, pkt.ingress_length) {
@@ -45,14 +49,9 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
             }
         }
     }
-    if !hot.slow {
-        let start = ir.layout.params as usize;
-        let n = hot.count as usize;
-        for (slot, v) in pkt.slots[start..].iter_mut().zip(&hot.params[..n]) {
-            *slot = *v;
-        }
-        run(ir, st, pkt, hot.code);
-        return hot.next;
+    if !call.slow {
+        run(ir, st, pkt, call.code);
+        return call.next;
     }
     let (code, place) = choose(program, st, pkt, t, hit);
     run(ir, st, pkt, code);

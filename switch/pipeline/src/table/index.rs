@@ -539,4 +539,79 @@ mod tests {
             prop_assert_eq!(index.free_lists.len(), index.lists.len());
         }
     }
+
+    /// A number that looks random.
+    fn mix(n: u64) -> u64 {
+        let z = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z ^ z >> 27
+    }
+
+    /// An entry of one of 225 masks, and a key that it matches.
+    fn of_many_masks(n: u64) -> (Packed, [u64; 2]) {
+        let r = mix(n);
+        let top = |bits: u64| !(u64::MAX >> bits);
+        let mask = vec![top(8 + r % 15), top(20 + r / 15 % 15)];
+        let key = [mix(r), mix(r + 1)];
+        let value = vec![key[0] & mask[0], key[1] & mask[1]];
+        let packed = Packed {
+            value,
+            mask,
+            ranges: Vec::new(),
+            rank: (r % 100) as i32,
+        };
+        (packed, key)
+    }
+
+    /// Masks that come in any order end in few tables, also when most of the entries go again.
+    #[test]
+    fn many_masks_share_few_tables() {
+        let mut index = TupleSpace::<2>::new(&[]);
+        let entries: Vec<_> = (0..4000).map(of_many_masks).collect();
+        let mut live: Vec<u32> = Vec::new();
+        let check = |index: &TupleSpace<2>, live: &[u32]| {
+            for (_, key) in entries.iter().step_by(40) {
+                let best = live
+                    .iter()
+                    .filter(|e| matches(&entries[**e as usize].0, key))
+                    .max_by_key(|e| (entries[**e as usize].0.rank, Reverse(**e)));
+                assert_eq!(index.lookup(key), best.copied());
+            }
+        };
+        for (entry, (p, _)) in entries.iter().enumerate() {
+            if index.find(p).is_none() {
+                index.insert(p, entry as u32);
+                live.push(entry as u32);
+            }
+        }
+        assert!(index.by_mask.len() > 200, "{}", index.by_mask.len());
+        assert!(index.order.len() <= 4, "{}", index.order.len());
+        check(&index, &live);
+        for entry in live.split_off(500) {
+            index.remove(entry);
+        }
+        check(&index, &live);
+    }
+
+    /// Masks stay apart where the bits that they have in common tell no entries apart.
+    #[test]
+    fn masks_without_common_bits_stay_apart() {
+        let mut index = TupleSpace::<2>::new(&[]);
+        for n in 0..2000_u64 {
+            let limb = (n % 2) as usize;
+            let (mut value, mut mask) = (vec![0; 2], vec![0; 2]);
+            (value[limb], mask[limb]) = (mix(n), u64::MAX);
+            let p = Packed {
+                value,
+                mask,
+                ranges: Vec::new(),
+                rank: 1,
+            };
+            index.insert(&p, n as u32);
+        }
+        assert_eq!(index.order.len(), 2);
+        let longest = index.lists.iter().map(List::len).max();
+        assert!(longest.is_none_or(|n| n < 8), "{longest:?}");
+        assert_eq!(index.lookup(&[mix(10), mix(11)]), Some(10));
+    }
 }

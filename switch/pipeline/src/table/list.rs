@@ -73,27 +73,30 @@ impl List {
     }
 
     /// The first item of rank `least` at least whose entry is wanted.
-    pub fn find(&self, least: i32, mut wanted: impl FnMut(u32) -> bool) -> Option<(i32, u32)> {
-        fn search<'a>(
-            items: impl Iterator<Item = &'a Item>,
-            least: i32,
-            mut wanted: impl FnMut(u32) -> bool,
-        ) -> Option<(i32, u32)> {
-            for &(Reverse(rank), entry) in items {
-                if rank < least {
-                    return None;
-                }
-                if wanted(entry) {
-                    return Some((rank, entry));
-                }
-            }
-            None
-        }
+    #[inline]
+    pub fn find(&self, least: i32, wanted: impl Fn(u32) -> bool) -> Option<(i32, u32)> {
         match self {
-            List::Array(items) => search(items.iter(), least, &mut wanted),
-            List::Tree(items) => search(items.iter(), least, &mut wanted),
+            List::Array(items) => search(items.iter(), least, wanted),
+            List::Tree(items) => search(items.iter(), least, wanted),
         }
     }
+}
+
+#[inline(always)]
+fn search<'a>(
+    items: impl Iterator<Item = &'a Item>,
+    least: i32,
+    wanted: impl Fn(u32) -> bool,
+) -> Option<(i32, u32)> {
+    for &(Reverse(rank), entry) in items {
+        if rank < least {
+            return None;
+        }
+        if wanted(entry) {
+            return Some((rank, entry));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

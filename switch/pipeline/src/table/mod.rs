@@ -47,47 +47,56 @@ pub enum Target {
     OneShot(Vec<Bound>),
 }
 
-/// Parameters kept beside the code.
+/// Actions with more limbs of parameters are looked up.
 const INLINE: usize = 4;
 
-/// What a packet that hits an entry needs, in one cache line.
+/// What is run for an action; its parameters are kept apart, since few actions have many of them.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(align(64))]
-pub struct Hot {
+pub struct Call {
     pub code: Code,
     /// Where the pipeline goes on.
     pub next: u32,
-    pub params: [u64; INLINE],
+    /// Limbs of parameters.
     pub count: u32,
     /// The action must be looked up: a member, a group, or many parameters.
     pub slow: bool,
 }
 
-impl Hot {
-    /// For an entry of table `t`, or for its default when `hit` is false.
-    pub fn new(program: &Program, t: usize, target: Option<&Target>, hit: bool) -> Hot {
+impl Call {
+    /// For an entry of table `t`, or for its default when `hit` is false; with its parameters.
+    fn new<'a>(
+        program: &Program,
+        t: usize,
+        target: Option<&'a Target>,
+        hit: bool,
+    ) -> (Call, &'a [u64]) {
         let ir = &program.ir.tables[t];
         let chosen = |place| program.ir.next_code(ir, place, hit);
         match target {
-            None => Hot {
-                next: chosen(None),
-                ..Hot::default()
-            },
+            None => {
+                let next = chosen(None);
+                let call = Call {
+                    next,
+                    ..Call::default()
+                };
+                (call, &[])
+            }
             Some(Target::Run(b)) if b.params.len() <= INLINE => {
-                let mut params = [0; INLINE];
-                params[..b.params.len()].copy_from_slice(&b.params);
-                Hot {
+                let call = Call {
                     code: program.ir.actions[b.action as usize].code,
                     next: chosen(Some(b.place)),
-                    params,
                     count: b.params.len() as u32,
                     slow: false,
-                }
+                };
+                (call, &b.params)
             }
-            Some(_) => Hot {
-                slow: true,
-                ..Hot::default()
-            },
+            Some(_) => {
+                let call = Call {
+                    slow: true,
+                    ..Call::default()
+                };
+                (call, &[])
+            }
         }
     }
 }
@@ -282,7 +291,8 @@ pub struct Table {
     watches: Option<Vec<Watch>>,
     /// Beside `entries` where there is a direct meter.
     meters: Option<Vec<Meter>>,
-    pub default_hot: Hot,
+    /// What is run without entry, and its parameters.
+    default_call: (Call, Box<[u64]>),
     /// Free places in `entries`; the lowest is taken first, as BMv2 allocates handles.
     free: std::collections::BTreeSet<u32>,
     pub len: usize,
@@ -306,13 +316,13 @@ impl Table {
             direct: direct(ir),
             entries: Vec::new(),
             action: Vec::new(),
-            actions: Actions::default(),
+            actions: Actions::new(program, &info.actions),
             watches: (info.support_timeout
                 || info.direct_counter.is_some()
                 || info.direct_meter.is_some())
             .then(Vec::new),
             meters: info.direct_meter.is_some().then(Vec::new),
-            default_hot: Hot::default(),
+            default_call: Default::default(),
             free: std::collections::BTreeSet::new(),
             len: 0,
             sequence: 0,
@@ -351,7 +361,9 @@ impl Table {
         at: usize,
         default: Option<(Target, TableAction)>,
     ) {
-        self.default_hot = Hot::new(program, at, default.as_ref().map(|d| &d.0), false);
+        let target = default.as_ref().map(|d| &d.0);
+        let (call, params) = Call::new(program, at, target, false);
+        self.default_call = (call, params.into());
         self.default = default;
     }
 
@@ -385,16 +397,16 @@ impl Table {
         each!(&self.index, t => t.find(packed))
     }
 
-    /// What a packet runs that hit an entry, or none.
+    /// What a packet runs that hit an entry, or none; and its parameters.
     #[inline]
-    pub fn hot(&self, hit: Option<u32>) -> &Hot {
+    pub fn call(&self, hit: Option<u32>) -> (Call, &[u64]) {
         match hit {
-            Some(at) => self.actions.hot(self.action[at as usize]),
-            None => &self.default_hot,
+            Some(at) => self.actions.call(self.action[at as usize]),
+            None => (self.default_call.0, &self.default_call.1),
         }
     }
 
-    /// What it runs where [`Hot::slow`] says so.
+    /// What it runs where [`Call::slow`] says so.
     pub fn slow(&self, hit: Option<u32>) -> Option<&Target> {
         match hit {
             Some(at) => self.actions.slow(self.action[at as usize]),
@@ -561,7 +573,7 @@ impl Table {
         if let Some(meters) = &mut self.meters {
             *meters = Vec::new();
         }
-        std::mem::take(&mut self.actions).uses().collect()
+        self.actions.clear()
     }
 }
 

@@ -157,17 +157,19 @@ impl<const N: usize> Rows<N> {
     pub fn holds(&self, entry: u32, key: &[u64; N]) -> bool {
         let row = self.row(entry);
         let shape = self.shape(row);
+        // Without a branch for each field: a wrong guess would wait for the row, and while the guess
+        // is that the entry is none, the next of a list are fetched already.
+        let mut other = 0;
         for ((k, m), v) in key.iter().zip(&shape.mask).zip(&row[1..]) {
-            if k & m != *v {
-                return false;
-            }
+            other |= (k & m) ^ v;
         }
         for b in &self.bounds {
             let v = key[b.limb] >> b.shift & b.ones;
             let (low, high) = b.of(row);
-            if v < low || high < v {
-                return false;
-            }
+            other |= u64::from(v < low) | u64::from(high < v);
+        }
+        if other != 0 {
+            return false;
         }
         shape.ranges & WIDE == 0
             || self

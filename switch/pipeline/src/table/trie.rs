@@ -664,6 +664,60 @@ mod tests {
         }
     }
 
+    /// Nodes grow wide, are split and shrink: many prefixes, of which most share their first bits.
+    #[test]
+    fn thousands_come_and_go() {
+        let (mut tries, mut root) = (Tries::<u32>::default(), Root::default());
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        };
+        let mut list: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for entry in 0..20_000 {
+            let length = 1 + random() % 32;
+            let bits = (if entry % 4 == 0 {
+                random()
+            } else {
+                random() >> 9
+            })
+            .first(length);
+            if list.insert((bits, length), entry).is_none() {
+                let new = Record {
+                    bits,
+                    length,
+                    entry,
+                };
+                tries.insert(&mut root, new);
+            } else {
+                list.insert((bits, length), root.get(bits, length).unwrap_or(NO_ENTRY));
+            }
+        }
+        let mut order: Vec<_> = list.keys().copied().collect();
+        order.sort_by_key(|(bits, length)| bits.wrapping_mul(0x9e37_79b9).wrapping_add(*length));
+        for (i, (bits, length)) in order.into_iter().enumerate() {
+            if i % 3000 == 0 {
+                for _ in 0..3000 {
+                    let key = random() >> (random() % 12);
+                    let mut lengths = (0..=32).rev();
+                    let naive = lengths.find_map(|n| list.get(&(key.first(n), n)));
+                    let found = tries.lookup(&root, key);
+                    assert_eq!(found, naive.copied().unwrap_or(NO_ENTRY), "{key:x}");
+                }
+            }
+            let entry = list.remove(&(bits, length)).unwrap_or(NO_ENTRY);
+            let old = Record {
+                bits,
+                length,
+                entry,
+            };
+            tries.remove(&mut root, old);
+        }
+        assert!(root.is_empty() && root.place == Place::NOTHING);
+    }
+
     #[test]
     fn long_keys_to_their_last_bit() {
         let (mut tries, mut root) = (Tries::<u128>::default(), Root::default());
