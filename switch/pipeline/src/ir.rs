@@ -732,6 +732,11 @@ pub struct Ir {
     /// The pipelines as one piece of code each.
     pub ingress: Code,
     pub egress: Code,
+    /// What is read of a packet after each of them.
+    pub ingress_live: Vec<Slot>,
+    pub egress_live: Vec<Slot>,
+    /// Slots nobody writes, and what is in them.
+    pub constants: Vec<(Slot, u64)>,
     pub tables: Vec<TableIr>,
     pub calculations: Vec<Calculation>,
     /// Calculation of each profile's selector.

@@ -31,8 +31,8 @@ pub use error::{ControlError, LoadError};
 pub use info::*;
 pub use program::Program;
 pub use switch::{
-    Control, DropCause, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch,
-    SwitchConfig, SwitchStats, MAX_FRAME,
+    Control, DropCause, EgressOut, Emitted, IngressOut, InstanceType, MachineCode, QueueInfo,
+    Queued, Switch, SwitchConfig, SwitchStats, MAX_FRAME,
 };
 pub use value::Value;
 

@@ -1,8 +1,10 @@
 //! A loaded program: what it declares.
 
 use crate::error::LoadError;
+use crate::exec::native::Native;
 use crate::info::*;
 use crate::ir::Ir;
+use std::sync::OnceLock;
 
 /// A checked program, ready to be run by any number of [`crate::Switch`]es.
 #[derive(Debug, Default)]
@@ -16,6 +18,7 @@ pub struct Program {
     pub(crate) value_sets: Vec<ValueSetInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) ir: Ir,
+    pub(crate) native: OnceLock<Result<Native, String>>,
 }
 
 macro_rules! lists {
@@ -80,6 +83,15 @@ impl Program {
             }
         }
         text
+    }
+
+    /// Translates the program to machine code, once; how many bytes it has, or what stands against it. Switches
+    /// then run it, unless told otherwise ([`crate::MachineCode`]), and the interpreter where there is none.
+    pub fn translate(&self) -> Result<usize, &str> {
+        match self.native.get_or_init(|| Native::new(self)) {
+            Ok(native) => Ok(native.bytes),
+            Err(why) => Err(why),
+        }
     }
 
     /// The program's enums: name, and entries with their values.

@@ -13,7 +13,9 @@ pub fn apply(program: &Program, st: &mut State, pkt: &mut Packet, pipeline: Code
     let ir = &program.ir;
     let mut code = pipeline;
     while let Some(t) = run_to_table(ir, st, pkt, code) {
-        code.start = apply_table(program, st, pkt, t as usize);
+        let (action, next) = find(program, st, pkt, t as usize);
+        run(ir, st, pkt, action);
+        code.start = next;
         if pkt.exit || pkt.failed.is_some() {
             return;
         }
@@ -30,12 +32,36 @@ fn bind(ir: &Ir, pkt: &mut Packet, action: u32, params: &[u64]) -> Code {
 /// What is run, and its place among the table's actions; none when nothing is.
 type Choice = (Code, Option<u32>);
 
-/// Looks a packet up and runs the action; where the pipeline goes on.
-fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> u32 {
+/// Looks a packet up: the code of the action, its arguments bound, and where the pipeline goes on.
+pub fn find(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> (Code, u32) {
+    let hit = st.tables[t].lookup(&program.ir.tables[t], &pkt.slots);
+    found(program, st, pkt, t, hit)
+}
+
+/// [`find`] for a table whose key, of one limb, is at hand.
+#[inline]
+pub fn find_narrow(
+    program: &Program,
+    st: &mut State,
+    pkt: &mut Packet,
+    t: usize,
+    key: u64,
+) -> (Code, u32) {
+    let hit = st.tables[t].lookup_narrow(key);
+    found(program, st, pkt, t, hit)
+}
+
+#[inline]
+fn found(
+    program: &Program,
+    st: &mut State,
+    pkt: &mut Packet,
+    t: usize,
+    hit: Option<u32>,
+) -> (Code, u32) {
     let ir = &program.ir;
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
-    let hit = table.lookup(table_ir, &pkt.slots);
     let (call, params) = table.call(hit);
     let start = ir.layout.params as usize;
     for (slot, v) in pkt.slots[start..].iter_mut().zip(params) {
@@ -50,12 +76,10 @@ fn apply_table(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) ->
         }
     }
     if !call.slow {
-        run(ir, st, pkt, call.code);
-        return call.next;
+        return (call.code, call.next);
     }
     let (code, place) = choose(program, st, pkt, t, hit);
-    run(ir, st, pkt, code);
-    ir.next_code(table_ir, place, hit.is_some())
+    (code, ir.next_code(table_ir, place, hit.is_some()))
 }
 
 /// The action of an entry, or of the default when `at` is none, its arguments bound.

@@ -30,15 +30,27 @@ pub fn write_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut BitWriter) {
 pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     calc::update(ir, st, pkt);
     run::run(ir, st, pkt, ir.deparser_code);
-    if keeps_places(ir, pkt) {
-        let mut frame = std::mem::take(&mut pkt.buf);
-        let mut at = 0;
-        for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
-            at += overwrite(ir, st, pkt, e, &mut frame, at);
-        }
-        frame.truncate(pkt.len.min(pkt.truncate));
-        return frame;
+    if !keeps_places(ir, pkt) {
+        return anew(ir, pkt, spare);
     }
+    let mut frame = std::mem::take(&mut pkt.buf);
+    let mut at = 0;
+    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+        at += overwrite(ir, st, pkt, e, &mut frame, at);
+    }
+    pkt.buf = frame;
+    in_place(pkt)
+}
+
+/// The packet's own buffer, in which the headers have been written, as the frame.
+pub fn in_place(pkt: &mut Packet) -> Vec<u8> {
+    let mut frame = std::mem::take(&mut pkt.buf);
+    frame.truncate(pkt.len.min(pkt.truncate));
+    frame
+}
+
+/// All valid headers and the payload in another buffer.
+pub fn anew(ir: &Ir, pkt: &Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     let mut frame = spare.pop().unwrap_or_default();
     frame.clear();
     for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
@@ -74,7 +86,7 @@ fn keeps_places(ir: &Ir, pkt: &Packet) -> bool {
 }
 
 /// Writes a header at byte `at`; its length.
-fn overwrite(
+pub fn overwrite(
     ir: &Ir,
     st: &mut State,
     pkt: &Packet,

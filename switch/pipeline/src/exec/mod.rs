@@ -8,6 +8,7 @@ pub mod hash;
 pub mod headers;
 pub mod heavy;
 pub mod meter;
+pub mod native;
 pub mod num;
 pub mod packet;
 pub mod parser;

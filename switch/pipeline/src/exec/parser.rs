@@ -35,51 +35,58 @@ pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
     pkt.checksum_error = calc::verify(ir, st, pkt);
 }
 
+#[inline]
 fn step(ir: &Ir, st: &mut State, pkt: &mut Packet, state: &ParserState) -> Result<NextState> {
     for op in &state.ops {
-        match op {
-            ParserOp::Extract(to) => extract(ir, st, pkt, *to, None)?,
-            ParserOp::ExtractVarbit(to, bits) => extract(ir, st, pkt, *to, Some(bits))?,
-            ParserOp::Run(code) => run(ir, st, pkt, *code),
-            ParserOp::Lookahead { dst, offset, width } => {
-                let bit = ahead(ir, pkt, *offset, *width)?;
-                let mut limbs = [0; 32];
-                let limbs = &mut limbs[..width.div_ceil(64) as usize];
-                load_limbs(&pkt.buf, bit, *width, limbs);
-                let v = super::num::Num::from_limbs(limbs);
-                pkt.set_num(dst, &v);
-            }
-            ParserOp::Verify { code, slot, error } => {
-                run(ir, st, pkt, *code);
-                if pkt.slots[*slot as usize] == 0 {
-                    return Err(Env {
-                        ir,
-                        registers: &st.registers,
-                        pkt,
-                    }
-                    .num(error)
-                    .low_u64());
-                }
-            }
-            ParserOp::Advance(bits) => {
-                let bits = Env {
+        run_op(ir, st, pkt, op)?;
+    }
+    select(ir, st, pkt, state)
+}
+
+/// One operation of a state.
+pub fn run_op(ir: &Ir, st: &mut State, pkt: &mut Packet, op: &ParserOp) -> Result<()> {
+    match op {
+        ParserOp::Extract(to) => extract(ir, st, pkt, *to, None)?,
+        ParserOp::ExtractVarbit(to, bits) => extract(ir, st, pkt, *to, Some(bits))?,
+        ParserOp::Run(code) => run(ir, st, pkt, *code),
+        ParserOp::Lookahead { dst, offset, width } => {
+            let bit = ahead(ir, pkt, *offset, *width)?;
+            let mut limbs = [0; 32];
+            let limbs = &mut limbs[..width.div_ceil(64) as usize];
+            load_limbs(&pkt.buf, bit, *width, limbs);
+            let v = super::num::Num::from_limbs(limbs);
+            pkt.set_num(dst, &v);
+        }
+        ParserOp::Verify { code, slot, error } => {
+            run(ir, st, pkt, *code);
+            if pkt.slots[*slot as usize] == 0 {
+                return Err(Env {
                     ir,
                     registers: &st.registers,
                     pkt,
                 }
-                .num(bits);
-                let bits = bits.to_u64().ok_or(ir.errors.packet_too_short)?;
-                if bits % 8 != 0 {
-                    return Err(ir.errors.parser_invalid_argument);
-                }
-                if bits / 8 > (pkt.len - pkt.offset) as u64 {
-                    return Err(ir.errors.packet_too_short);
-                }
-                pkt.offset += (bits / 8) as usize;
+                .num(error)
+                .low_u64());
             }
         }
+        ParserOp::Advance(bits) => {
+            let bits = Env {
+                ir,
+                registers: &st.registers,
+                pkt,
+            }
+            .num(bits);
+            let bits = bits.to_u64().ok_or(ir.errors.packet_too_short)?;
+            if bits % 8 != 0 {
+                return Err(ir.errors.parser_invalid_argument);
+            }
+            if bits / 8 > (pkt.len - pkt.offset) as u64 {
+                return Err(ir.errors.packet_too_short);
+            }
+            pkt.offset += (bits / 8) as usize;
+        }
     }
-    select(ir, st, pkt, state)
+    Ok(())
 }
 
 /// Bit position in the frame of `width` bits `offset` bits ahead.
@@ -223,7 +230,8 @@ fn extract_fields(pkt: &mut Packet, base: Slot, fields: &[FieldDef], start: usiz
     }
 }
 
-fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<NextState> {
+/// The state that a state's key leads to.
+pub fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<NextState> {
     if state.key.is_empty() {
         return Ok(state.default);
     }

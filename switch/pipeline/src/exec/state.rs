@@ -106,6 +106,9 @@ pub struct State {
     pub now: Nanos,
     pub max_parser_states: u32,
     pub drop_port: u64,
+    /// Where the cells of each register begin, then those of each counter: for machine code. Arrays are
+    /// made once and never grow.
+    pub addresses: Vec<usize>,
     /// Scratch for calculations.
     pub scratch: Vec<u8>,
 }
@@ -113,7 +116,7 @@ pub struct State {
 impl State {
     pub fn new(program: &Program, config: &crate::SwitchConfig) -> State {
         let ir: &Ir = &program.ir;
-        State {
+        let mut state = State {
             tables: (0..program.tables.len())
                 .map(|i| Table::new(program, i))
                 .collect(),
@@ -157,7 +160,18 @@ impl State {
             now: 0,
             max_parser_states: config.max_parser_states,
             drop_port: u64::from(config.drop_port),
+            addresses: Vec::new(),
             scratch: Vec::new(),
-        }
+        };
+        state.note_addresses();
+        state
+    }
+    /// To be done anew when an array has been replaced.
+    pub fn note_addresses(&mut self) {
+        let registers = self.registers.iter_mut();
+        let registers = registers.map(|r| r.cells.as_mut_ptr().expose_provenance());
+        let counters = self.counters.iter_mut();
+        let counters = counters.map(|c| c.as_mut_ptr().expose_provenance());
+        self.addresses = registers.chain(counters).collect();
     }
 }

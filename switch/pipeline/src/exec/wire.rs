@@ -5,20 +5,20 @@ use crate::ir::{FieldDef, Slot};
 
 /// A field within a word.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+pub struct Part {
     /// Slot relative to the header's base.
-    rel: u32,
+    pub rel: u32,
     /// Bits of the word behind it.
-    shift: u32,
-    mask: u64,
+    pub shift: u32,
+    pub mask: u64,
 }
 
 /// Whole bytes of a header, at most eight, that hold whole fields.
 #[derive(Debug, Clone, Copy)]
-struct Word {
+pub struct Word {
     /// Byte of the header where it begins.
-    at: u32,
-    bytes: u32,
+    pub at: u32,
+    pub bytes: u32,
     /// End of its fields among the parts; they begin where the word before ends.
     end: u32,
 }
@@ -72,6 +72,13 @@ impl Words {
             close(&mut all, &mut open, at, bits);
         }
         Some(all)
+    }
+
+    /// Each word and the fields in it.
+    pub fn each(&self) -> impl Iterator<Item = (Word, &[Part])> {
+        let starts = std::iter::once(0).chain(self.words.iter().map(|w| w.end));
+        let words = self.words.iter().zip(starts);
+        words.map(|(w, start)| (*w, &self.parts[start as usize..w.end as usize]))
     }
 
     /// Reads all fields; the header begins at byte `start`.

@@ -3,6 +3,7 @@
 use crate::exec::hash::Algo;
 use crate::info::TableInfo;
 use crate::ir::*;
+use crate::program::Program;
 
 /// The slots an instruction touches.
 #[derive(Debug, Default)]
@@ -48,13 +49,28 @@ pub fn field_slots(f: &Field) -> impl Iterator<Item = Slot> {
 }
 
 impl Context<'_> {
+    /// That of a program that has been loaded.
+    pub fn of_program(program: &Program) -> Context<'_> {
+        let ir = &program.ir;
+        Context {
+            layout: &ir.layout,
+            heavy: &ir.heavy,
+            actions: &ir.actions,
+            tables: &ir.tables,
+            infos: &program.tables,
+            calculations: &ir.calculations,
+            arch: &ir.arch,
+            code: &ir.code,
+        }
+    }
+
     pub fn header_slots(&self, h: u32) -> impl Iterator<Item = Slot> {
         let header = &self.layout.headers[h as usize];
         header.base..header.base + self.layout.types[header.ty].slots
     }
 
     /// The validity bits that making `h` valid or invalid sets.
-    fn validity(&self, h: u32) -> Vec<Slot> {
+    pub fn validity(&self, h: u32) -> Vec<Slot> {
         let header = &self.layout.headers[h as usize];
         let mut slots = vec![header.valid];
         if let Some(u) = header.union {

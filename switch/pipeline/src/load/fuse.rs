@@ -91,6 +91,8 @@ impl Loader<'_> {
             Some(reads) => ends[0].extend(reads),
             None => ends[0].extend(0..self.gen.layout.packet_end),
         }
+        self.program.ir.ingress_live = ends[0].clone();
+        self.program.ir.egress_live = ends[1].clone();
         let [ingress, egress] = units;
         let (code, first) = self.finish(ingress, &ends[0]);
         self.program.ir.ingress = code;

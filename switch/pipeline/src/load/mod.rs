@@ -4,12 +4,12 @@
 //! in the JSON.
 
 mod arch;
-mod codegen;
+pub mod codegen;
 mod control;
-mod effects;
+pub mod effects;
 mod expr;
 mod externs;
-mod fuse;
+pub mod fuse;
 mod json;
 mod layout;
 mod needs;
@@ -183,6 +183,8 @@ impl<'n> Loader<'n> {
         self.load_arch(root)?;
         self.refuse_externs(root)?;
         self.fuse();
+        let constants = self.gen.consts.iter().map(|(v, slot)| (*slot, *v));
+        self.program.ir.constants = constants.collect();
         self.program.ir.layout = self.gen.layout;
         self.program.ir.code = self.gen.code;
         self.program.ir.heavy = self.gen.heavy;

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::control::{CloneSession, Replica};
+use crate::exec::native::Native;
 use crate::exec::{control, deparser, parser};
 
 const MICRO: Nanos = 1000;
@@ -11,6 +12,7 @@ impl Switch {
     /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
     /// unicast. A frame from `config.cpu_port` is a packet-out like any other frame.
     pub fn ingress(&mut self, now: Nanos, port: Port, frame: &[u8], out: &mut IngressOut) {
+        self.warm();
         let mut owned = self.buffer();
         owned.extend_from_slice(frame);
         self.rt.ingress(&self.program, now, port, owned, out);
@@ -19,7 +21,27 @@ impl Switch {
     /// [`Switch::ingress`] of a frame that may be kept: its buffer goes through the switch with the
     /// packet and, where headers keep their places, leaves it as the frame that egress emits.
     pub fn ingress_owned(&mut self, now: Nanos, port: Port, frame: Vec<u8>, out: &mut IngressOut) {
+        self.warm();
         self.rt.ingress(&self.program, now, port, frame, out);
+    }
+
+    /// Has the program translated once it has proved to be worth that.
+    #[inline]
+    fn warm(&mut self) {
+        if self.rt.cold > 0 {
+            self.rt.cold -= 1;
+            if self.rt.cold == 0 {
+                self.translate();
+            }
+        }
+    }
+
+    #[cold]
+    fn translate(&self) {
+        let program = Arc::clone(&self.program);
+        let thread = std::thread::Builder::new().name("translate".to_string());
+        // Without a thread the interpreter goes on.
+        let _ = thread.spawn(move || program.translate().is_ok());
     }
 
     /// Egress, egress clone, checksum update, deparser. A recirculated packet goes through ingress
@@ -30,6 +52,15 @@ impl Switch {
 }
 
 impl Runtime {
+    /// The program's machine code, when there is any and it is wanted.
+    #[inline]
+    fn native<'p>(&self, program: &'p Program) -> Option<&'p Native> {
+        if self.config.machine_code == MachineCode::Never {
+            return None;
+        }
+        program.native.get()?.as_ref().ok()
+    }
+
     fn ingress(
         &mut self,
         program: &Program,
@@ -90,12 +121,16 @@ impl Runtime {
         loop {
             let length = pkt.length;
             self.state.now = now;
-            parser::parse(ir, &mut self.state, &mut pkt);
-            let error = pkt.error;
-            pkt.set_opt(&arch.parser_error, error);
-            let wrong = pkt.checksum_error;
-            pkt.set_opt(&arch.checksum_error, wrong.into());
-            control::apply(program, &mut self.state, &mut pkt, ir.ingress);
+            if let Some(native) = self.native(program) {
+                native.ingress(program, &mut self.state, &mut pkt);
+            } else {
+                parser::parse(ir, &mut self.state, &mut pkt);
+                let error = pkt.error;
+                pkt.set_opt(&arch.parser_error, error);
+                let wrong = pkt.checksum_error;
+                pkt.set_opt(&arch.checksum_error, wrong.into());
+                control::apply(program, &mut self.state, &mut pkt, ir.ingress);
+            }
             pkt.exit = false;
             if let Some(cause) = pkt.failed {
                 self.give(pkt);
@@ -343,7 +378,11 @@ impl Runtime {
         let length = pkt.length;
         pkt.set_opt(&arch.packet_length, length.into());
         self.state.now = now;
-        control::apply(program, &mut self.state, &mut pkt, ir.egress);
+        let native = self.native(program);
+        match native {
+            Some(native) => native.egress(program, &mut self.state, &mut pkt),
+            None => control::apply(program, &mut self.state, &mut pkt, ir.egress),
+        }
         pkt.exit = false;
         if let Some(cause) = pkt.failed {
             self.give(pkt);
@@ -369,7 +408,10 @@ impl Runtime {
             self.give(pkt);
             return Some(DropCause::Egress);
         }
-        let bytes = deparser::deparse(ir, &mut self.state, &mut pkt, &mut self.frames);
+        let bytes = match native {
+            Some(native) => native.deparse(program, &mut self.state, &mut pkt, &mut self.frames),
+            None => deparser::deparse(ir, &mut self.state, &mut pkt, &mut self.frames),
+        };
         if pkt.requests.recirculate == 0 {
             self.give(pkt);
             out.emitted = Some(Emitted { port, bytes });

@@ -35,6 +35,30 @@ pub enum InstanceType {
     Resubmitted = 6,
 }
 
+/// When a switch runs a program as machine code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MachineCode {
+    /// Once some packets have come: a thread translates the program meanwhile.
+    Auto,
+    /// From the first packet.
+    Always,
+    /// Never: everything is interpreted.
+    Never,
+}
+
+impl MachineCode {
+    /// The variable that chooses for switches that are not told: `auto`, `always` or `never`.
+    pub const VARIABLE: &'static str = "FAIRLANE_MACHINE_CODE";
+
+    fn from_environment() -> MachineCode {
+        match std::env::var(MachineCode::VARIABLE).as_deref() {
+            Ok("always") => MachineCode::Always,
+            Ok("never") => MachineCode::Never,
+            _ => MachineCode::Auto,
+        }
+    }
+}
+
 /// How a switch is set up.
 #[derive(Debug, Clone)]
 pub struct SwitchConfig {
@@ -54,6 +78,8 @@ pub struct SwitchConfig {
     pub max_digests: usize,
     /// Keep `log_msg` lines for [`Switch::take_log`].
     pub log: bool,
+    /// What comes out is the same either way.
+    pub machine_code: MachineCode,
 }
 
 impl Default for SwitchConfig {
@@ -67,6 +93,7 @@ impl Default for SwitchConfig {
             max_parser_states: 4096,
             max_digests: 65536,
             log: false,
+            machine_code: MachineCode::from_environment(),
         }
     }
 }
@@ -202,12 +229,17 @@ struct Runtime {
     pool: Vec<Box<Packet>>,
     /// Frame buffers not in use.
     frames: Vec<Vec<u8>>,
+    /// Packets until the program is translated; 0 when that has begun.
+    cold: u32,
     /// Counts the programs, so that packets of an old one are known.
     epoch: u32,
 }
 
 /// Result of the control interface.
 pub type Control<T> = Result<T, ControlError>;
+
+/// Packets before a program is translated: they take about as long as its translation.
+const COLD: u32 = 10_000;
 
 /// Packets and buffers kept for reuse.
 const POOL: usize = 1024;
@@ -222,9 +254,12 @@ impl Switch {
             stats: SwitchStats::default(),
             pool: Vec::new(),
             frames: Vec::new(),
+            cold: 0,
             epoch: 0,
         };
-        Switch { program, rt }
+        let mut switch = Switch { program, rt };
+        switch.prepare();
+        switch
     }
 
     /// The program it runs.
@@ -251,6 +286,7 @@ impl Switch {
         self.program = program;
         self.rt.pool.clear();
         self.rt.epoch = self.rt.epoch.wrapping_add(1);
+        self.prepare();
         self.reset();
     }
 
@@ -262,6 +298,21 @@ impl Switch {
         for rt in [&mut self.rt, &mut other.rt] {
             rt.epoch = rt.epoch.wrapping_add(1);
         }
+        self.prepare();
+        other.prepare();
+    }
+
+    /// Machine code for a program that has just been loaded: now or later.
+    fn prepare(&mut self) {
+        self.rt.cold = match self.rt.config.machine_code {
+            MachineCode::Auto => COLD,
+            MachineCode::Always => {
+                // Where there is none, the interpreter runs.
+                let _ = self.program.translate();
+                0
+            }
+            MachineCode::Never => 0,
+        };
     }
 
     /// Back to the initial state of the same program (`reset_state` of BMv2).

@@ -379,11 +379,7 @@ impl Table {
                 for part in &ir.key {
                     key |= narrow(part, slots);
                 }
-                if let Some(direct) = &self.direct {
-                    let at = direct.get(key as usize).copied();
-                    return at.filter(|&at| at != NO_ENTRY);
-                }
-                t.lookup(&[key])
+                self.lookup_in(t, key)
             }
             Index::L2(t) => t.lookup(&build(&ir.key, slots)),
             Index::L4(t) => t.lookup(&build(&ir.key, slots)),
@@ -391,6 +387,24 @@ impl Table {
             Index::L16(t) => t.lookup(&build(&ir.key, slots)),
             Index::L32(t) => t.lookup(&build(&ir.key, slots)),
         }
+    }
+
+    /// The entry that a key of one limb hits, its fields where [`KeyPart`] puts them.
+    #[inline]
+    pub fn lookup_narrow(&self, key: u64) -> Option<u32> {
+        match &self.index {
+            Index::L1(t) if self.len > 0 => self.lookup_in(t, key),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn lookup_in(&self, t: &Space<1>, key: u64) -> Option<u32> {
+        if let Some(direct) = &self.direct {
+            let at = direct.get(key as usize).copied();
+            return at.filter(|&at| at != NO_ENTRY);
+        }
+        t.lookup(&[key])
     }
 
     pub fn find(&self, packed: &Packed) -> Option<u32> {
