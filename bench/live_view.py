@@ -5,7 +5,7 @@
 frames: a page in headless Chromium. "frames" are those in which the page moved time on, by its own count; "pictures" is a check on them in
 a second pass: how many times a second the pixels of the large chart were others than the frame before (reading them costs the page something).
 slowdown: runs as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process with its
-server, and of all processes of the browser.
+server, and of all processes of the browser. Pairs during which other processes took more than a tenth of a core are told, but not counted.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ VIEWS = ("10", "30", "60", "all")
 SPEEDS = (1.0, 2.0, 5.0, 10.0, None)
 SHORT_S, LONG_S = 20.0, 150.0
 _LOOK_S, _SETTLE_S = 2.5, 0.5
+# What others may take of a core while a pair of runs is measured, and how many pairs are tried for one that counts.
+_CALM, _MOST_TRIES = 0.1, 3
 # Where frames are counted from: most views move by then, and the fastest run does not end meanwhile.
 _FROM_S = 30.0
 # Pixels of the large chart that differ from those of the frame before.
@@ -71,15 +73,21 @@ def children_s(root: int) -> float:
     return sum(spent[pid][1] for pid in below - {root})
 
 
+def busy_s() -> float:
+    """Processor time so far of everything on this machine, in seconds."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    return (sum(fields[:3]) + sum(fields[5:7])) / os.sysconf("SC_CLK_TCK")
+
+
 class Plain:
     """A run as it is without the live view, by the clock."""
 
-    wall = spent = 0.0
+    wall = spent = busy = 0.0
 
     def drive(self, stage: virtual_fabric.Stage, progress: Progress) -> list[dict[str, Any]]:
-        begun, processor = time.monotonic(), time.process_time()
+        begun, processor, busy = time.monotonic(), time.process_time(), busy_s()
         virtual_fabric.advance(stage, progress)
-        self.wall, self.spent = time.monotonic() - begun, time.process_time() - processor
+        self.wall, self.spent, self.busy = time.monotonic() - begun, time.process_time() - processor, busy_s() - busy
         return []
 
 
@@ -128,10 +136,11 @@ class Shown:
 
 @dataclass
 class Cost:
-    """Seconds; browser: of all its processes. frames, each a second."""
+    """Seconds; browser: of all its processes; others: of all else on this machine, as a part of a core. frames: a second."""
 
     wall: float
     spent: float
+    others: float
     browser: float = 0.0
     frames: float = 0.0
 
@@ -139,7 +148,7 @@ class Cost:
 def run_plain(what: Experiment) -> Cost:
     plain = Plain()
     work(what, plain)
-    return Cost(plain.wall, plain.spent)
+    return Cost(plain.wall, plain.spent, (plain.busy - plain.spent) / plain.wall)
 
 
 def run_shown(what: Experiment, page: Page) -> Cost:
@@ -148,11 +157,11 @@ def run_shown(what: Experiment, page: Page) -> Cost:
     session = shown.live.session
     session.listen(lambda: over.set() if session.pace.finished else None)
     page.evaluate("() => { fairlane.frames = 0; }")
-    begun, processor, browser = time.monotonic(), time.process_time(), children_s(os.getpid())
+    begun, processor, browser, busy = time.monotonic(), time.process_time(), children_s(os.getpid()), busy_s()
     shown.go(None)
     over.wait()
-    wall, spent = time.monotonic() - begun, time.process_time() - processor
-    cost = Cost(wall, spent, children_s(os.getpid()) - browser, page.evaluate("() => fairlane.frames") / wall)
+    wall, spent, browser, busy = time.monotonic() - begun, time.process_time() - processor, children_s(os.getpid()) - browser, busy_s() - busy
+    cost = Cost(wall, spent, (busy - spent - browser) / wall, browser, page.evaluate("() => fairlane.frames") / wall)
     shown.finish()
     page.goto("about:blank")
     return cost
@@ -195,15 +204,25 @@ def frames(page: Page) -> None:
 def slowdown(page: Page, pairs: int) -> None:
     for seconds in (SHORT_S, LONG_S):
         what = experiment(seconds)
+        print(f"\n{seconds:g} s of virtual time, as fast as it goes, in turns")
         without, shown = [], []
-        for i in range(pairs):
+        for i in range(_MOST_TRIES * pairs):
             # Each comes first as often as the other.
-            for kind in ("without", "shown") if i % 2 == 0 else ("shown", "without"):
-                if kind == "without":
-                    without.append(run_plain(what))
-                else:
-                    shown.append(run_shown(what, page))
-        print(f"\n{seconds:g} s of virtual time, as fast as it goes, {pairs} pairs in turns; medians")
+            if i % 2 == 0:
+                plain, live = run_plain(what), run_shown(what, page)
+            else:
+                live, plain = run_shown(what, page), run_plain(what)
+            calm = max(plain.others, live.others) <= _CALM
+            print(f"  {plain.wall:.2f} s and {live.wall:.2f} s ({100 * (live.wall / plain.wall - 1):+.1f} %); others took {plain.others:.2f} and "
+                  f"{live.others:.2f} of a core{'' if calm else ': not counted'}", flush=True)
+            if calm:
+                without.append(plain)
+                shown.append(live)
+            if len(without) == pairs:
+                break
+        print(f"medians of {len(without)} pairs")
+        if not without:
+            continue
         for name, rows in (("without a page", without), ("with a page", shown)):
             wall, spent, browser, rate = (statistics.median(getattr(row, key) for row in rows) for key in ("wall", "spent", "browser", "frames"))
             more = "" if rows is without else f"; browser {browser:.2f} s ({100 * browser / wall:.0f} % of a core); {rate:.1f} frames/s"
