@@ -4,15 +4,20 @@
 
 frames: a page in headless Chromium. "frames" are those in which the page moved time on, by its own count; "pictures" is a check on them in
 a second pass: how many times a second the pixels of the large chart were others than the frame before (reading them costs the page something).
-slowdown: runs as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process with its
-server, and of all processes of the browser. Pairs during which other processes took more than a tenth of a core are told, but not counted.
+slowdown: `fairlane run` as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process
+with its server, and of all processes of the browser. Each run has a process of its own, because where a process's memory happens to lie
+makes it faster or slower by a sixth, and there are many of them. Pairs during which other processes took more than a tenth of a core are told,
+but not counted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
+import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -32,7 +37,7 @@ from fairlane.progress import Progress, Silent
 FLOWS = ("als:25", "tcp-sack:25")
 VIEWS = ("10", "30", "60", "all")
 SPEEDS = (1.0, 2.0, 5.0, 10.0, None)
-SHORT_S, LONG_S = 20.0, 150.0
+LONG_S = 150.0
 _LOOK_S, _SETTLE_S = 2.5, 0.5
 # What others may take of a core while a pair of runs is measured, and how many pairs are tried for one that counts.
 _CALM, _MOST_TRIES = 0.1, 3
@@ -57,6 +62,12 @@ def experiment(seconds: float) -> Experiment:
     return quick.experiment("dumbbell", quick.Options(FLOWS, bottleneck="50mbit", queue="red"), seconds, 1)
 
 
+def processor_s(pid: int) -> float:
+    """Processor time so far of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def children_s(root: int) -> float:
     """Processor time so far of all processes below one, in seconds."""
     spent: dict[int, tuple[int, float]] = {}
@@ -77,18 +88,6 @@ def busy_s() -> float:
     """Processor time so far of everything on this machine, in seconds."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     return (sum(fields[:3]) + sum(fields[5:7])) / os.sysconf("SC_CLK_TCK")
-
-
-class Plain:
-    """A run as it is without the live view, by the clock."""
-
-    wall = spent = busy = 0.0
-
-    def drive(self, stage: virtual_fabric.Stage, progress: Progress) -> list[dict[str, Any]]:
-        begun, processor, busy = time.monotonic(), time.process_time(), busy_s()
-        virtual_fabric.advance(stage, progress)
-        self.wall, self.spent, self.busy = time.monotonic() - begun, time.process_time() - processor, busy_s() - busy
-        return []
 
 
 class Enough(Exception):
@@ -136,7 +135,8 @@ class Shown:
 
 @dataclass
 class Cost:
-    """Seconds; browser: of all its processes; others: of all else on this machine, as a part of a core. frames: a second."""
+    """Seconds; spent: processor time of the run's process. browser: of all its processes; others: of all else on this machine, as a part of a
+    core. frames: a second."""
 
     wall: float
     spent: float
@@ -145,25 +145,74 @@ class Cost:
     frames: float = 0.0
 
 
-def run_plain(what: Experiment) -> Cost:
-    plain = Plain()
-    work(what, plain)
-    return Cost(plain.wall, plain.spent, (plain.busy - plain.spent) / plain.wall)
+class Meter:
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before = self._read()
+
+    def _read(self) -> tuple[float, ...]:
+        below = children_s(os.getpid())
+        run = processor_s(self._pid)
+        return time.monotonic(), run, below - run, busy_s()
+
+    def cost(self) -> Cost:
+        """Since it was made. The run is one of this process's children, the browser the others."""
+        wall, spent, browser, busy = (now - before for now, before in zip(self._read(), self._before))
+        return Cost(wall, spent, (busy - spent - browser) / wall, browser)
 
 
-def run_shown(what: Experiment, page: Page) -> Cost:
-    shown = Shown(what, page)
-    over = threading.Event()
-    session = shown.live.session
-    session.listen(lambda: over.set() if session.pace.finished else None)
-    page.evaluate("() => { fairlane.frames = 0; }")
-    begun, processor, browser, busy = time.monotonic(), time.process_time(), children_s(os.getpid()), busy_s()
-    shown.go(None)
-    over.wait()
-    wall, spent, browser, busy = time.monotonic() - begun, time.process_time() - processor, children_s(os.getpid()) - browser, busy_s() - busy
-    cost = Cost(wall, spent, (busy - spent - browser) / wall, browser, page.evaluate("() => fairlane.frames") / wall)
-    shown.finish()
-    page.goto("about:blank")
+class Run:
+    """`fairlane run` of its own process, with what it has said so far."""
+
+    def __init__(self, folder: str, *options: str) -> None:
+        flows = [word for flow in FLOWS for word in ("--flow", flow)]
+        self._process = subprocess.Popen(
+            [Path(sys.executable).with_name("fairlane"), "run", "dumbbell", *flows, "--bottleneck", "50mbit", "--queue", "red", "--seed", "1",
+             "--duration", str(LONG_S), "--out", f"{folder}/results", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.pid = self._process.pid
+
+    def wait_for(self, pattern: str) -> str:
+        """The pattern's group, in the next line that has it."""
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if found := re.search(pattern, line):
+                return found[1]
+        raise RuntimeError("".join(said))
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.communicate()
+
+
+def run_plain() -> Cost:
+    """By what the run says of itself; its processor time is its wall clock."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(folder)
+        meter = Meter(run.pid)
+        wall = float(run.wait_for(r"virtual time: [\d.]+ s in ([\d.]+) s"))
+        cost = meter.cost()
+        run.end()
+    return Cost(wall, wall, cost.others)
+
+
+def run_shown(page: Page) -> Cost:
+    """From the click that lets it go to its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(folder, "--live", "--live-speed", "0")
+        page.goto(run.wait_for(r"(http://\S+)"))
+        page.wait_for_function("() => fairlane.store.flows.length > 0")
+        page.select_option("#speed", "max")
+        # What it takes to open a page is not the run's.
+        time.sleep(_SETTLE_S)
+        page.evaluate("() => { fairlane.frames = 0; }")
+        meter = Meter(run.pid)
+        page.click("#pause")
+        page.wait_for_function("() => fairlane.store.state.finished", timeout=300_000, polling=20)
+        cost = meter.cost()
+        cost.frames = page.evaluate("() => fairlane.frames") / cost.wall
+        page.goto("about:blank")
+        run.end()
     return cost
 
 
@@ -202,39 +251,45 @@ def frames(page: Page) -> None:
 
 
 def slowdown(page: Page, pairs: int) -> None:
-    for seconds in (SHORT_S, LONG_S):
-        what = experiment(seconds)
-        print(f"\n{seconds:g} s of virtual time, as fast as it goes, in turns")
-        without, shown = [], []
-        for i in range(_MOST_TRIES * pairs):
-            # Each comes first as often as the other.
-            if i % 2 == 0:
-                plain, live = run_plain(what), run_shown(what, page)
-            else:
-                live, plain = run_shown(what, page), run_plain(what)
-            calm = max(plain.others, live.others) <= _CALM
-            print(f"  {plain.wall:.2f} s and {live.wall:.2f} s ({100 * (live.wall / plain.wall - 1):+.1f} %); others took {plain.others:.2f} and "
-                  f"{live.others:.2f} of a core{'' if calm else ': not counted'}", flush=True)
-            if calm:
-                without.append(plain)
-                shown.append(live)
-            if len(without) == pairs:
-                break
-        print(f"medians of {len(without)} pairs")
-        if not without:
-            continue
-        for name, rows in (("without a page", without), ("with a page", shown)):
-            wall, spent, browser, rate = (statistics.median(getattr(row, key) for row in rows) for key in ("wall", "spent", "browser", "frames"))
-            more = "" if rows is without else f"; browser {browser:.2f} s ({100 * browser / wall:.0f} % of a core); {rate:.1f} frames/s"
-            print(f"{name:>15}: {wall:6.2f} s, its process {spent:6.2f} s of processor{more}")
-        for name, key in (("wall clock", "wall"), ("processor time", "spent")):
-            each = sorted(100 * (getattr(b, key) / getattr(a, key) - 1) for a, b in zip(without, shown))
-            print(f"{name:>15}: {statistics.median(each):+.1f} % (pairs: {', '.join(f'{x:+.0f}' for x in each)})", flush=True)
+    print(f"\n{LONG_S:g} s of virtual time, as fast as it goes, each in a process of its own, in turns")
+    without, shown = [], []
+    for i in range(_MOST_TRIES * pairs):
+        # Each comes first as often as the other.
+        if i % 2 == 0:
+            plain, live = run_plain(), run_shown(page)
+        else:
+            live, plain = run_shown(page), run_plain()
+        calm = max(plain.others, live.others) <= _CALM
+        print(f"  {plain.wall:.2f} s and {live.wall:.2f} s ({100 * (live.wall / plain.wall - 1):+.1f} %); others took {plain.others:.2f} and "
+              f"{live.others:.2f} of a core{'' if calm else ': not counted'}", flush=True)
+        if calm:
+            without.append(plain)
+            shown.append(live)
+        if len(without) == pairs:
+            break
+    print(f"medians of {len(without)} pairs")
+    if not without:
+        return
+    plain, live, spent, browser, rate = (statistics.median(values) for values in zip(
+        *((a.wall, b.wall, b.spent, b.browser / b.wall, b.frames) for a, b in zip(without, shown))))
+    print(f"without a page {plain:.2f} s; with one {live:.2f} s, its process {spent:.2f} s of processor, the browser {browser:.2f} of a core, "
+          f"{rate:.1f} frames/s (least {min(row.frames for row in shown):.1f})")
+    each = [100 * (b.wall / a.wall - 1) for a, b in zip(without, shown)]
+    low, high = interval(each)
+    mean = 100 * (sum(row.wall for row in shown) / sum(row.wall for row in without) - 1)
+    print(f"slower by {statistics.median(each):+.1f} %, 95 % interval {low:+.1f} to {high:+.1f} %; all together {mean:+.1f} %")
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Of the median, by drawing anew."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(2000))
+    return medians[49], medians[1949]
 
 
 def main() -> None:
     what = sys.argv[1] if len(sys.argv) > 1 else "both"
-    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 12
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1440, "height": 1000})

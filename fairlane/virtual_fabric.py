@@ -344,17 +344,18 @@ class Records:
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
-        rows = self._network.take_port_samples()
-        for row in rows:
-            self._port(row)
         if self.tap is not None:
-            self.tap.port_rows(rows)
+            self.tap.port_sums(self._network)
+        for row in self._network.take_port_samples():
+            self._port(row)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
-                for time_ns, kind, fields in log:
-                    for record in self._writers[flow.name, role].write(time_ns, kind, fields):
-                        if self.tap is not None:
-                            self.tap.flow(flow.name, role, record)
+                write = self._writers[flow.name, role].write
+                records = (record for time_ns, kind, fields in log for record in write(time_ns, kind, fields))
+                if self.tap is not None:
+                    self.tap.flow(flow.name, role, records)
+                for _ in records:
+                    pass
 
     def _take_logs(self, flow: Flow) -> list[list[tuple]]:
         """As `record_roles` orders them."""

@@ -29,7 +29,7 @@ from fairlane.progress import Silent
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:
     from fairlane.live import columns, finished, follow
-    from fairlane.live.sampler import Sampler
+    from fairlane.live.sampler import SENT, Sampler
     from fairlane.live.server import Server
     from fairlane.live.session import Command
     from fairlane.live.view import LiveRun, Options, speed_of
@@ -180,14 +180,14 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert again.times == live.times and [line.name for line in again.lines] == [line.name for line in live.lines]
     for a, b in zip(live.lines, again.lines):
         assert a.bytes[-1] > 0 and a.bytes[-1] == pytest.approx(b.bytes[-1])
-        assert a.counts[-1] == b.counts[-1]
+        assert a.counts(-1) == b.counts(-1)
     # What was sent so far grows, also where all is read at once.
-    assert again.lines[0].counts[20][0] < again.lines[0].counts[-1][0]
+    assert again.lines[0].counts(20)[0] < again.lines[0].counts(-1)[0]
     key = ("s1", 1)
     differences = [abs(a - b) for a, b in zip(live.ports[key].averages, again.ports[key].averages) if a is not None]
     assert len(differences) > 50 and max(live.ports[key].averages[1:]) > 1 and sum(differences) / len(differences) < 0.5
     last = len(live.times) - 1
-    assert live.ports[key].rows[last][6] == pytest.approx(again.ports[key].rows[last][6])
+    assert live.ports[key].at(last)[SENT] == pytest.approx(again.ports[key].at(last)[SENT])
     assert live.ports[key].told == again.ports[key].told
 
     # And as it would have been followed while it was written.
@@ -386,6 +386,31 @@ def test_fifty_flows_are_drawn_in_time(page, tmp_path: Path) -> None:
         median_ms = page.evaluate("() => fairlane.drawMs.toSorted((a, b) => a - b)[Math.floor(fairlane.drawMs.length / 2)]")
         assert median_ms < 1000 / 30
         assert page.locator("#flows tbody tr").count() == 50
+    finally:
+        run.close()
+
+
+def test_a_view_that_would_rush_by_is_turned_like_a_page(page, tmp_path: Path) -> None:
+    run = Run(experiment("als:2", "tcp-sack:2", seconds=60.0), tmp_path / "raw")
+    try:
+        page.goto(run.url)
+        page.wait_for_selector("#flows tbody tr")
+        page.select_option("#speed", "10")
+        page.select_option("#window", "10")
+        page.click("#pause")
+        page.wait_for_function("() => fairlane.view.now > 12")
+        seen = page.evaluate("""() => new Promise(done => {
+            const seen = [], look = () => {
+                seen.push([fairlane.view.from, fairlane.view.now, fairlane.view.to]);
+                if (seen.length < 60) requestAnimationFrame(look); else done(seen);
+            };
+            look();
+        })""")
+        assert all(begin <= now <= end and end - begin == pytest.approx(10) for begin, now, end in seen)
+        # Time goes on from frame to frame, the view a quarter of its width at once.
+        begins, nows = sorted({begin for begin, _, _ in seen}), {now for _, now, _ in seen}
+        assert 3 * len(begins) < len(nows)
+        assert all(b - a > 2 for a, b in zip(begins, begins[1:])) and len(begins) > 1
     finally:
         run.close()
 

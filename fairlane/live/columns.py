@@ -55,23 +55,22 @@ def drop_causes(sampler: Sampler, port: PortTrack) -> list[str]:
     return [*always, *(cause for cause, count in seen.items() if count and cause not in always)]
 
 
-def _load(sampler: Sampler, port: PortTrack, index: int, column: int) -> float | None:
+def _load(sampler: Sampler, port: PortTrack, index: int, what: int) -> float | None:
     span = min(sampler.span, index)
     if span == 0:
         return 0.0
-    bits = 8 * (port.rows[index][column] - port.rows[index - span][column])
+    bits = 8 * (port.at(index)[what] - port.at(index - span)[what])
     return round(bits / (span * sampler.step_s) / sampler.rate_bps(port, sampler.times[index]), 4)
 
 
 def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
-    before = port.rows[index - 1][WAITED] if index else port.rows[index][WAITED]
-    mean = (port.rows[index][WAITED] - before) / NS / sampler.step_s
+    mean = (port.at(index)[WAITED] - port.at(max(0, index - 1))[WAITED]) / NS / sampler.step_s
     return round(mean, 2) if math.isfinite(mean) else None
 
 
 def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
     """Sums. What ingress dropped is counted where it came in: RED's share of it is told by output port."""
-    found = {cause: round(count) for cause, count in zip(sampler.causes, port.rows[index][DROPPED]) if count and cause != "ingress"}
+    found = {cause: round(count) for cause, count in zip(sampler.causes, port.at(index)[DROPPED:]) if count and cause != "ingress"}
     told = port.told_at(sampler.times[index]) if port.red is not None else None
     if told is not None:
         found["red_early"], found["red_forced"] = told.early, told.forced
@@ -89,7 +88,7 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
         if index < line.first:
             flows.append([None, None, None, None, None])
             continue
-        sent, lost, sending = line.counts[index - line.first]
+        sent, lost, sending = line.counts(index - line.first)
         share = shares.get(line.name)
         flows.append([rates(sampler, line, index, index + 1)[0], None if share is None else round(share), round(sent), round(lost),
                       None if sending is None else round(sending)])

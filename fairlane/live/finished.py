@@ -68,8 +68,7 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
                      int(row["red_early_drops"]), int(row["red_forced_drops"]))
     for flow in experiment.flows:
         for role in record_roles(flow):
-            for record in raw.flow_records(folder, flow.name, role):
-                sampler.flow(flow.name, role, record)
+            sampler.flow(flow.name, role, raw.flow_records(folder, flow.name, role))
     sampler.advance(timing.end_s)
     return sampler
 

@@ -64,7 +64,7 @@ class Follower:
         for name, role, lines in self._flows:
             for record in lines.records() if (name, role) not in self._late else ():
                 with contextlib.suppress(ValueError, KeyError, TypeError):
-                    self._sampler.flow(name, role, record)
+                    self._sampler.flow(name, role, (record,))
         self._sampler.advance(until_s)
 
     def _port(self, path: Path, switch: str, row: dict[str, str]) -> None:

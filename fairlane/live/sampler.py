@@ -9,6 +9,8 @@ from __future__ import annotations
 import bisect
 import math
 import operator
+import struct
+from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,10 +61,16 @@ class Track:
 Counts = tuple[float, float, float | None]
 
 
+def _numbers() -> array[float]:
+    """Samples grow to hundreds of thousands: eight bytes for each, where a list of objects takes tens and the run its time to make them."""
+    return array("d")
+
+
 @dataclass
 class Line:
     """What one receiver of a flow gets. track: payload bytes received, packets lost. again: segments sent again, in all. sending: what the
-    sender recorded and no sample has. bytes: payload received up to each sample. counts: at each sample."""
+    sender recorded and no sample has. bytes, packets, losses, rates: at each sample, payload received and `Counts` so far; not a number
+    where there is none."""
 
     name: str
     flow: Flow
@@ -74,8 +82,15 @@ class Line:
     again: float = 0.0
     sending: deque[tuple[float, Counts]] = field(default_factory=deque)
     sent: Counts = (0.0, 0.0, None)
-    bytes: list[float] = field(default_factory=list)
-    counts: list[Counts] = field(default_factory=list)
+    bytes: array[float] = field(default_factory=_numbers)
+    packets: array[float] = field(default_factory=_numbers)
+    losses: array[float] = field(default_factory=_numbers)
+    rates: array[float] = field(default_factory=_numbers)
+
+    def counts(self, index: int) -> Counts:
+        """At a sample, counted from the line's first."""
+        rate = self.rates[index]
+        return self.packets[index], self.losses[index], None if math.isnan(rate) else rate
 
 
 class Told(NamedTuple):
@@ -87,24 +102,30 @@ class Told(NamedTuple):
     forced: int
 
 
-# Bytes received and sent, packet nanoseconds of waiting, packets dropped by cause: sums.
-RECEIVED, SENT, WAITED, DROPPED = 4, 6, 10, 12
+RECEIVED, SENT, WAITED, DROPPED = range(4)
+"""Places in the sums of a port."""
 
 
 @dataclass
 class PortTrack:
-    """An output port of a switch. rows: what it had counted at each sample, as the network in virtual time tells it (`RECEIVED` and so
-    on are places in a row). told: (time, what the controller put in force), by time. averages: RED's average queue in packets at each
-    sample, None where it is not known; empty without RED."""
+    """An output port of a switch. sums: what it had counted at each sample, packed, for there are hundreds of thousands of them. told: (time,
+    what the controller put in force), by time. averages: RED's average queue in packets at each sample, None where it is not known; empty
+    without RED."""
 
     port: Port
     track: Track
     red: Red | None
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    form: struct.Struct
+    sums: bytearray = field(default_factory=bytearray)
     told: list[tuple[float, Told]] = field(default_factory=list)
     averages: list[float | None] = field(default_factory=list)
     averaging: deque[tuple[float, float]] = field(default_factory=deque)
     last_average: float | None = None
+
+    def at(self, index: int) -> Sequence[float]:
+        """So far at a sample: bytes `RECEIVED` and `SENT`, packet nanoseconds of waiting (`WAITED`), from `DROPPED` on packets by each of
+        `Sampler.causes`."""
+        return self.form.unpack_from(self.sums, index * self.form.size)
 
     @property
     def name(self) -> str:
@@ -123,11 +144,12 @@ class Sampler:
     """Times fed are on the clock of the records; samples count from the run's beginning."""
 
     def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
-        """causes: of drops, in the order in which `port` gets them. estimate_red: nobody feeds RED's averages; they are worked out from
-        the recorded queues."""
+        """causes: of drops, in the order in which `port` gets them. estimate_red: what comes is the records that a run writes, by `port`;
+        RED's averages are not among them, and are worked out from the queues. Else both are told as they are: `port_sums`, `red_average`."""
         self.experiment = experiment
         self.timing = timing
         self.causes = tuple(causes)
+        self._form = struct.Struct(f"={DROPPED + len(self.causes)}d")
         self.estimated = estimate_red
         self.every = max(1, math.ceil(experiment.duration_s / RECORD_S / _MOST_SAMPLES))
         """Records for each sample."""
@@ -146,10 +168,10 @@ class Sampler:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
         ports = experiment.topology.ports()
-        self.ports = {(s, p.number): PortTrack(p, Track(3 + len(self.causes)), p.link.red)
+        self.ports = {(s, p.number): PortTrack(p, Track(DROPPED + len(self.causes)), p.link.red, self._form)
                       for s in experiment.topology.switches for p in ports[s]}
         self._by_number = [{number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches]
-        self._exact = False
+        self._exact = not estimate_red
         self._red_ports = [port for port in self.ports.values() if port.red is not None]
 
     def add_flow(self, flow: Flow) -> None:
@@ -169,22 +191,24 @@ class Sampler:
             line.flow = by_name[line.flow.name]
         self.version += 1
 
-    def flow(self, name: str, role: str, record: Mapping[str, Any]) -> None:
-        """A record of one end of a flow (hosts/README.md)."""
-        kind = record["kind"]
-        if kind == "sent":
-            for line in self._ends.get((name, role), ()):
-                self._sent(line, record)
-            return
-        if role == "sender" or kind not in ("data", "start"):
-            return
-        for line in self._ends.get((name, role), ()):
-            if kind == "start":
-                line.headers = record.get("headers_bytes", 0)
-            elif "received_payload_bytes" in record:
-                line.track.add(record["t"], (record["received_payload_bytes"], 0.0))
-            else:
-                line.track.add(record["t"], (record["received_bytes"] - line.headers * record["received_packets"], record["lost_packets"]))
+    def flow(self, name: str, role: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Records of one end of a flow (hosts/README.md), in their order."""
+        lines, receives = self._ends.get((name, role), ()), role != "sender"
+        for record in records:
+            kind = record["kind"]
+            if kind == "data" and receives:
+                for line in lines:
+                    if "received_payload_bytes" in record:
+                        values = record["received_payload_bytes"], 0.0
+                    else:
+                        values = record["received_bytes"] - line.headers * record["received_packets"], record["lost_packets"]
+                    line.track.add(record["t"], values)
+            elif kind == "sent":
+                for line in lines:
+                    self._sent(line, record)
+            elif kind == "start" and receives:
+                for line in lines:
+                    line.headers = record.get("headers_bytes", 0)
 
     def _sent(self, line: Line, record: Mapping[str, Any]) -> None:
         if isinstance(line.flow.settings, TcpSettings):
@@ -194,12 +218,10 @@ class Sampler:
         else:
             line.sending.append((record["t"], (record["sent_packets"], 0.0, record["rate_bps"])))
 
-    def port_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """What the network in virtual time tells of its ports, at the very instants of samples."""
-        self._exact = True
-        for row in rows:
-            if row[0] >= self._first_ns and not row[0] % self._step_ns:
-                self._by_number[row[1]][row[2]].rows.append(row)
+    def port_sums(self, network: Any) -> None:
+        """What the network in virtual time has counted at the very instants of samples, before its records are taken."""
+        for switch, number, sums in network.port_sums(self._first_ns, self._step_ns):
+            self._by_number[switch][number].sums.extend(sums)
 
     def port(self, switch: str, number: int, time_s: float, values: Sequence[float]) -> None:
         """values: bytes received and sent, packet seconds of waiting, packets dropped by cause; at any time."""
@@ -223,38 +245,51 @@ class Sampler:
 
     def advance(self, until_s: float) -> int:
         """Take the samples up to an instant whose records are all there; how many there are now."""
+        instants = []
         while self._next * self.step_s <= until_s + _NEAR_S:
-            self._sample(self._next * self.step_s)
+            instants.append(self._next * self.step_s)
             self._next += 1
+        for line in self.lines:
+            self._sample(line, instants)
+        for at_s in instants:
+            if not self._exact:
+                for port in self.ports.values():
+                    received, sent, waited, *drops = port.track.at(at_s)
+                    port.sums.extend(self._form.pack(received, sent, waited * NS, *drops))
+            for port in self._red_ports:
+                self._average(port, at_s)
+                port.averages.append(port.last_average)
+        # Last: who reads in another thread takes what is there for all of them.
+        self.times.extend(round(at_s - self.timing.begin_s, 6) for at_s in instants)
         return len(self.times)
 
-    def _sample(self, at_s: float) -> None:
-        for line in self.lines:
-            received, lost = line.track.at(at_s)
+    def _sample(self, line: Line, instants: list[float]) -> None:
+        at, sending, sent = line.track.at, line.sending, line.sent
+        packets, losses, rate = sent
+        rate = math.nan if rate is None else rate
+        for at_s in instants:
+            received, lost = at(at_s)
             line.bytes.append(received)
-            sending = line.sending
-            while sending and sending[0][0] <= at_s + _NEAR_S:
-                line.sent = sending.popleft()[1]
-            line.counts.append((line.sent[0], line.sent[1] or lost, line.sent[2]) if lost else line.sent)
-        if not self._exact:
-            for port in self.ports.values():
-                received, sent, waited, *drops = port.track.at(at_s)
-                port.rows.append((0, 0, 0, 0, received, 0, sent, 0, 0, 0, waited * NS, 0, drops))
-        for port in self._red_ports:
-            self._average(port, at_s)
-            port.averages.append(port.last_average)
-        # Last: who reads in another thread takes what is there for all of them.
-        self.times.append(round(at_s - self.timing.begin_s, 6))
+            if sending and sending[0][0] <= at_s + _NEAR_S:
+                while sending and sending[0][0] <= at_s + _NEAR_S:
+                    sent = sending.popleft()[1]
+                packets, losses, rate = sent
+                rate = math.nan if rate is None else rate
+            line.packets.append(packets)
+            line.losses.append(losses or lost)
+            line.rates.append(rate)
+        line.sent = sent
 
     def _average(self, port: PortTrack, at_s: float) -> None:
         while port.averaging and port.averaging[0][0] <= at_s + _NEAR_S:
             port.last_average = port.averaging.popleft()[1]
         if not self.estimated:
             return
-        if len(port.rows) < 2:
+        index = len(port.sums) // port.form.size - 1
+        if index < 1:
             port.last_average = 0.0
             return
-        before, row = port.rows[-2:]
+        before, row = port.at(index - 1), port.at(index)
         sent, queue = row[SENT] - before[SENT], (row[WAITED] - before[WAITED]) / NS / self.step_s
         if not math.isfinite(queue):
             return

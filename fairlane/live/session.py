@@ -24,8 +24,8 @@ from fairlane.live.shares import Shares
 Mode = Literal["virtual", "mininet", "finished"]
 # How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next:
 # each time, the run's thread stands still for it (both hold Python's lock).
-NEWS_S = 1 / 16
-TABLE_S = 0.25
+NEWS_S = 0.1
+TABLE_S = 0.5
 
 
 @dataclasses.dataclass

@@ -219,11 +219,12 @@ function settle(chart, scale, top) {
   if (!view.runs || top > chart.top[scale] || top < 0.6 * chart.top[scale]) chart.top[scale] = top;
 }
 
-function drawPort() {
+// turn: 0 or 1, the half of the charts that are to be drawn; null: all.
+function drawPort(turn) {
   const port = store.port, about = port && portOf(port.id);
   if (!port) return;
   const red = about.red, {queue, probability, fair, drops} = charts;
-  if (queue.seen) {
+  if (queue.seen && turn !== 1) {
     // A buffer far above everything is left out of the picture.
     const most = Math.max(largest(port.queue, red ? port.average : []), red ? red.maximum : 0);
     settle(queue, "y", about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(Math.max(5, 1.2 * most)));
@@ -232,17 +233,17 @@ function drawPort() {
         {flat: red.maximum, colour: colour(MAXIMUM), dash: [7, 5], width: 1.2}] : [])], key());
   }
   if (!red) probability.say("This port's queue is drop-tail: only a full queue drops.");
-  else if (probability.seen) {
+  else if (probability.seen && turn !== 0) {
     settle(probability, "y", Math.max(roundUp(1.1 * largest(port.probability)), red.max_p));
     probability.draw([{values: port.probability, colour: colour(CHANCE), width: 1.8}], key());
   }
-  if (fair.seen) {
+  if (fair.seen && turn !== 1) {
     settle(fair, "y", roundUp(1.15 * MEGA * largest(port.fair_rate)));
     settle(fair, "z", Math.max(4, Math.ceil(1.3 * largest(port.connections))));
     fair.draw([{values: port.fair_rate, factor: MEGA, colour: colour(FAIR), width: 2, step: true},
       {values: port.connections, colour: colour(COUNT), width: 1.6, scale: "z", step: true, dash: [7, 4]}], key());
   }
-  if (drops.seen) {
+  if (drops.seen && turn !== 0) {
     const causes = Object.entries(port.drops);
     settle(drops, "y", Math.max(5, roundUp(1.1 * largest(...Object.values(port.drops)))));
     drops.draw(causes.map(([cause, values], i) => ({values, colour: colour(causeColour(cause, i)), dash: causeDash(i), width: 2})), key());
@@ -263,9 +264,10 @@ export function makeCharts(stale) {
   charts.drops = new Chart("drops", "packets");
 }
 
-export function drawCharts() {
+// turn: as of `drawPort`.
+export function drawCharts(turn = null) {
   if (charts.rates.seen) drawRates();
-  drawPort();
+  drawPort(turn);
 }
 
 // All of them, also those out of sight: once uPlot has drawn, too.

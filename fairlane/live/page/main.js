@@ -9,9 +9,15 @@ import {lastTime, megabits, store, take} from "./store.js";
 import {buildFlows, change, drawChanges, drawFlows, drawPorts, drawValues, hostsToo, put} from "./tables.js";
 
 const $ = id => document.getElementById(id);
-const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 250, CLOCK_EVERY_MS = 100, FRAME_MS = 1000 / 36;
+const SPEAK_EVERY_S = 10, TABLES_EVERY_MS = 500, CLOCK_EVERY_MS = 200;
+// Each frame of a browser takes something from the run, so there are no more than an eye needs.
+const FRAME_MS = 1000 / 33;
+// A frame is asked for so long before it is due: between two of them the browser has nothing to do.
+const BEFOREHAND_MS = 6;
+// A view through which time would pass in less than so many seconds stands still, and goes on by so much of its width at once.
+const FAST_S = 6, TURN = 0.25;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0;
+let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0, shown = 0;
 const wishes = new Map();
 
 // For tests: what the page did. frames: those in which time or the samples went on.
@@ -218,7 +224,14 @@ function speak(text) {
 }
 
 function frame(at) {
-  requestAnimationFrame(frame);
+  try {
+    show(at);
+  } finally {
+    setTimeout(() => requestAnimationFrame(frame), Math.max(0, (due >= at ? due : at + FRAME_MS) - BEFOREHAND_MS - performance.now()));
+  }
+}
+
+function show(at) {
   if (!store.hello) return;
   if (playing && replay()) {
     const to = cursor + playSpeed * Math.min(0.5, (at - lastFrame) / 1000);
@@ -229,7 +242,7 @@ function frame(at) {
     seek(to);
   }
   lastFrame = at;
-  if (tablesDirty && at - tabled >= TABLES_EVERY_MS) {
+  if (tablesDirty && (at - tabled >= TABLES_EVERY_MS || (replay() ? !playing : store.state.paused))) {
     tablesDirty = false;
     tabled = at;
     drawFlows();
@@ -251,8 +264,17 @@ function frame(at) {
   const span = $("window").value;
   view.moves = span !== "all";
   if (!view.moves) [view.from, view.to] = [0, Math.max(store.hello.duration, view.now)];
-  else [view.from, view.to] = [Math.max(0, view.now - span), Math.max(+span, view.now)];
-  drawCharts();
+  else {
+    // What would rush past stands, and is turned like a page.
+    const turns = glides && span < FAST_S * (store.state.reached ?? 0);
+    if (!turns || view.now > view.to || view.now < view.from || Math.abs(view.to - view.from - span) > 1e-6) {
+      const to = Math.max(+span, view.now + (turns ? TURN * span : 0));
+      [view.from, view.to] = [to - span, to];
+    }
+  }
+  // The small charts take turns with each other.
+  shown += 1;
+  drawCharts(glides ? shown % 2 : null);
   if (!glides || at - clocked >= CLOCK_EVERY_MS) {
     clocked = at;
     clock();

@@ -8,6 +8,7 @@ mod algorithm;
 mod control;
 mod records;
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use fairlane_virtual::{
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use algorithm::PythonHalf;
 
@@ -484,6 +485,13 @@ impl Network {
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken; see `records.rs`.
     fn take_port_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         records::port_samples(py, &self.inner.take_port_samples())
+    }
+
+    /// Of what `take_port_samples` has not taken yet, the samples from `first_ns` on at multiples of `step_ns`, packed by port; see
+    /// `records.rs`. Raises ValueError when `step_ns` is 0.
+    fn port_sums<'py>(&self, py: Python<'py>, first_ns: u64, step_ns: u64) -> PyResult<Vec<(usize, u32, Bound<'py, PyBytes>)>> {
+        let step = NonZeroU64::new(step_ns).ok_or_else(|| refused("step_ns: 0"))?;
+        Ok(records::port_sums(py, self.inner.port_samples(), first_ns, step))
     }
 
     /// Cells of a register of a switch's program, in the order of `indices`; reading changes nothing. Raises KeyError for a switch or

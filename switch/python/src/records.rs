@@ -1,12 +1,16 @@
 //! Records as Python sees them: tuples and dictionaries.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU64;
 
 use fairlane_device::DropCause;
 use fairlane_virtual::algorithm::{LossCause, NoteValue};
+use fairlane_virtual::Nanos;
 use fairlane_virtual::record::{FlowLog, FlowRecord, PortSample};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 macro_rules! dict {
     ($py:expr, $($key:ident = $value:expr),* $(,)?) => {{
@@ -203,15 +207,47 @@ pub(crate) fn drop_causes() -> Vec<&'static str> {
 }
 
 /// `[(time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_packets_max,
-/// queue_integral_packet_ns, busy_ns, (drops by cause))]`
+/// queue_integral_packet_ns, busy_ns, [drops by cause])]`
 pub(crate) fn port_samples<'py>(py: Python<'py>, samples: &[PortSample]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for PortSample { time, switch, port } in samples {
+    let rows = samples.iter().map(|PortSample { time, switch, port }| {
+        let number = |value: u64| value.into_py_any(py);
         let drops: Vec<u64> = port.drops.iter().map(|(_, count)| count).collect();
-        let received = (*time, *switch, port.port, port.rx_packets, port.rx_bytes).into_pyobject(py)?;
-        let sent = (port.tx_packets, port.tx_bytes, port.depth_packets, port.depth_bytes, port.max_depth_packets).into_pyobject(py)?;
-        let sums = (port.queue_integral_packet_ns, port.busy_ns, drops).into_pyobject(py)?;
-        list.append(received.as_sequence().concat(sent.as_sequence())?.concat(sums.as_sequence())?.to_tuple()?)?;
+        PyTuple::new(
+            py,
+            [
+                time.into_py_any(py)?,
+                switch.into_py_any(py)?,
+                port.port.into_py_any(py)?,
+                number(port.rx_packets)?,
+                number(port.rx_bytes)?,
+                number(port.tx_packets)?,
+                number(port.tx_bytes)?,
+                port.depth_packets.into_py_any(py)?,
+                port.depth_bytes.into_py_any(py)?,
+                port.max_depth_packets.into_py_any(py)?,
+                port.queue_integral_packet_ns.into_py_any(py)?,
+                port.busy_ns.into_py_any(py)?,
+                drops.into_py_any(py)?,
+            ],
+        )
+    });
+    PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// `[(switch, port, sums)]`: of the samples from `first` on that are a multiple of `step`, one after the other as native doubles: rx_bytes,
+/// tx_bytes, queue_integral_packet_ns, drops by cause.
+pub(crate) fn port_sums<'py>(
+    py: Python<'py>,
+    samples: &[PortSample],
+    first: Nanos,
+    step: NonZeroU64,
+) -> Vec<(usize, u32, Bound<'py, PyBytes>)> {
+    let mut found: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
+    for PortSample { port, switch, .. } in samples.iter().filter(|sample| sample.time >= first && sample.time % step == 0) {
+        let sums = found.entry((*switch, port.port)).or_default();
+        let counts = [port.rx_bytes as f64, port.tx_bytes as f64, port.queue_integral_packet_ns as f64];
+        let drops = port.drops.iter().map(|(_, count)| count as f64);
+        sums.extend(counts.into_iter().chain(drops).flat_map(f64::to_ne_bytes));
     }
-    Ok(list)
+    found.into_iter().map(|((switch, port), sums)| (switch, port, PyBytes::new(py, &sums))).collect()
 }
