@@ -308,7 +308,7 @@ def test_the_page_shows_steers_and_saves_a_run(run: Run, page, tmp_path: Path) -
         before = run.now_s
         page.click("#step")
         page.wait_for_function(f"() => fairlane.store.now.time > {before + 0.9}")
-    assert "1.2" in page.locator("#ports tbody tr").first.inner_text()
+    page.wait_for_function("() => document.querySelector('#ports tbody tr').innerText.includes('1.2')")
     rows = page.locator("#flows tbody tr").all_inner_texts()
     assert rows[3].startswith("rap.1") and "stopped" in rows[2] and "0.400" in rows[0]
     # n counts the three that are left, U_l = 0.9.
@@ -361,7 +361,7 @@ def test_the_page_is_for_everybody(run: Run, page) -> None:
     assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") == "solid"
     # Values of a chart in words.
     page.click("#queue ~ details summary")
-    assert "RED's average" in page.text_content("#queue-values")
+    page.wait_for_function("""() => document.getElementById("queue-values").textContent.includes("RED's average")""")
     # Light and dark, by the system and by the button.
     ground = "() => getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(ground)
