@@ -157,6 +157,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert run.ask(do="rate", port="s1:1", rate_bps=1e6, both=True) is None
     assert run.ask(do="add", kind="tcp-sack", **{"from": "h3", "to": "h6"}) is None
     outcome = run.finish()
+    assert run.ask(do="pause", paused=True) == "this run is over."
     done = [(c["do"], c.get("flow") or c["link"]) for c in outcome.live_changes]
     assert done == [("add", "rap.1"), ("stop", "tcp-sack"), ("rate", "s1->s2"), ("rate", "s2->s1"), ("add", "tcp-sack.1")]
     assert all(0.9 <= c["time_s"] <= 1.2 for c in outcome.live_changes)
@@ -277,13 +278,18 @@ def _clock(page) -> float:
     return float(page.text_content("#time").split()[0])
 
 
+def _wait_for_clock(page, later_than_s: float) -> None:
+    """It is drawn a frame after the page knows."""
+    page.wait_for_function(f"() => parseFloat(document.getElementById('time').textContent) > {later_than_s}")
+
+
 def test_the_page_shows_steers_and_saves_a_run(run: Run, page, tmp_path: Path) -> None:
     page.goto(run.url)
     page.wait_for_selector("#flows tbody tr")
     assert page.locator("#pause").inner_text() == "Go on" and _clock(page) < 0.2
     # A step moves by what it says, and stays.
     page.keyboard.press(".")
-    page.wait_for_function("() => fairlane.store.now.time > 0.85")
+    _wait_for_clock(page, 0.85)
     stepped = _clock(page)
     assert 0.85 < stepped <= 1.1
     # It goes on, and pauses.
@@ -336,7 +342,8 @@ def test_the_page_shows_steers_and_saves_a_run(run: Run, page, tmp_path: Path) -
     page.click("#pause")
     page.wait_for_function("() => fairlane.store.state.finished")
     page.wait_for_selector("#slider", state="visible")
-    assert not page.is_visible("#add") and _clock(page) > 5.8
+    _wait_for_clock(page, 5.8)
+    assert not page.is_visible("#add")
     page.evaluate("() => { slider.value = 1; slider.dispatchEvent(new Event('input')); }")
     page.wait_for_function("() => Math.abs(fairlane.store.now.time - 1) < 0.15")
     page.wait_for_function("() => document.querySelector('#flows tbody').rows[3].innerText.includes('from')")

@@ -65,8 +65,7 @@ class Driver:
             self._slice(min(until_ns, end_ns))
         self._drain()
         pace.finished, pace.paused = True, False
-        while not self._session.commands.empty():
-            self._session.commands.get().answer("this run is over.")
+        self._session.refuse_all()
         self._session.publish()
 
     def _until_ns(self) -> int | None:

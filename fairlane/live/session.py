@@ -6,6 +6,7 @@ to a length that was taken first, so that neither waits for the other.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import queue
 import threading
@@ -77,6 +78,14 @@ class Session:
         """From the server's thread: what the run is to do next."""
         self.commands.put(command)
         self._wake.set()
+        if self.pace.finished:
+            self.refuse_all()
+
+    def refuse_all(self) -> None:
+        """Once `Pace.finished` is set. Whoever put a command meanwhile calls it too, so that none stays without an answer."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self.commands.get_nowait().answer("this run is over.")
 
     def wait(self, seconds: float) -> None:
         """Until a command comes, at most so long."""
