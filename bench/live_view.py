@@ -4,8 +4,8 @@
 
 frames: a page in headless Chromium. "frames" are those in which the page moved time on, by its own count; "pictures" is a check on them in
 a second pass: how many times a second the pixels of the large chart were others than the frame before (reading them costs the page something).
-slowdown: `fairlane run` as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process
-with its server, and of all processes of the browser. Each run has a process of its own, because where a process's memory happens to lie
+slowdown: `fairlane run` as fast as the machine can, without a page and with one, in turns: wall clock, processor time of the run's process,
+of its page's, and of all processes of the browser. Each run has a process of its own, because where a process's memory happens to lie
 makes it faster or slower by a sixth, and there are many of them. Pairs during which other processes took more than a tenth of a core are told,
 but not counted.
 """
@@ -20,19 +20,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
-
-from experiments.model import Experiment
-from fairlane import quick, targets, virtual_fabric
-from fairlane.live.session import Command
-from fairlane.live.view import LiveRun, Options
-from fairlane.progress import Progress, Silent
 
 FLOWS = ("als:25", "tcp-sack:25")
 VIEWS = ("10", "30", "60", "all")
@@ -43,6 +36,8 @@ _LOOK_S, _SETTLE_S = 2.5, 0.5
 _CALM, _MOST_TRIES = 0.1, 3
 # Where frames are counted from: most views move by then, and the fastest run does not end meanwhile.
 _FROM_S = 30.0
+# The last sample that the page has.
+_KNOWN = "() => fairlane.store.times.at(-1)"
 # Pixels of the large chart that differ from those of the frame before.
 _PICTURES = """() => {
     const canvas = document.querySelector("#rates canvas"), pen = canvas.getContext("2d");
@@ -56,10 +51,6 @@ _PICTURES = """() => {
     };
     requestAnimationFrame(look);
 }"""
-
-
-def experiment(seconds: float) -> Experiment:
-    return quick.experiment("dumbbell", quick.Options(FLOWS, bottleneck="50mbit", queue="red"), seconds, 1)
 
 
 def processor_s(pid: int) -> float:
@@ -90,75 +81,36 @@ def busy_s() -> float:
     return (sum(fields[:3]) + sum(fields[5:7])) / os.sysconf("SC_CLK_TCK")
 
 
-class Enough(Exception):
-    """Ends a run that has been looked at."""
-
-
-def work(what: Experiment, live: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Enough):
-        virtual_fabric.run(what, virtual_fabric.Options(targets.compiler(), live=live), Path(folder), Silent())
-
-
-class Shown:
-    """A run on a page, paused at its beginning."""
-
-    def __init__(self, what: Experiment, page: Page) -> None:
-        self.live = LiveRun(Options(speed=0))
-        self._thread = threading.Thread(target=work, args=(what, self.live), daemon=True)
-        self._thread.start()
-        while self.live.server is None or not self.live.session.sampler.times:
-            time.sleep(0.01)
-        page.goto(self.live.server.url)
-        page.wait_for_function("() => fairlane.store.flows.length > 0")
-        # What it takes to open a page is not the run's.
-        time.sleep(_SETTLE_S)
-
-    @property
-    def now_s(self) -> float:
-        return self.live.session.sampler.times[-1]
-
-    def go(self, speed: float | None) -> None:
-        for wish in ({"do": "speed", "speed": speed}, {"do": "pause", "paused": False}):
-            self.live.session.put(Command(wish, lambda refusal: None))
-
-    def abandon(self) -> None:
-        def stop(refusal: str | None) -> None:
-            raise Enough
-
-        self.live.session.put(Command({"do": "speed", "speed": None}, stop))
-        self.finish()
-
-    def finish(self) -> None:
-        self._thread.join()
-        self.live.close()
+def browser_s(run: Run) -> float:
+    """Processor time so far of all processes of the browser, in seconds: of this process's children, all but the run and its page's process."""
+    return children_s(os.getpid()) - processor_s(run.pid) - children_s(run.pid)
 
 
 @dataclass
 class Cost:
-    """Seconds; spent: processor time of the run's process. browser: of all its processes; others: of all else on this machine, as a part of a
-    core. frames: a second."""
+    """Seconds; spent: processor time of the run's process. page: of the process that serves its page; browser: of all its processes; others:
+    of all else on this machine, as a part of a core. frames: a second."""
 
     wall: float
     spent: float
     others: float
+    page: float = 0.0
     browser: float = 0.0
     frames: float = 0.0
 
 
 class Meter:
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._before = self._read()
 
     def _read(self) -> tuple[float, ...]:
-        below = children_s(os.getpid())
-        run = processor_s(self._pid)
-        return time.monotonic(), run, below - run, busy_s()
+        return time.monotonic(), processor_s(self._run.pid), children_s(self._run.pid), browser_s(self._run), busy_s()
 
     def cost(self) -> Cost:
-        """Since it was made. The run is one of this process's children, the browser the others."""
-        wall, spent, browser, busy = (now - before for now, before in zip(self._read(), self._before))
-        return Cost(wall, spent, (busy - spent - browser) / wall, browser)
+        """Since it was made."""
+        wall, spent, page, browser, busy = (now - before for now, before in zip(self._read(), self._before))
+        return Cost(wall, spent, (busy - spent - page - browser) / wall, page, browser)
 
 
 class Run:
@@ -189,15 +141,16 @@ def run_plain() -> Cost:
     """By what the run says of itself; its processor time is its wall clock."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder)
-        meter = Meter(run.pid)
+        meter = Meter(run)
         wall = float(run.wait_for(r"virtual time: [\d.]+ s in ([\d.]+) s"))
         cost = meter.cost()
         run.end()
     return Cost(wall, wall, cost.others)
 
 
-def run_shown(page: Page) -> Cost:
-    """From the click that lets it go to its end."""
+@contextlib.contextmanager
+def shown(page: Page) -> Iterator[Run]:
+    """A run on a page, paused at its beginning."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder, "--live", "--live-speed", "0")
         page.goto(run.wait_for(r"(http://\S+)"))
@@ -205,14 +158,22 @@ def run_shown(page: Page) -> Cost:
         page.select_option("#speed", "max")
         # What it takes to open a page is not the run's.
         time.sleep(_SETTLE_S)
+        try:
+            yield run
+        finally:
+            page.goto("about:blank")
+            run.end()
+
+
+def run_shown(page: Page) -> Cost:
+    """From the click that lets it go to its end."""
+    with shown(page) as run:
         page.evaluate("() => { fairlane.frames = 0; }")
-        meter = Meter(run.pid)
+        meter = Meter(run)
         page.click("#pause")
         page.wait_for_function("() => fairlane.store.state.finished", timeout=300_000, polling=20)
         cost = meter.cost()
         cost.frames = page.evaluate("() => fairlane.frames") / cost.wall
-        page.goto("about:blank")
-        run.end()
     return cost
 
 
@@ -222,37 +183,33 @@ def frames(page: Page) -> None:
     time.sleep(_SETTLE_S)
     asked = page.evaluate(f"async () => {{ const before = asked; await new Promise(f => setTimeout(f, {1000 * _LOOK_S})); return asked - before; }}")
     print(f"an empty page is asked for {asked / _LOOK_S:.1f} frames a second\n")
-    what = experiment(LONG_S)
     print("view  speed  reached   frames/s  pictures/s  ms a frame  browser, of a core")
     for view in VIEWS:
         for speed in SPEEDS:
-            shown = Shown(what, page)
-            page.select_option("#window", view)
-            shown.go(None)
-            while shown.now_s < _FROM_S:
-                time.sleep(0.01)
-            shown.go(speed)
-            time.sleep(_SETTLE_S)
-            page.evaluate("() => { fairlane.frames = 0; fairlane.drawMs.length = 0; }")
-            begun, browser, at_s = time.monotonic(), children_s(os.getpid()), shown.now_s
-            time.sleep(_LOOK_S)
-            drawn, each = page.evaluate("() => [fairlane.frames, fairlane.drawMs.reduce((a, b) => a + b, 0) / fairlane.drawMs.length]")
-            took = time.monotonic() - begun
-            browser, reached = (children_s(os.getpid()) - browser) / took, (shown.now_s - at_s) / took
-            page.evaluate(_PICTURES)
-            time.sleep(0.2)
-            seen, begun = page.evaluate("() => fairlane.pictures"), time.monotonic()
-            time.sleep(_LOOK_S)
-            pictures = (page.evaluate("() => fairlane.pictures") - seen) / (time.monotonic() - begun)
+            with shown(page) as run:
+                page.select_option("#window", view)
+                page.click("#pause")
+                page.wait_for_function(f"() => ({_KNOWN})() > {_FROM_S}", timeout=300_000, polling=20)
+                page.select_option("#speed", "max" if speed is None else f"{speed:g}")
+                time.sleep(_SETTLE_S)
+                page.evaluate("() => { fairlane.frames = 0; fairlane.drawMs.length = 0; }")
+                begun, browser, at_s = time.monotonic(), browser_s(run), page.evaluate(_KNOWN)
+                time.sleep(_LOOK_S)
+                drawn, each = page.evaluate("() => [fairlane.frames, fairlane.drawMs.reduce((a, b) => a + b, 0) / fairlane.drawMs.length]")
+                took = time.monotonic() - begun
+                browser, reached = (browser_s(run) - browser) / took, (page.evaluate(_KNOWN) - at_s) / took
+                page.evaluate(_PICTURES)
+                time.sleep(0.2)
+                seen, begun = page.evaluate("() => fairlane.pictures"), time.monotonic()
+                time.sleep(_LOOK_S)
+                pictures = (page.evaluate("() => fairlane.pictures") - seen) / (time.monotonic() - begun)
             name = "max" if speed is None else f"{speed:g}x"
             print(f"{view:>4}  {name:>5}  {reached:6.1f}x  {drawn / took:9.1f}  {pictures:10.1f}  {each:10.2f}  {100 * browser:17.0f} %", flush=True)
-            page.goto("about:blank")
-            shown.abandon()
 
 
 def slowdown(page: Page, pairs: int) -> None:
     print(f"\n{LONG_S:g} s of virtual time, as fast as it goes, each in a process of its own, in turns")
-    without, shown = [], []
+    without, beside = [], []
     for i in range(_MOST_TRIES * pairs):
         # Each comes first as often as the other.
         if i % 2 == 0:
@@ -264,19 +221,19 @@ def slowdown(page: Page, pairs: int) -> None:
               f"{live.others:.2f} of a core{'' if calm else ': not counted'}", flush=True)
         if calm:
             without.append(plain)
-            shown.append(live)
+            beside.append(live)
         if len(without) == pairs:
             break
     print(f"medians of {len(without)} pairs")
     if not without:
         return
-    plain, live, spent, browser, rate = (statistics.median(values) for values in zip(
-        *((a.wall, b.wall, b.spent, b.browser / b.wall, b.frames) for a, b in zip(without, shown))))
-    print(f"without a page {plain:.2f} s; with one {live:.2f} s, its process {spent:.2f} s of processor, the browser {browser:.2f} of a core, "
-          f"{rate:.1f} frames/s (least {min(row.frames for row in shown):.1f})")
-    each = [100 * (b.wall / a.wall - 1) for a, b in zip(without, shown)]
+    plain, live, spent, served, browser, rate = (statistics.median(values) for values in zip(
+        *((a.wall, b.wall, b.spent, b.page / b.wall, b.browser / b.wall, b.frames) for a, b in zip(without, beside))))
+    print(f"without a page {plain:.2f} s; with one {live:.2f} s, its process {spent:.2f} s of processor, its page's {served:.2f} and the browser "
+          f"{browser:.2f} of a core, {rate:.1f} frames/s (least {min(row.frames for row in beside):.1f})")
+    each = [100 * (b.wall / a.wall - 1) for a, b in zip(without, beside)]
     low, high = interval(each)
-    mean = 100 * (sum(row.wall for row in shown) / sum(row.wall for row in without) - 1)
+    mean = 100 * (sum(row.wall for row in beside) / sum(row.wall for row in without) - 1)
     print(f"slower by {statistics.median(each):+.1f} %, 95 % interval {low:+.1f} to {high:+.1f} %; all together {mean:+.1f} %")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from controller.p4info import MissingName
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
@@ -27,9 +27,6 @@ from fairlane.virtual_control import RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
 from topologies import addressing
 from topologies.model import Link
-
-if TYPE_CHECKING:
-    from fairlane.live.sampler import Sampler
 
 try:
     import fairlane_virtual
@@ -311,12 +308,11 @@ def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
 
 
 class Records:
-    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length. tap: is given the same."""
+    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
 
     def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing) -> None:
-        self.tap: Sampler | None = None
         self._network = network
-        self._folder = folder
+        self.folder = folder
         self._switches = list(experiment.topology.switches)
         header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
@@ -338,24 +334,24 @@ class Records:
         """One that the network has."""
         self._flows.append(flow)
         for role in flows.record_roles(flow):
-            file = self._logs[flow.name, role] = _opened(self._folder / f"{flow.name}.{role}.jsonl")
+            file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
             self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender")
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
-        if self.tap is not None:
-            self.tap.port_sums(self._network)
         for row in self._network.take_port_samples():
             self._port(row)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 write = self._writers[flow.name, role].write
-                records = (record for time_ns, kind, fields in log for record in write(time_ns, kind, fields))
-                if self.tap is not None:
-                    self.tap.flow(flow.name, role, records)
-                for _ in records:
-                    pass
+                for time_ns, kind, fields in log:
+                    write(time_ns, kind, fields)
+
+    def flush(self) -> None:
+        """Whoever reads the files finds all that was drained."""
+        for file in (*self._ports, *self._logs.values()):
+            file.flush()
 
     def _take_logs(self, flow: Flow) -> list[list[tuple]]:
         """As `record_roles` orders them."""
@@ -398,14 +394,10 @@ class _FlowWriter:
         self._retransmitted = 0
         self._received = (0, 0)
 
-    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> list[dict[str, Any]]:
-        """The records that were written."""
-        written = []
+    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
         for record_kind, record in self._records(time_ns, kind, fields):
             record = {"kind": record_kind, "t": round(time_ns / NS, 9), "mono_s": round(time_ns / NS, 9), **record}
             self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
-            written.append(record)
-        return written
 
     def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         seconds = (time_ns - self._last_ns) / NS

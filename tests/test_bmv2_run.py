@@ -52,12 +52,20 @@ def members(record: leftovers.RunRecord) -> list[Identity]:
     return [m for child in record.children for m in child.session()]
 
 
+def command(pid: int) -> list[str]:
+    """The name of a process's program; nothing when it has ended meanwhile."""
+    try:
+        return [Path(f"/proc/{pid}/comm").read_text().strip()]
+    except OSError:
+        return []
+
+
 def test_a_run_on_bmv2_has_all_that_one_on_the_embedded_switch_has(start: Callable[..., Run]) -> None:
     run = start("--duration", "14", "--seed", "3", "--compiler", "fairlane", "--no-rtt-check")
     run.wait_for(flows_are_up)
     record = run.record()
     processes = members(record)
-    names = {Path(f"/proc/{p.pid}/comm").read_text().strip() for p in processes}
+    names = {name for p in processes for name in command(p.pid)}
     assert "simple_switch_g" in names and ("fairlane-link" in names or probes.has_qdisc("netem"))
     assert run.process.wait(90) == 0, run.printed()
     assert leftovers.interfaces(record.prefix) == [] and not record.path.exists()

@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import websockets
+import websockets.sync.client
 
 from experiments.model import Experiment
 from fairlane import execute, quick, targets, virtual_fabric
@@ -29,9 +31,11 @@ from fairlane.progress import Silent
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:
     from fairlane.live import columns, finished, follow
+    from fairlane.live.beside import Opening, PageProcess
+    from fairlane.live.host import Mirror
     from fairlane.live.sampler import SENT, Sampler
     from fairlane.live.server import Server
-    from fairlane.live.session import Command
+    from fairlane.live.session import Session
     from fairlane.live.view import LiveRun, Options, speed_of
 
 CHROMIUM = shutil.which("chromium")
@@ -50,38 +54,64 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+class Told(PageProcess):
+    """What its process is told, told to a mirror here as well."""
+
+    def __init__(self, opening: Opening) -> None:
+        super().__init__(opening)
+        self.mirror = Mirror(opening, lambda wish: None)
+
+    def tell(self, message: object) -> None:
+        super().tell(message)
+        self.mirror.take(message)
+
+
+class Mirrored(LiveRun):
+    def open(self, opening: Opening) -> Told:
+        return Told(opening)
+
+
 class Run:
     """A run in a thread, its page served."""
 
     def __init__(self, what: Experiment, folder: Path, speed: float | None = 0) -> None:
-        self.live = LiveRun(Options(speed=speed))
+        self.live = Mirrored(Options(speed=speed))
         self.folder = folder
         folder.mkdir()
         self.outcome: Outcome | None = None
         self._thread = threading.Thread(target=self._work, args=(what,))
         self._thread.start()
-        until(lambda: self.live.server is not None and bool(self.live.session.sampler.times) or not self._thread.is_alive())
+        until(lambda: self.live.page is not None and bool(self.sampler.times) or not self._thread.is_alive())
 
     def _work(self, what: Experiment) -> None:
         self.outcome = virtual_fabric.run(what, virtual_fabric.Options(targets.compiler(), live=self.live), self.folder, Silent())
 
     @property
     def url(self) -> str:
-        return self.live.server.url
+        return self.live.page.url
+
+    @property
+    def session(self) -> Session:
+        return self.live.page.mirror.session
+
+    @property
+    def sampler(self) -> Sampler:
+        return self.session.sampler
 
     def ask(self, **wish: object) -> str | None:
-        """The answer: None, or a refusal."""
-        answers: list[str | None] = []
-        self.live.session.put(Command(wish, answers.append))
-        until(lambda: bool(answers))
-        return answers[0]
+        """The answer that a page gets: None, or a refusal."""
+        with websockets.sync.client.connect(self.url.replace("http", "ws") + "socket", max_size=None) as connection:
+            connection.send(json.dumps({"number": 1, **wish}))
+            while (answer := json.loads(connection.recv(PATIENCE_S)))["is"] != "answer":
+                pass
+            return answer["refusal"]
 
     @property
     def now_s(self) -> float:
-        return self.live.session.sampler.times[-1]
+        return self.sampler.times[-1]
 
     def finish(self) -> Outcome:
-        if not self.live.session.pace.finished:
+        if not self.session.pace.finished:
             self.ask(do="speed", speed=None)
             self.ask(do="pause", paused=False)
         self._thread.join(PATIENCE_S)
@@ -176,7 +206,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
 
     # The same folder on the page afterwards: the same samples, and RED's average near the one that the switch had.
     session = finished.open_results(folder)
-    live, again = run.live.session.sampler, session.sampler
+    live, again = run.sampler, session.sampler
     assert session.note and session.changes == outcome.live_changes
     assert again.times == live.times and [line.name for line in again.lines] == [line.name for line in live.lines]
     for a, b in zip(live.lines, again.lines):
@@ -208,7 +238,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
 
 
 def test_it_answers_this_machine_alone(run: Run) -> None:
-    port = run.live.server.port
+    port = urllib.parse.urlsplit(run.url).port
 
     def status(**headers: str) -> int:
         request = urllib.request.Request(run.url, headers=headers)
@@ -238,7 +268,7 @@ def test_it_answers_this_machine_alone(run: Run) -> None:
     assert asyncio.run(connect(f"http://127.0.0.1:{port}")) and asyncio.run(connect(None))
     assert not asyncio.run(connect("http://evil.example"))
     with pytest.raises(Refusal, match=f"--live-port {port}"):
-        Server(run.live.session, port)
+        Server(run.session, port)
 
 
 def test_options_and_folders_that_cannot_be_are_refused(tmp_path: Path) -> None:
@@ -522,7 +552,7 @@ def test_downloads_hold_every_sample_however_it_is_drawn(run: Run, page) -> None
     page.wait_for_selector("#flows tbody tr")
     run.finish()
     page.wait_for_function("() => fairlane.store.state.finished")
-    sampler = run.live.session.sampler
+    sampler = run.sampler
     count = len(sampler.times)
     # In whatever pieces the page was told of them.
     for line in sampler.lines:

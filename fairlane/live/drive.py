@@ -5,14 +5,16 @@ What the network does and what is recorded does not depend on the slices: a run 
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import deque
 from typing import Any
 
 from fairlane.errors import Refusal
 from fairlane.live import changes
-from fairlane.live.sampler import RECORD_S, Sampler
-from fairlane.live.session import NEWS_S, Command, Session
+from fairlane.live.beside import Answer, Changed, News, PageProcess, Steered, Wish
+from fairlane.live.sampler import RECORD_S, instants_ns
+from fairlane.live.session import NEWS_S, Pace
 from fairlane.progress import Progress
 from fairlane.virtual_fabric import NS, Stage
 
@@ -27,50 +29,62 @@ _WAIT_S = 1 / 120
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
 _SHOW_EVERY_S = 0.25
-# Between two looks at the records when nobody watches.
-_UNSEEN_S = 0.25
+# Between two looks at the records: each tells of whole samples, and comes with them where they come no faster. A run as fast as the machine
+# can has better things to do, and the page glides; when nobody watches, seldom.
+_NEWS_FROM_S, _FAST_NEWS_S, _UNSEEN_S = 0.9 * NEWS_S, 0.2, 0.25
+# Between two looks for wishes while the run goes on.
+_POLL_S = 0.02
 _SPEED_OVER_S = 1.0
 SLOWEST, FASTEST = 0.001, 100_000.0
 
 
 class Driver:
-    """Runs a stage to its end. speed: as of `session.Pace`."""
+    """Runs a stage to its end, and tells its page."""
 
-    def __init__(self, stage: Stage, session: Session, progress: Progress) -> None:
+    def __init__(self, stage: Stage, page: PageProcess, pace: Pace, progress: Progress) -> None:
         self._stage = stage
-        self._session = session
-        self._sampler: Sampler = session.sampler
+        self._page = page
+        self._pace = pace
         self._progress = progress
+        self._first_ns, self._every_ns = instants_ns(stage.experiment, stage.timing)
+        self._told: list[tuple[str, int, float, int, float, int, int]] = []
+        self._averages: list[tuple[str, int, float, float]] = []
+        self._changes: list[dict[str, Any]] = []
+        self._alone = False
         self._step_until_ns: int | None = None
         self._slice_ns = _RECORD_NS
         self._anchor = (time.monotonic(), stage.network.now_ns)
         self._reached: deque[tuple[float, int]] = deque()
-        self._drained_s = self._shown_s = 0.0
+        self._drained_s = self._shown_s = self._polled_s = 0.0
+        self._drained_ns = 0
+        ports = stage.experiment.topology.ports()
         self._red = {switch: numbers for switch in stage.experiment.topology.switches
-                     if (numbers := [n for (s, n), port in self._sampler.ports.items() if s == switch and port.red is not None])}
+                     if (numbers := [port.number for port in ports[switch] if port.link.red is not None])}
 
-    def run(self) -> None:
-        stage, pace = self._stage, self._session.pace
-        stage.records.tap = self._sampler
-        stage.controller.tap = lambda r: self._sampler.told(
-            r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops)
+    def run(self) -> list[dict[str, Any]]:
+        """What readers changed on the way."""
+        stage, pace = self._stage, self._pace
+        stage.controller.tap = lambda r: self._told.append(
+            (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops))
         end_ns = stage.end_ns
         while stage.network.now_ns < end_ns:
             self._obey()
             until_ns = self._until_ns()
             if until_ns is None:
-                self._drain()
-                self._session.wait(_WAIT_S)
+                if self._due():
+                    self._drain()
+                self._page.wait(_WAIT_S)
                 continue
             self._slice(min(until_ns, end_ns))
         self._drain()
         pace.finished, pace.paused = True, False
-        self._session.refuse_all()
-        self._session.publish()
+        self._page.tell(Steered(dataclasses.replace(pace)))
+        self._page.settle()
+        return self._changes
 
     def _until_ns(self) -> int | None:
         """How far the run may go now; None: not at all."""
-        pace, now_ns = self._session.pace, self._stage.network.now_ns
+        pace, now_ns = self._pace, self._stage.network.now_ns
         flat_out = now_ns + self._slice_ns
         if now_ns < self._stage.begin_ns or now_ns >= self._stage.flows_end_ns:
             return flat_out  # nothing to be seen
@@ -107,12 +121,21 @@ class Driver:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
-        if now - self._drained_s >= (NEWS_S if self._session.watched else _UNSEEN_S) or before_ns < self._stage.begin_ns <= until_ns:
-            self._drained_s = now
+        if self._due() or before_ns < self._stage.begin_ns <= until_ns:
             self._drain()
         if now - self._shown_s >= _SHOW_EVERY_S:
             self._shown_s = now
             self._progress.show(self._stage.snapshot())
+
+    def _due(self) -> bool:
+        """Whether there is something to be told, and it is time to."""
+        now_ns = self._stage.network.now_ns
+        if self._pace.paused and self._step_until_ns is None:
+            return now_ns != self._drained_ns
+        if now_ns // self._every_ns == self._drained_ns // self._every_ns:
+            return False
+        every_s = _UNSEEN_S if not self._page.attendance.watching else _FAST_NEWS_S if self._pace.speed is None else _NEWS_FROM_S
+        return time.monotonic() - self._drained_s >= every_s
 
     def _read_red(self, now_ns: int) -> None:
         for switch, numbers in self._red.items():
@@ -122,34 +145,45 @@ class Driver:
                 self._red = {}  # a program of another make: what its RED does is its own affair
                 return
             for number, value in zip(numbers, values):
-                self._sampler.red_average(switch, number, now_ns / NS, value / _RED_SCALE)
+                self._averages.append((switch, number, now_ns / NS, value / _RED_SCALE))
 
     def _drain(self) -> None:
-        stage, sampler = self._stage, self._sampler
+        stage = self._stage
+        # Before the records are taken: it looks at them.
+        sums = stage.network.port_sums(self._first_ns, self._every_ns)
         stage.records.drain()
-        sampler.advance(min(stage.network.now_ns / NS, stage.timing.end_s))
-        if sampler.times:
-            self._session.shares.advance(sampler.times[-1])
+        stage.records.flush()
         now, now_ns = time.monotonic(), stage.network.now_ns
+        self._drained_s, self._drained_ns = now, now_ns
         self._reached.append((now, now_ns))
         while len(self._reached) > 2 and self._reached[1][0] < now - _SPEED_OVER_S:
             self._reached.popleft()
         (begun, begun_ns), (_, last_ns) = self._reached[0], self._reached[-1]
-        self._session.pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
+        self._pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
+        self._page.tell(News(min(now_ns / NS, stage.timing.end_s), sums, self._told, self._averages, dataclasses.replace(self._pace)))
+        self._told, self._averages = [], []
 
     def _obey(self) -> None:
-        while not self._session.commands.empty():
-            command = self._session.commands.get()
+        page, now = self._page, time.monotonic()
+        if now - self._polled_s >= _POLL_S:
+            self._polled_s = now
+            page.poll()
+        while page.wishes:
+            wish = page.wishes.popleft()
+            refusal = None
             try:
-                self._carry_out(command)
-            except Refusal as refusal:
-                command.answer(str(refusal))
-            else:
-                command.answer(None)
-            self._session.publish()
+                self._carry_out(wish)
+            except Refusal as error:
+                refusal = str(error)
+            page.tell(Answer(wish.number, refusal))
+            page.tell(Steered(dataclasses.replace(self._pace)))
+        if page.gone and not self._alone:
+            self._alone = True
+            self._progress.say("live view: the page's process has ended; the run goes on without it.")
+            self._pace.paused, self._pace.speed, self._step_until_ns = False, None, None
 
-    def _carry_out(self, command: Command) -> None:
-        wish, pace = command.what, self._session.pace
+    def _carry_out(self, asked: Wish) -> None:
+        wish, pace = asked.what, self._pace
         what = wish.get("do")
         if what == "pause":
             pace.paused = bool(wish.get("paused"))
@@ -168,7 +202,7 @@ class Driver:
         if not isinstance(seconds, (int, float)) or not RECORD_S <= seconds <= 1e6:
             raise Refusal(f"a step is of {RECORD_S:g} s or more.")
         now_ns = self._stage.network.now_ns
-        self._session.pace.paused = True
+        self._pace.paused = True
         self._step_until_ns = max(now_ns // _RECORD_NS + round(seconds / RECORD_S), 1) * _RECORD_NS
         self._set_out()
 
@@ -176,11 +210,9 @@ class Driver:
         self._drain()
         flows = len(self._stage.experiment.flows)
         made = changes.apply(self._stage, wish)
-        for flow in self._stage.experiment.flows[flows:]:
-            self._sampler.add_flow(flow)
-        self._sampler.changed(self._stage.experiment)
-        self._session.shares.changed(self._stage.experiment, made[0]["time_s"])
-        self._session.changes.extend(made)
+        experiment = self._stage.experiment
+        self._changes.extend(made)
+        self._page.tell(Changed(experiment, experiment.flows[flows:], made))
 
 
 def _speed(given: Any) -> float | None:

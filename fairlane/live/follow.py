@@ -145,4 +145,5 @@ class Following:
 
     def linger(self, say: Callable[[str], None]) -> None:
         if self.server is not None:
-            linger(self.server, say)
+            pages = self.server.pages
+            linger(self.server.url, lambda: (pages.opened, pages.watching), say)

@@ -140,19 +140,29 @@ class PortTrack:
         return self.averages[index] if self.red is not None else None
 
 
+def records_to_a_sample(experiment: Experiment) -> int:
+    return max(1, math.ceil(experiment.duration_s / RECORD_S / _MOST_SAMPLES))
+
+
+def instants_ns(experiment: Experiment, timing: Timing) -> tuple[int, int]:
+    """Of samples, on the records' clock: the first, and from each to the next."""
+    every_s = RECORD_S * records_to_a_sample(experiment)
+    every_ns = round(every_s * NS)
+    return math.ceil((timing.begin_s - _NEAR_S) / every_s) * every_ns, every_ns
+
+
 class Sampler:
     """Times fed are on the clock of the records; samples count from the run's beginning."""
 
     def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
         """causes: of drops, in the order in which `port` gets them. estimate_red: what comes is the records that a run writes, by `port`;
-        RED's averages are not among them, and are worked out from the queues. Else both are told as they are: `port_sums`, `red_average`."""
+        RED's averages are not among them, and are worked out from the queues. Else both are told as they are: `sums`, `red_average`."""
         self.experiment = experiment
         self.timing = timing
         self.causes = tuple(causes)
         self._form = struct.Struct(f"={DROPPED + len(self.causes)}d")
         self.estimated = estimate_red
-        self.every = max(1, math.ceil(experiment.duration_s / RECORD_S / _MOST_SAMPLES))
-        """Records for each sample."""
+        self.every = records_to_a_sample(experiment)
         self.step_s = RECORD_S * self.every
         self.span = max(1, round(_AVERAGE_S / self.step_s))
         """Samples that a rate is an average over."""
@@ -162,8 +172,6 @@ class Sampler:
         """Grows with each change of the flows or of a link's rate."""
         self._ends: dict[tuple[str, str], list[Line]] = {}
         self._next = math.ceil((timing.begin_s - _NEAR_S) / self.step_s)
-        self._step_ns = round(self.step_s * NS)
-        self._first_ns = self._next * self._step_ns
         for flow in experiment.flows:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
@@ -218,9 +226,9 @@ class Sampler:
         else:
             line.sending.append((record["t"], (record["sent_packets"], 0.0, record["rate_bps"])))
 
-    def port_sums(self, network: Any) -> None:
-        """What the network in virtual time has counted at the very instants of samples, before its records are taken."""
-        for switch, number, sums in network.port_sums(self._first_ns, self._step_ns):
+    def sums(self, found: Iterable[tuple[int, int, bytes]]) -> None:
+        """What the network in virtual time has counted at the very instants of samples, as its `port_sums` gives it for `instants_ns`."""
+        for switch, number, sums in found:
             self._by_number[switch][number].sums.extend(sums)
 
     def port(self, switch: str, number: int, time_s: float, values: Sequence[float]) -> None:

@@ -1,4 +1,4 @@
-"""The page's server: on loopback alone, in a thread of its own beside the run."""
+"""The page's server: on loopback alone, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import io
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.live import columns
-from fairlane.live.session import NEWS_S, TABLE_S, Command, Reader, Session
+from fairlane.live.session import NEWS_S, TABLE_S, Reader, Session
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
@@ -72,11 +72,12 @@ def _with_headers(send: Send) -> Send:
 
 
 class Pages:
-    """Those that are open."""
+    """Those that are open. tell: called with how many were opened so far and how many are open, when that changes."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, tell: Callable[[int, int], None] | None = None) -> None:
         self.session = session
-        self.opened = 0
+        self.opened = self.watching = 0
+        self._tell_number = tell
         self._loop: asyncio.AbstractEventLoop | None = None
         self._events: set[asyncio.Event] = set()
         session.listen(self._published)
@@ -96,8 +97,7 @@ class Pages:
         self._loop = asyncio.get_running_loop()
         reader, event = Reader(self.session), asyncio.Event()
         self._events.add(event)
-        self.session.readers += 1
-        self.opened += 1
+        self._count(1)
         answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         try:
             await connection.send_text(_text(self.session.hello()))
@@ -114,7 +114,13 @@ class Pages:
             pass
         finally:
             self._events.discard(event)
-            self.session.readers -= 1
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        self.watching += more
+        self.opened += max(more, 0)
+        if self._tell_number is not None:
+            self._tell_number(self.opened, self.watching)
 
     async def _write(self, connection: WebSocket, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -159,10 +165,10 @@ class Pages:
             moment = reader.moment(float(at_s) if isinstance(at_s, (int, float)) else 0.0)
             answers.put_nowait({"is": "moment", "now": moment})
             event.set()
-        elif self.session.mode != "virtual" or self.session.pace.finished:
-            answer(number, "this run is over." if self.session.mode == "virtual" else "only a run in virtual time can be steered.")
+        elif self.session.steer is None:
+            answer(number, "only a run in virtual time can be steered.")
         else:
-            self.session.put(Command(wish, lambda refusal: loop.call_soon_threadsafe(answer, number, refusal)))
+            self.session.steer(wish, lambda refusal: loop.call_soon_threadsafe(answer, number, refusal))
 
 
 _text = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
@@ -240,8 +246,8 @@ def application(session: Session, pages: Pages, port: int) -> ASGIApp:
 class Server:
     """Serves a session until it is stopped."""
 
-    def __init__(self, session: Session, port: int = 0) -> None:
-        """port: 0 takes a free one. Refusal: it is not free."""
+    def __init__(self, session: Session, port: int = 0, tell: Callable[[int, int], None] | None = None) -> None:
+        """port: 0 takes a free one. tell: as of `Pages`. Refusal: it is not free."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -250,7 +256,7 @@ class Server:
             self._socket.close()
             raise Refusal(f"--live-port {port}: {error.strerror}. Give another port, or none: a free one is taken.", CANNOT_RUN_HERE) from error
         self.port = self._socket.getsockname()[1]
-        self.pages = Pages(session)
+        self.pages = Pages(session, tell)
         config = uvicorn.Config(application(session, self.pages, self.port), log_level="critical", access_log=False, lifespan="off",
                                 ws="websockets-sansio", ws_max_size=_LONGEST_MESSAGE, ws_per_message_deflate=False, timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)

@@ -1,15 +1,12 @@
 """One run as the page sees it: what is told once, what grows, and what its readers ask for.
 
-The run's own thread feeds it and takes the commands; the server's thread reads it. What grows is only ever appended to, and read up
-to a length that was taken first, so that neither waits for the other.
+One thread feeds it; the server's thread reads it. What grows is only ever appended to, and read up to a length that was taken first, so
+that neither waits for the other.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import queue
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Literal
@@ -23,18 +20,13 @@ from fairlane.live.sampler import PortTrack, Sampler
 from fairlane.live.shares import Shares
 
 Mode = Literal["virtual", "mininet", "finished"]
-# How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next:
-# each time, the run's thread stands still for it (both hold Python's lock).
+# How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next.
 NEWS_S = 0.1
 TABLE_S = 0.5
 
 
-@dataclasses.dataclass
-class Command:
-    """What a reader of the page wants. answer: gets None, or why it cannot be."""
-
-    what: dict[str, Any]
-    answer: Callable[[str | None], None]
+Steer = Callable[[dict[str, Any], Callable[[str | None], None]], None]
+"""Takes what a reader of the page wants, and who is to be told: None, or why it cannot be."""
 
 
 @dataclasses.dataclass
@@ -49,48 +41,23 @@ class Pace:
 
 
 class Session:
-    """The state behind a page."""
+    """The state behind a page. steer: None where nothing can be steered."""
 
-    def __init__(self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "") -> None:
+    def __init__(self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "", steer: Steer | None = None) -> None:
         self.sampler = sampler
         self.mode = mode
         self.pace = pace
         self.note = note
+        self.steer = steer
         self.shares = Shares(experiment)
         self.changes: list[dict[str, Any]] = []
         """What a reader changed: `live_changes` of summary.json."""
-        self.commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._wake = threading.Event()
         self._listeners: list[Callable[[], None]] = []
-        self.readers = 0
         self._switches = set(experiment.topology.switches)
-
-    @property
-    def watched(self) -> bool:
-        """Whether somebody looks."""
-        return self.readers > 0
 
     def listen(self, call: Callable[[], None]) -> None:
         """`call` after each publication, in the thread that published."""
         self._listeners.append(call)
-
-    def put(self, command: Command) -> None:
-        """From the server's thread: what the run is to do next."""
-        self.commands.put(command)
-        self._wake.set()
-        if self.pace.finished:
-            self.refuse_all()
-
-    def refuse_all(self) -> None:
-        """Once `Pace.finished` is set. Whoever put a command meanwhile calls it too, so that none stays without an answer."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self.commands.get_nowait().answer("this run is over.")
-
-    def wait(self, seconds: float) -> None:
-        """Until a command comes, at most so long."""
-        self._wake.wait(seconds)
-        self._wake.clear()
 
     def publish(self) -> None:
         """Tell the readers at once. What merely goes on they see when they look next."""

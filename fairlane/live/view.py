@@ -1,4 +1,4 @@
-"""The live view of a run, from the command line's side: its server, what is done with the run, and what is said about it."""
+"""The live view of a run, from the command line's side: its page, what is done with the run, and what is said about it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 import fairlane_virtual
 
 from fairlane.errors import Refusal
+from fairlane.live.beside import Opening, PageProcess
 from fairlane.live.drive import FASTEST, SLOWEST, Driver
-from fairlane.live.sampler import Sampler
-from fairlane.live.server import Server
-from fairlane.live.session import Pace, Session
+from fairlane.live.session import Pace
 from fairlane.progress import Progress
 from fairlane.virtual_fabric import Stage
 
@@ -36,16 +35,16 @@ def speed_of(text: str) -> float | None:
     return speed
 
 
-def linger(server: Server, say: Callable[[str], None]) -> None:
-    """While a page is open, or for one who sits at a terminal: until Ctrl-C."""
-    pages, attended = server.pages, sys.stdout.isatty()
-    if not attended and not pages.opened:
+def linger(url: str, pages: Callable[[], tuple[int, int]], say: Callable[[str], None]) -> None:
+    """While a page is open, or for one who sits at a terminal: until Ctrl-C. pages: how many were opened, and how many are open now."""
+    attended = sys.stdout.isatty()
+    if not attended and not pages()[0]:
         return
-    say(f"the page stays at {server.url} until {'Ctrl-C' if attended else 'it is closed'}")
+    say(f"the page stays at {url} until {'Ctrl-C' if attended else 'it is closed'}")
     seen = time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):
         while attended or time.monotonic() - seen < _AWAY_S:
-            if pages.session.watched:
+            if pages()[1]:
                 seen = time.monotonic()
             time.sleep(0.1)
 
@@ -59,13 +58,11 @@ class Options:
 
 
 class LiveRun:
-    """Shows one run in virtual time. started: called with the server once there is something to see."""
+    """Shows one run in virtual time. page: once it can be had."""
 
-    def __init__(self, options: Options, started: Callable[[Server], None] | None = None) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
-        self._started = started
-        self.server: Server | None = None
-        self.session: Session | None = None
+        self.page: PageProcess | None = None
 
     def __enter__(self) -> LiveRun:
         return self
@@ -75,23 +72,29 @@ class LiveRun:
 
     def drive(self, stage: Stage, progress: Progress) -> list[dict[str, Any]]:
         """Run to the end; what readers changed. The page stays until `close`."""
-        sampler = Sampler(stage.experiment, stage.timing, fairlane_virtual.DROP_CAUSES, estimate_red=False)
         speed = self._options.speed
-        self.session = Session(stage.experiment, sampler, "virtual", Pace(paused=speed == 0, speed=speed or (None if speed is None else 1.0)))
-        self.server = Server(self.session, self._options.port)
-        self.server.start()
-        progress.say(f"live view: {self.server.url}")
-        if self._started is not None:
-            self._started(self.server)
-        Driver(stage, self.session, progress).run()
-        return self.session.changes
+        pace = Pace(paused=speed == 0, speed=speed or (None if speed is None else 1.0))
+        self.page = self.open(Opening(stage.experiment, stage.timing, tuple(fairlane_virtual.DROP_CAUSES), stage.records.folder.resolve(),
+                                      self._options.port, pace))
+        progress.say(f"live view: {self.page.url}")
+        return Driver(stage, self.page, pace, progress).run()
+
+    def open(self, opening: Opening) -> PageProcess:
+        """Refusal: as of `PageProcess`."""
+        return PageProcess(opening)
 
     def linger(self, say: Callable[[str], None]) -> None:
         """While a page is open, or for one who sits at a terminal: until Ctrl-C."""
-        if self.server is not None:
-            linger(self.server, say)
+        page = self.page
+        if page is not None and not page.gone:
+            linger(page.url, lambda: _attendance(page), say)
 
     def close(self) -> None:
-        if self.server is not None:
-            self.server.stop()
+        if self.page is not None:
+            self.page.close()
+
+
+def _attendance(page: PageProcess) -> tuple[int, int]:
+    page.poll()
+    return page.attendance.opened, page.attendance.watching
 
