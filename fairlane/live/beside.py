@@ -199,9 +199,9 @@ class PageProcess:
         self._port: int | None = None
         self._failed: str | None = None
         with theirs:
-            # A session of its own: Ctrl-C reaches the run alone.
+            # A process group of its own, so that Ctrl-C reaches the run alone; in the run's session, where Linux lets it give way to the run.
             self._process = subprocess.Popen([sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, process_group=0)
         try:
             self._begin(opening)
         except BaseException:
