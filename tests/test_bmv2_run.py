@@ -38,8 +38,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
     def begin(*arguments: str) -> Run:
-        folder = tmp_path / str(len(runs))
-        folder.mkdir()
+        folder = tmp_path / f"again{len(runs)}" if runs else tmp_path
+        folder.mkdir(exist_ok=True)
         runs.append(Run(folder, "bmv2", GRPC_PORT, *arguments))
         return runs[-1]
 
