@@ -7,6 +7,7 @@
 mod common;
 
 use common::*;
+use fairlane_memory as _;
 use fairlane_pipeline::*;
 use serde_json::json;
 use std::hint::black_box;

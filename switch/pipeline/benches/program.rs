@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fairlane_memory as _;
 use fairlane_pipeline::{EgressOut, IngressOut, Program, QueueInfo, Switch, SwitchConfig};
 
 const PASSES: usize = 9;

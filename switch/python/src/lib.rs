@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fairlane_memory as _;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::record::FlowLog;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use fairlane_device::pipeline::Program;
 use fairlane_device::Device;
+use fairlane_memory as _;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options};
 use fairlane_realtime::engine::Engine;

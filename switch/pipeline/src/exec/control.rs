@@ -62,11 +62,8 @@ fn found(
     let ir = &program.ir;
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
-    let (call, params) = table.call(hit);
     let start = ir.layout.params as usize;
-    for (slot, v) in pkt.slots[start..].iter_mut().zip(params) {
-        *slot = *v;
-    }
+    let call = table.call(hit, &mut pkt.slots[start..]);
     if let Some(at) = hit {
         let now = st.now;
         if let Some(meter) = table.note(at, now, pkt.ingress_length) {

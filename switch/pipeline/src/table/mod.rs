@@ -19,7 +19,7 @@ use crate::ir::{Code, KeyPart, TableIr, TableKind};
 use crate::program::Program;
 use crate::Nanos;
 
-use actions::Actions;
+use actions::{Actions, Word};
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
 pub use index::Packed;
 use index::{array, Key, KeyMap, TupleSpace};
@@ -56,6 +56,8 @@ pub struct Call {
     pub code: Code,
     /// Where the pipeline goes on.
     pub next: u32,
+    /// Bits of each parameter, where an entry's word holds them all.
+    widths: [u8; INLINE],
     /// Limbs of parameters.
     pub count: u32,
     /// The action must be looked up: a member, a group, or many parameters.
@@ -85,6 +87,7 @@ impl Call {
                 let call = Call {
                     code: program.ir.actions[b.action as usize].code,
                     next: chosen(Some(b.place)),
+                    widths: actions::widths(&program.actions[b.action as usize]),
                     count: b.params.len() as u32,
                     slow: false,
                 };
@@ -284,8 +287,10 @@ pub struct Table {
     /// The entry of each key, where keys are exact and short.
     direct: Option<Box<[u32]>>,
     pub entries: Vec<Option<Entry>>,
-    /// Beside `entries`, an index into `actions`.
+    /// Beside `entries`, a row of `actions`.
     action: Vec<u32>,
+    /// Beside `entries`, what `actions` needs to run it.
+    ready: Vec<Word>,
     actions: Actions,
     /// Beside `entries` where hits are noted: for a timeout, a direct counter or a direct meter.
     watches: Option<Vec<Watch>>,
@@ -316,6 +321,7 @@ impl Table {
             direct: direct(ir),
             entries: Vec::new(),
             action: Vec::new(),
+            ready: Vec::new(),
             actions: Actions::new(program, &info.actions),
             watches: (info.support_timeout
                 || info.direct_counter.is_some()
@@ -411,13 +417,15 @@ impl Table {
         each!(&self.index, t => t.find(packed))
     }
 
-    /// What a packet runs that hit an entry, or none; and its parameters.
+    /// What a packet runs that hit an entry, or none; its parameters are written into `slots`.
     #[inline]
-    pub fn call(&self, hit: Option<u32>) -> (Call, &[u64]) {
-        match hit {
-            Some(at) => self.actions.call(self.action[at as usize]),
-            None => (self.default_call.0, &self.default_call.1),
+    pub fn call(&self, hit: Option<u32>, slots: &mut [u64]) -> Call {
+        if let Some(at) = hit {
+            return self.actions.call(self.ready[at as usize], slots);
         }
+        let (call, params) = &self.default_call;
+        copy(params, slots);
+        *call
     }
 
     /// What it runs where [`Call::slow`] says so.
@@ -493,6 +501,7 @@ impl Table {
             None => {
                 self.entries.push(None);
                 self.action.push(0);
+                self.ready.push(Word::default());
                 if let Some(watches) = &mut self.watches {
                     watches.push(Watch::default());
                 }
@@ -504,7 +513,7 @@ impl Table {
         };
         each!(&mut self.index, t => t.insert(packed, at));
         self.point(packed, at);
-        self.action[at as usize] = self.actions.take(program, t, &new.action, target);
+        self.take(program, t, at, new, target);
         if let Some(watch) = self.watch_mut(at) {
             *watch = Watch {
                 last_hit: now,
@@ -528,6 +537,13 @@ impl Table {
         at
     }
 
+    /// Gives an entry its action.
+    fn take(&mut self, program: &Program, t: usize, at: u32, new: &TableEntry, target: Target) {
+        let (row, word) = self.actions.take(program, t, &new.action, target);
+        self.action[at as usize] = row;
+        self.ready[at as usize] = word;
+    }
+
     /// Replaces action and idle timeout of an entry; the action it had.
     pub fn modify(
         &mut self,
@@ -540,7 +556,7 @@ impl Table {
     ) -> TableAction {
         let before = self.action(at);
         self.actions.give(self.action[at as usize]);
-        self.action[at as usize] = self.actions.take(program, t, &new.action, target);
+        self.take(program, t, at, new, target);
         if let Some(Some(entry)) = self.entries.get_mut(at as usize) {
             entry.written = entry.written.max(now);
         }
@@ -581,6 +597,7 @@ impl Table {
         self.len = 0;
         self.entries = Vec::new();
         self.action = Vec::new();
+        self.ready = Vec::new();
         if let Some(watches) = &mut self.watches {
             *watches = Vec::new();
         }
@@ -588,6 +605,14 @@ impl Table {
             *meters = Vec::new();
         }
         self.actions.clear()
+    }
+}
+
+/// The parameters of an action into the packet's slots for them.
+#[inline]
+fn copy(params: &[u64], slots: &mut [u64]) {
+    for (slot, v) in slots.iter_mut().zip(params) {
+        *slot = *v;
     }
 }
 
