@@ -2,11 +2,16 @@
 
 Runs in real time wait more than they compute, so that tests of ports, switches and runs go side by side with all the others. Tests of one
 file share a process, for their fixtures; files that load the machine most, or would disturb each other, share one, too. The longest go first.
+
+A test with the mark `alone` compares figures that a busy machine makes others: while it goes, no other test does, in no process.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,3 +63,39 @@ REAL_TIME = {*TOGETHER, "test_p4runtime_ptf", "test_tutorials_run", "test_connec
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ and os.geteuid() == 0:  # who is not root cannot take it back
         os.setpriority(os.PRIO_PROCESS, 0, 0 if Path(item.path).stem in REAL_TIME else 10)
+
+
+GATE, FLOOR = Path(__file__), Path(__file__).parent.parent / "pyproject.toml"
+"""Files that stand for locks; nothing is written. Who is at the gate goes on when the floor is free for it: those who come later wait, so
+that tests going in and out do not keep one out that wants the floor for itself."""
+
+
+@contextlib.contextmanager
+def locked(path: Path, how: int) -> Iterator[None]:
+    with path.open() as file:
+        fcntl.flock(file, how)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # also where a child has it open
+
+
+@contextlib.contextmanager
+def floor(alone: bool) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        with locked(GATE, fcntl.LOCK_EX):
+            stack.enter_context(locked(FLOOR, fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+        yield
+
+
+class Floor:
+    """A plugin of its own: what stands in this file itself is for tests of this folder alone."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout: waiting does not count
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        with floor(item.get_closest_marker("alone") is not None):
+            return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Floor())
