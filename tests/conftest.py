@@ -20,13 +20,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
     "test_mininet_run": "runs on the embedded switch",
-    "test_experiment_fabrics": "runs compared with virtual time",
-    "test_paper_mininet": "runs compared with virtual time",
-    "test_switch_realtime": "runs compared with virtual time",
-    "test_bmv2_run": "BMv2",
-    "test_multicast_kernel": "BMv2",
-    "test_bmv2_target": "BMv2",
-    "test_bmv2": "BMv2",
+    **dict.fromkeys(("test_experiment_fabrics", "test_paper_mininet", "test_switch_realtime", "test_bmv2_run", "test_multicast_kernel",
+                     "test_bmv2_target", "test_bmv2"), "runs compared, and BMv2"),
 }
 """By file name. All other files: each its own."""
 LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks"]
@@ -52,7 +47,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         order = {name: number for number, name in enumerate(LONG)}
-        items.sort(key=lambda item: order.get(group(str(item.path)), len(order)))
+        items.sort(key=lambda item: (order.get(group(str(item.path)), len(order)), item.get_closest_marker("alone") is None))
 
 
 REAL_TIME = {*TOGETHER, "test_p4runtime_ptf", "test_tutorials_run", "test_connection_counter", "test_hosts_pacing", "test_hosts_sockets",
