@@ -1,11 +1,13 @@
-//! Any packets through the pipeline, with any entries in its tables.
+//! Any packets through the pipeline, with any entries in its tables: interpreted, and as machine code.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
 use fairlane_pipeline::{
-    ActionCall, CloneSession, EgressOut, IngressOut, KeyInfo, KeyMatch, MatchKind, MeterConfig, MeterId, Program, ProfileId,
-    QueueInfo, Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value, ValueSetId, ValueSetMember, MAX_FRAME,
+    ActionCall, CloneSession, CounterData, CounterId, Digest, DropCause, EgressOut, Emitted, IngressOut, KeyInfo, KeyMatch, MachineCode,
+    MatchKind, MeterConfig, MeterId, Program, ProfileId, QueueInfo, RegisterId, Replica, Switch, SwitchConfig, SwitchStats,
+    TableAction, TableEntry, TableId, Value, ValueSetId, ValueSetMember, MAX_FRAME,
 };
 
 use crate::programs;
@@ -13,57 +15,102 @@ use crate::programs;
 /// Packets that one input may lead to: clones of clones end here.
 const MOST_PACKETS: usize = 256;
 
+/// Cells of each array that are looked at in the end.
+const MOST_CELLS: usize = 64;
+
 /// The bytes choose a program, fill its tables, and are its packets.
 pub fn pipeline(data: &[u8]) {
     let mut bytes = Unstructured::new(data);
-    // Bytes that end early make a shorter run.
-    let _ = run(&mut bytes);
-}
-
-fn run(bytes: &mut Unstructured) -> Result<()> {
-    let program = programs::choose(bytes.arbitrary()?).program.clone();
+    let Ok(choice) = bytes.arbitrary() else { return };
     let config = SwitchConfig { cpu_port: Some(510), max_passes: 8, log: true, ..SwitchConfig::default() };
-    let mut switch = Switch::new(program.clone(), config);
-    drive(&mut switch, &program, bytes)
+    both(&programs::choose(choice).program, &config, bytes.take_rest());
 }
 
-/// Writes and packets in turn, until the bytes end. Writes may be refused.
-pub fn drive(switch: &mut Switch, program: &Program, bytes: &mut Unstructured) -> Result<()> {
+/// Runs the bytes through the interpreter and through machine code, and compares all that can be seen.
+pub fn both(program: &Arc<Program>, config: &SwitchConfig, data: &[u8]) {
+    let run = |machine_code| {
+        let mut switch = Switch::new(program.clone(), SwitchConfig { machine_code, ..config.clone() });
+        drive(&mut switch, program, data)
+    };
+    let interpreted = run(MachineCode::Never);
+    let translated = run(MachineCode::Always);
+    assert_eq!(interpreted, translated, "interpreted (left) and as machine code (right)");
+}
+
+/// All that can be seen of a run.
+#[derive(Debug, Default, PartialEq)]
+pub struct Seen {
+    emitted: Vec<Emitted>,
+    dropped: Vec<Option<DropCause>>,
+    registers: Vec<Value>,
+    counters: Vec<CounterData>,
+    digests: Vec<Digest>,
+    log: Vec<String>,
+    stats: SwitchStats,
+    expired: usize,
+}
+
+/// Writes and packets in turn, until the bytes end.
+pub fn drive(switch: &mut Switch, program: &Program, data: &[u8]) -> Seen {
+    let mut bytes = Unstructured::new(data);
+    let mut seen = Seen::default();
     let mut now = 0;
     while !bytes.is_empty() {
-        match bytes.int_in_range(0..=9u8)? {
-            0..=2 => insert(switch, program, now, bytes)?,
-            3 => elsewhere(switch, program, now, bytes)?,
-            4 => now += u64::from(bytes.arbitrary::<u32>()?),
-            _ => {
-                let port = bytes.int_in_range(0..=511u32)?;
-                let length = bytes.int_in_range(0..=200usize)?.min(bytes.len());
-                send(switch, now, port, bytes.bytes(length)?);
-            }
+        // Bytes that end early make a shorter run.
+        if step(switch, program, &mut now, &mut bytes, &mut seen).is_err() {
+            break;
         }
     }
     for table in 0..program.tables().len() {
         let entries = switch.table_entries(TableId(table as u32)).expect("a table of the program");
         assert_eq!(entries.len(), switch.table_len(TableId(table as u32)).expect("a table of the program"));
     }
-    switch.expired(now);
-    switch.take_digests();
-    switch.take_log();
+    for (at, info) in program.registers().iter().enumerate() {
+        let cells = switch.register_read_range(RegisterId(at as u32), 0, info.size.min(MOST_CELLS));
+        seen.registers.extend(cells.expect("cells of the register"));
+    }
+    for (at, info) in program.counters().iter().enumerate() {
+        for cell in 0..info.size.min(MOST_CELLS) {
+            seen.counters.push(switch.counter_read(CounterId(at as u32), cell).expect("a cell of the counter"));
+        }
+    }
+    seen.expired = switch.expired(now).len();
+    seen.digests = switch.take_digests();
+    seen.log = switch.take_log();
+    seen.stats = switch.stats();
+    seen
+}
+
+/// One write, which may be refused, or one packet.
+fn step(switch: &mut Switch, program: &Program, now: &mut u64, bytes: &mut Unstructured, seen: &mut Seen) -> Result<()> {
+    match bytes.int_in_range(0..=9u8)? {
+        0..=2 => insert(switch, program, *now, bytes)?,
+        3 => elsewhere(switch, program, *now, bytes)?,
+        4 => *now += u64::from(bytes.arbitrary::<u32>()?),
+        _ => {
+            let port = bytes.int_in_range(0..=511u32)?;
+            let length = bytes.int_in_range(0..=200usize)?.min(bytes.len());
+            send(switch, *now, port, bytes.bytes(length)?, seen);
+        }
+    }
     Ok(())
 }
 
-fn send(switch: &mut Switch, now: u64, port: u32, frame: &[u8]) {
+fn send(switch: &mut Switch, now: u64, port: u32, frame: &[u8], seen: &mut Seen) {
     let mut ingress = IngressOut::default();
     let mut egress = EgressOut::default();
     switch.ingress(now, port, frame, &mut ingress);
+    seen.dropped.push(ingress.dropped);
     let mut waiting: VecDeque<_> = ingress.queued.drain(..).collect();
     for _ in 0..MOST_PACKETS {
         let Some(item) = waiting.pop_front() else { break };
         let info = QueueInfo { enq_timestamp: now, enq_qdepth: 1, deq_timedelta: 7, deq_qdepth: 3 };
         switch.egress(now, item, info, &mut egress);
+        seen.dropped.push(egress.dropped);
         waiting.extend(egress.queued.drain(..));
         if let Some(emitted) = egress.emitted.take() {
             assert!(emitted.bytes.len() <= 2 * MAX_FRAME, "{} bytes", emitted.bytes.len());
+            seen.emitted.push(emitted.clone());
             switch.recycle(emitted.bytes);
         }
     }

@@ -67,3 +67,13 @@ pub fn p4info(text: &str) -> config::P4Info {
     let message = DynamicMessage::parse_text_format(descriptor, text).unwrap_or_else(|error| panic!("P4Info: {error}\n{text}"));
     message.transcode_to().expect("P4Info")
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    /// Else the `packet` target compares the interpreter with itself.
+    #[test]
+    fn programs_have_machine_code() {
+        let without = super::all().iter().filter_map(|compiled| compiled.program.translate().err()).collect::<Vec<_>>();
+        assert!(without.is_empty(), "{without:?}");
+    }
+}
