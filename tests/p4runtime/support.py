@@ -6,6 +6,7 @@ The switch is `fairlane-switch` from FAIRLANE_BIN or `.venv/bin`, or what FAIRLA
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import re
@@ -73,10 +74,30 @@ def compile_program(source: Path, folder: Path) -> Program:
     return program
 
 
+def _ports() -> Iterator[int]:
+    """Below those that the kernel gives to connections (32768 and up), and each of pytest's processes has its own: nobody takes one between
+    a look and its use."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 10_000 + 1_000 * (worker % 10)
+    return itertools.cycle(range(first, first + 1_000, PORTS_EACH))
+
+
+PORTS_EACH = 8
+"""A run's switches take ports that follow each other."""
+_PORTS = _ports()
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """The first of PORTS_EACH free TCP ports on loopback."""
+    for first in itertools.islice(_PORTS, 1_000 // PORTS_EACH):
+        try:
+            for port in range(first, first + PORTS_EACH):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return first
+    raise AssertionError("all ports of this process's tests are taken")
 
 
 @contextmanager
