@@ -31,7 +31,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT)]
 from controller import config as controller_config  # noqa: E402
 from controller.config import Config, Port, Route, Switch  # noqa: E402
 from controller.p4info import P4Info  # noqa: E402
-from controller.sketch import bias, slots_of_each, standard_error  # noqa: E402
+from controller.sketch import slots_of_each, worst_error  # noqa: E402
 from forward import machine, stop  # noqa: E402
 from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program  # noqa: E402
 
@@ -46,14 +46,15 @@ SPARE = 1.5
 
 @dataclass(frozen=True)
 class Row:
-    """One number of connections with one counter. found: n_conn of each interval in which all of them sent. delays_ms: from an interval's
+    """One number of connections with one counter. stated_error: by how many connections an interval may be off. found: n_conn of each interval
+    in which all of them sent. delays_ms: from an interval's
     end until its fair rates are in force, of which the grace takes 50. kib: resident memory of controller and switch, after the first
     interval and after the last. lost: frames that did not come out. skipped: intervals that the controller did not close."""
 
     counter: str
     connections: int
     interval_s: float
-    stated_error: float
+    stated_error: int
     found: list[int]
     delays_ms: list[float]
     controller_kib: tuple[int, int]
@@ -68,9 +69,8 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """The exact counter is right in every interval; the sketch is within three standard errors, and a connection's rounding."""
-        allowed = 3 * self.stated_error + (0.5 / self.connections if self.counter == "sketch" else 0.0)
-        return bool(self.found) and all(abs(error) <= allowed for error in self.errors)
+        """The exact counter is right in every interval; the sketch is within its stated error."""
+        return bool(self.found) and all(abs(found - self.connections) <= self.stated_error for found in self.found)
 
     @property
     def in_time(self) -> bool:
@@ -118,7 +118,7 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
     told = folder / "controller.json"
     told.write_text(controller_config.to_json(configuration(json_path, p4info, interval_s)))
     slots = slots_of_each(P4Info.read(p4info).register_size("sketch_epoch"), len(SWITCH_PORTS)) if counter == "sketch" else 0
-    stated = math.hypot(standard_error(connections, slots), bias(connections, slots)) if slots else 0.0
+    stated = worst_error(connections, slots) if slots else 0
 
     switch_program = program("fairlane-switch")
     if switch_program is None:
@@ -216,7 +216,7 @@ def run(sizes: Iterable[int], intervals: int, frames_per_s: float, exact_to: int
     return rows
 
 
-HEADING = ("counter  connections  interval  intervals  mean n_conn   mean error  worst error   3 sigma  delay p50    p99 (ms)"
+HEADING = ("counter  connections  interval  intervals  mean n_conn   mean error  worst error    stated  delay p50    p99 (ms)"
            "  controller MiB   switch MiB  frames lost")
 
 
@@ -225,7 +225,7 @@ def line(row: Row) -> str:
         return f"{row.counter:7} {row.connections:12,}  {row.interval_s:6.0f} s  no interval was closed"
     worst = max(row.errors, key=abs)
     return (f"{row.counter:7} {row.connections:12,}  {row.interval_s:6.0f} s  {len(row.found):9}  {sum(row.found) / len(row.found):11,.1f}"
-            f"  {sum(row.errors) / len(row.errors):+10.3%}  {worst:+10.3%}  {3 * row.stated_error:8.3%}"
+            f"  {sum(row.errors) / len(row.errors):+10.3%}  {worst:+10.3%}  {row.stated_error / row.connections:8.3%}"
             f"  {percentile(row.delays_ms, 50):9.1f}  {percentile(row.delays_ms, 99):10.1f}"
             f"  {row.controller_kib[0] / 1024:6.1f} {row.controller_kib[1] / 1024:6.1f}  {row.switch_kib[0] / 1024:6.1f} {row.switch_kib[1] / 1024:5.1f}"
             f"  {row.lost:,} of {row.sent:,}{'' if row.holds else '  NOT WITHIN ITS ERROR'}{'' if row.in_time else '  LATE'}")
@@ -251,9 +251,9 @@ def plot(rows: list[Row], path: Path, intervals_of: str) -> None:
         below.plot(sizes, [percentile(row.delays_ms, 50) for row in mine], marker=marker, markersize=3, linestyle=":", color=colours[counter],
                    label=f"{counter}, median")
         if counter == "sketch":
-            band = [300 * row.stated_error for row in mine]
+            band = [100 * row.stated_error / row.connections for row in mine]
             above.fill_between(sizes, [-b for b in band], band, color=colours[counter], alpha=0.15, linewidth=0,
-                               label="three standard errors of the sketch")
+                               label="stated error of the sketch")
     above.set_xscale("log")
     above.set_yscale("symlog", linthresh=1)
     above.set_ylabel("error of n_conn, per cent")

@@ -40,6 +40,33 @@ def bias(connections: float, slots: int) -> float:
     return standard_error(connections, slots) ** 2 * connections / (2 * slots)
 
 
+MOST_POISSON = 10.0
+"""From so many shared slots an interval on, three standard errors tell what there is to tell."""
+ONE_SIDE = 0.00135
+"""Probability that a normal variable is more than three standard deviations above its mean."""
+
+
+def worst_error(connections: int, slots: int) -> int:
+    """By how many connections the rounded estimate of one interval is off, at most, in all but some three of 1,000 intervals.
+
+    Three standard errors with the bias [Whang eq 4, 5], and rounding. Of few connections these say too little: how many find their slot hit
+    is Poisson's, with mean n^2 / 2m. Of 100 on 2^20 slots none does in 209 intervals of 210, and in the other one a whole connection
+    is missing, where three standard errors are 0.2 connections."""
+    if connections <= 0:
+        return 0
+    normal = math.floor(3 * math.hypot(standard_error(connections, slots), bias(connections, slots)) * connections + 0.5)
+    mean = connections**2 / (2 * slots)
+    if mean > MOST_POISSON:
+        return normal
+    most, term, beyond = 0, math.exp(-mean), -math.expm1(-mean)
+    while beyond > ONE_SIDE:
+        most += 1
+        term *= mean / most
+        beyond -= term
+    # The estimate adds the mean to the slots that it sees.
+    return max(normal, math.ceil(most - mean))
+
+
 class SketchCounter:
     """Estimates of one switch's ports from the counter `filled`, which has a cell of each port for even epochs and one for odd ones."""
 

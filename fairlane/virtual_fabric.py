@@ -41,7 +41,7 @@ HEADERS_BYTES = 40
 _INTERVALS_BEFORE = 2
 # After the last flow: what is on the way arrives, receivers say goodbye.
 _AFTER_S = 1.0
-_STEP_NS = NS
+STEP_NS = NS
 _SHOW_EVERY_S = 0.25
 
 _GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
@@ -294,7 +294,7 @@ def advance(stage: Stage, progress: Progress) -> None:
     network = stage.network
     shown = 0.0
     while network.now_ns < stage.end_ns:
-        network.run_until(min(network.now_ns + _STEP_NS, stage.end_ns))
+        network.run_until(min(network.now_ns + STEP_NS, stage.end_ns))
         stage.records.drain()
         if time.monotonic() - shown >= _SHOW_EVERY_S:
             shown = time.monotonic()

@@ -16,7 +16,7 @@ from fairlane.live.beside import Answer, Changed, News, PageProcess, Steered, Wi
 from fairlane.live.sampler import RECORD_S, instants_ns
 from fairlane.live.session import NEWS_S, Pace
 from fairlane.progress import Progress
-from fairlane.virtual_fabric import NS, Stage
+from fairlane.virtual_fabric import NS, STEP_NS, Stage
 
 RED_AVERAGE = "red_average"
 _RED_SCALE = 1 << 20
@@ -47,6 +47,7 @@ class Driver:
         self._pace = pace
         self._progress = progress
         self._first_ns, self._every_ns = instants_ns(stage.experiment, stage.timing)
+        self._sums: list[tuple[int, int, bytes]] = []
         self._told: list[tuple[str, int, float, int, float, int, int]] = []
         self._averages: list[tuple[str, int, float, float]] = []
         self._changes: list[dict[str, Any]] = []
@@ -56,7 +57,7 @@ class Driver:
         self._anchor = (time.monotonic(), stage.network.now_ns)
         self._reached: deque[tuple[float, int]] = deque()
         self._drained_s = self._shown_s = self._polled_s = 0.0
-        self._drained_ns = 0
+        self._drained_ns = self._taken_ns = 0
         ports = stage.experiment.topology.ports()
         self._red = {switch: numbers for switch in stage.experiment.topology.switches
                      if (numbers := [port.number for port in ports[switch] if port.link.red is not None])}
@@ -123,6 +124,8 @@ class Driver:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
         if self._due() or before_ns < self._stage.begin_ns <= until_ns:
             self._drain()
+        elif until_ns - self._taken_ns >= STEP_NS:
+            self._take()
         if now - self._shown_s >= _SHOW_EVERY_S:
             self._shown_s = now
             self._progress.show(self._stage.snapshot())
@@ -147,11 +150,17 @@ class Driver:
             for number, value in zip(numbers, values):
                 self._averages.append((switch, number, now_ns / NS, value / _RED_SCALE))
 
+    def _take(self) -> None:
+        """Records go into the files' buffers as often as in a run without a page: in larger pieces each costs more, for they do not stay
+        in the processor's cache."""
+        # Before the records are taken: it looks at them.
+        self._sums += self._stage.network.port_sums(self._first_ns, self._every_ns)
+        self._stage.records.drain()
+        self._taken_ns = self._stage.network.now_ns
+
     def _drain(self) -> None:
         stage = self._stage
-        # Before the records are taken: it looks at them.
-        sums = stage.network.port_sums(self._first_ns, self._every_ns)
-        stage.records.drain()
+        self._take()
         stage.records.flush()
         now, now_ns = time.monotonic(), stage.network.now_ns
         self._drained_s, self._drained_ns = now, now_ns
@@ -160,8 +169,8 @@ class Driver:
             self._reached.popleft()
         (begun, begun_ns), (_, last_ns) = self._reached[0], self._reached[-1]
         self._pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
-        self._page.tell(News(min(now_ns / NS, stage.timing.end_s), sums, self._told, self._averages, dataclasses.replace(self._pace)))
-        self._told, self._averages = [], []
+        self._page.tell(News(min(now_ns / NS, stage.timing.end_s), self._sums, self._told, self._averages, dataclasses.replace(self._pace)))
+        self._sums, self._told, self._averages = [], [], []
 
     def _obey(self) -> None:
         page, now = self._page, time.monotonic()

@@ -4,7 +4,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error
+from controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error, worst_error
 
 
 def test_worked_by_hand():
@@ -40,6 +40,18 @@ def test_the_stated_error_is_the_error(connections):
     spread = math.sqrt(sum(e * e for e in errors) / len(errors))
     # The root mean square of 200 samples lies within 15 % of its mean with a probability of 0.997.
     assert spread == pytest.approx(math.hypot(standard_error(connections, slots), bias(connections, slots)), rel=0.2)
+
+
+@pytest.mark.parametrize(("connections", "slots"), [(20, 1 << 14), (100, 1 << 17), (100, 1 << 14), (300, 1 << 14), (1_500, 1 << 14)])
+def test_few_intervals_are_off_by_more_than_the_worst_error(connections, slots):
+    rng = random.Random(slots + connections)
+    intervals = 400_000 // connections
+    off = [abs(round(estimate(len({rng.randrange(slots) for _ in range(connections)}), slots)) - connections) for _ in range(intervals)]
+    most = worst_error(connections, slots)
+    # 0.003 of them, and three standard deviations of that many.
+    assert sum(error > most for error in off) <= 0.003 * intervals + 3 * math.sqrt(0.003 * intervals)
+    # And not because it is wide.
+    assert max(off) >= 0.8 * most - 1
 
 
 @settings(deadline=None)
