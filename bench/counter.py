@@ -46,10 +46,10 @@ SPARE = 1.5
 
 @dataclass(frozen=True)
 class Row:
-    """One number of connections with one counter. stated_error: by how many connections an interval may be off. found: n_conn of each interval
-    in which all of them sent. delays_ms: from an interval's
-    end until its fair rates are in force, of which the grace takes 50. kib: resident memory of controller and switch, after the first
-    interval and after the last. lost: frames that did not come out. skipped: intervals that the controller did not close."""
+    """One number of connections with one counter. stated_error: by how many connections an interval may be off. found: n_conn of each
+    interval in which all of them sent. delays_ms: from an interval's end until its fair rates are in force, of which the grace takes 50.
+    kib: resident memory of controller and switch, after the first interval and after the last. lost: frames that did not come out.
+    skipped: intervals that the controller did not close."""
 
     counter: str
     connections: int

@@ -42,8 +42,9 @@ def bias(connections: float, slots: int) -> float:
 
 MOST_POISSON = 10.0
 """From so many shared slots an interval on, three standard errors tell what there is to tell."""
-ONE_SIDE = 0.00135
-"""Probability that a normal variable is more than three standard deviations above its mean."""
+BEYOND = 0.0027
+"""Probability that a normal variable is more than three standard deviations off its mean. Of few connections hardly any interval finds more
+than there are, so that all of it is on one side."""
 
 
 def worst_error(connections: int, slots: int) -> int:
@@ -59,7 +60,7 @@ def worst_error(connections: int, slots: int) -> int:
     if mean > MOST_POISSON:
         return normal
     most, term, beyond = 0, math.exp(-mean), -math.expm1(-mean)
-    while beyond > ONE_SIDE:
+    while beyond > BEYOND:
         most += 1
         term *= mean / most
         beyond -= term

@@ -151,8 +151,7 @@ class Driver:
                 self._averages.append((switch, number, now_ns / NS, value / _RED_SCALE))
 
     def _take(self) -> None:
-        """Records go into the files' buffers as often as in a run without a page: in larger pieces each costs more, for they do not stay
-        in the processor's cache."""
+        """Records go into the files' buffers as often as in a run without a page, in pieces as small."""
         # Before the records are taken: it looks at them.
         self._sums += self._stage.network.port_sums(self._first_ns, self._every_ns)
         self._stage.records.drain()
