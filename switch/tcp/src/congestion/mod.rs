@@ -21,6 +21,8 @@ pub(crate) const DUP_THRESH: u32 = 3;
 pub(crate) struct Core {
     pub mss: u64,
     pub cwnd: u64,
+    /// Part of an octet that congestion avoidance has added to `cwnd`, in units of 1 / `cwnd`.
+    cwnd_remainder: u64,
     pub ssthresh: u64,
     pub una: u64,
     pub nxt: u64,
@@ -54,6 +56,7 @@ impl Core {
         Core {
             mss,
             cwnd: (mss * u64::from(config.initial_window_segments)).min(config.max_window),
+            cwnd_remainder: 0,
             ssthresh: config.initial_ssthresh.unwrap_or(config.max_window).min(config.max_window),
             una: 0,
             nxt: 0,
@@ -99,7 +102,8 @@ impl Core {
     }
 
     /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
-    /// where octets are counted; never more than a segment in a round trip.
+    /// where octets are counted; never more than a segment in a round trip. Congestion avoidance keeps the remainder of its division
+    /// for the next ACK, so that W ACKs of a window of W segments add one segment for every W and every MSS.
     pub fn grow(&mut self, acked: u64) {
         if !self.cwnd_limited {
             return;
@@ -107,8 +111,11 @@ impl Core {
         let step = if self.cwnd < self.ssthresh {
             acked.min(self.mss)
         } else {
-            let counted = if self.byte_counting { acked.clamp(1, self.cwnd) } else { self.mss };
-            (self.mss * counted / self.cwnd).max(1)
+            let counted = if self.byte_counting { acked.min(self.cwnd) } else { self.mss };
+            // less than an octet is left, also where a reduction has made the window smaller since
+            let earned = self.mss * counted + self.cwnd_remainder.min(self.cwnd - 1);
+            self.cwnd_remainder = earned % self.cwnd;
+            earned / self.cwnd
         };
         self.cwnd = (self.cwnd + step).min(self.max_window);
     }
