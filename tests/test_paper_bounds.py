@@ -87,6 +87,18 @@ def test_points_that_no_sweep_has_are_refused(tmp_path: Path) -> None:
         row.load(path)
 
 
+def test_an_inherited_expectation_that_picks_no_point_is_refused(tmp_path: Path) -> None:
+    """n = 3 is a value of the inherited [quick] alone, which a full pass does not have."""
+    path = changed(tmp_path, 'measure = "als_loss"\nwhere = { n = 3 }\nhigh = 0.1\n\n[sweep]\nn = [1, 3]\n\n[quick]\nn = [3]')
+    path.write_text(path.read_text().replace("[quick]\nseeds = [1, 2]\n", "", 1))
+    heir = tmp_path / "heir.toml"
+    heir.write_text('inherits = "own"\ntitle = "heir"\n\n[sweep]\nn = [1, 2]\n')
+    line = path.read_text().splitlines().index("where = { n = 3 }") + 1
+    with pytest.raises(ConfigError) as error:
+        row.load(heir)
+    assert f"own.toml:{line}: expect[0].where: can never hold: it picks no point" in str(error.value)
+
+
 def test_a_trend_over_one_value_is_refused(tmp_path: Path) -> None:
     path = changed(tmp_path, 'measure = "als_loss"\nwhere = { n = 2 }\nover = "n"\ntrend = "falling"\n\n[sweep]\nn = [1, 2]')
     with pytest.raises(ConfigError, match=r"expect\[0\].over: can never hold: a trend needs two values of 'n'"):

@@ -139,6 +139,9 @@ def check(document: Document, table: str, expectations: Sequence[Expectation], o
         for key in ("where", "ratio_of", "ratio_to"):
             _check_values(document, (table, i, key), getattr(expectation, key), axes)
         picked = list(sweep.matching(points, expectation.where))
+        if not picked:
+            raise document.error((table, i, "where"), "can never hold: it picks no point of the full sweep, only values of [quick]; "
+                                 "add the value to [sweep], or leave the expectation out")
         if expectation.trend:
             if len({dict(axes)[expectation.over] for axes in picked}) < 2:
                 raise document.error((table, i, "over"), f"can never hold: a trend needs two values of {expectation.over!r}, and 'where' leaves fewer")
