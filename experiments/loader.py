@@ -23,6 +23,7 @@ METRICS = (
     "connections_exact_fraction",
     "desired_rate_within_fair_rate_fraction",
     "fair_rate_delay_s",
+    "max_min_reached_10_percent_s",
     "max_min_reached_s",
     "max_min_share_error",
     "tcp_als_rate_ratio",

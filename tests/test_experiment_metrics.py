@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -116,6 +117,21 @@ def test_figures_of_hand_made_records(experiment: Experiment, records: Path) -> 
     assert values["connections_exact_fraction"] == pytest.approx(18 / 19)
     assert values["fair_rate_delay_s"] == pytest.approx(1.65)
     assert values["desired_rate_within_fair_rate_fraction"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("rates_bps", "within_5", "within_10"), [
+    # Shares are 500 kb/s on the link, so the sender's are 500 x 1000 / 1014. Averages are over 10 s, from 4, 5, ... 10 s on.
+    (((4.0, 500_000), (14.0, 600_000)), math.inf, math.inf),  # right from 4 s to 6 s, 12% too much in the last 10 s
+    (((4.0, 500_000), (14.0, 540_000)), 4.0, 4.0),            # 4.8% too much in the last 10 s
+    (((4.0, 300_000), (10.0, 500_000)), 9.0, 8.0),            # from 8 s on 8% too little, from 9 s on 4%
+])
+def test_max_min_shares_are_reached_when_rates_stay_there(experiment: Experiment, records: Path, rates_bps: tuple, within_5: float, within_10: float) -> None:
+    recorded = series.load(records, experiment, TIMING)
+    als = next(f for f in recorded.flows if f.flow.name == "als")
+    als = dataclasses.replace(als, sending_rate=[(t, rate / 1.014) for t, rate in rates_bps])
+    recorded = dataclasses.replace(recorded, flows=[f if f.flow.name != "als" else als for f in recorded.flows])
+    values = {c.check.name: c.value for c in metrics.compute(recorded).checks}
+    assert (values["max_min_reached_s"], values["max_min_reached_10_percent_s"]) == (within_5, within_10)
 
 
 def test_a_restarted_switch_goes_on_counting(experiment: Experiment, records: Path) -> None:

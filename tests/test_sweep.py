@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -105,6 +106,19 @@ def test_a_bound_holds_for_the_median_of_each_point_that_is_meant():
     verdict = judge.judge(judge.Expectation("x", "m", where={"n": [2, 4]}, low=0.8, high=1.2), data)
     assert verdict.holds and [f.value for f in verdict.findings] == [1.1, 1.0]
     assert not judge.judge(judge.Expectation("x", "m", low=0.8, high=1.2), data).holds
+
+
+def test_a_bound_for_each_seed_is_missed_by_one_that_the_median_hides():
+    data = samples({(1, "a"): [1.0, 1.0, 1.3], (2, "a"): [0.9, 1.0, 1.1]})
+    assert judge.judge(judge.Expectation("x", "m", high=1.2), data).holds
+    each = judge.Expectation("x", "m", high=1.2, seeds="each")
+    verdict = judge.judge(each, data)
+    assert not verdict.holds and verdict.extremes == (0.9, 1.3)
+    assert [f.where for f in verdict.findings if not f.holds] == ["n = 1, k = a"]
+    assert judge.judge(dataclasses.replace(each, where={"n": 2}), data).holds
+    assert not judge.judge(each, samples({(1, "a"): [1.0, math.nan]})).holds
+    with pytest.raises(ValueError, match="seeds: 'each' is of single points"):
+        judge.Expectation("x", "m", over="n", trend="falling", seeds="each")
 
 
 def test_a_point_that_could_not_be_measured_does_not_hold():

@@ -1,4 +1,4 @@
-"""Whether a sweep came out as expected: each expectation is held against the medians over seeds.
+"""Whether a sweep came out as expected: each expectation is held against the medians over seeds, or against each seed.
 
     [[expect]]
     name = "RAP/SACK at 160 ms"
@@ -26,6 +26,8 @@
     of_reference = true                     # the median over that of [ledger] reference at the same point
     low = 0.75
     high = 1.25
+
+    seeds = "each"                          # of a plain expectation: it is held against the value of each seed, not against their median
 
     any = "max_p"                           # of a plain or ratio expectation: one value of that axis for which all the others hold
 """
@@ -62,6 +64,7 @@ class Expectation:
     ratio_to: dict[str, Any] = field(default_factory=dict)
     any: str = ""
     of_reference: bool = False
+    seeds: Literal["median", "each"] = "median"
     paper: str = ""
 
     def __post_init__(self) -> None:
@@ -71,6 +74,8 @@ class Expectation:
             raise ValueError("ratio_of: 'ratio_of' and 'ratio_to' go together")
         if self.of_reference and (self.trend or self.ratio_of):
             raise ValueError("of_reference: is of single points, without 'trend' and 'ratio_of'")
+        if self.seeds == "each" and (self.trend or self.ratio_of or self.of_reference or self.any):
+            raise ValueError("seeds: 'each' is of single points, without 'trend', 'ratio_of', 'of_reference' and 'any'")
         if self.trend:
             if self.any or self.ratio_of or math.isfinite(self.low) or math.isfinite(self.high):
                 raise ValueError("trend: takes no 'low', 'high', 'any' or 'ratio_of'")
@@ -122,6 +127,8 @@ def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], ref
     picked = {axes: at[axes] for axes in matching(at, expectation.where)}
     if expectation.trend:
         findings = _trends(expectation, picked)
+    elif expectation.seeds == "each":
+        findings = [_bounded(expectation, axes, v) for axes in picked for v in _extremes(samples[axes])]
     elif expectation.ratio_of:
         findings = [_bounded(expectation, axes, value) for axes, value in _ratios(expectation, picked)]
     else:
@@ -135,6 +142,12 @@ def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], ref
 
 def _bounded(expectation: Expectation, axes: Axes, value: float) -> Finding:
     return Finding(describe(axes), value, expectation.low <= value <= expectation.high)
+
+
+def _extremes(values: Iterable[float]) -> tuple[float, ...]:
+    """The least and the largest of the seeds' values; a single value that is not a number where one could not be measured."""
+    values = list(values)
+    return (min(values), max(values)) if values and not any(math.isnan(v) for v in values) else (math.nan,)
 
 
 def _ratios(expectation: Expectation, at: Mapping[Axes, float]) -> list[tuple[Axes, float]]:

@@ -42,6 +42,8 @@ def expected(expectation: Expectation, program: str = "the reference") -> str:
         text = f"{expectation.low:g} to {expectation.high:g}"
     if expectation.of_reference:
         text = f"{text} times {program}'s"
+    if expectation.seeds == "each":
+        text = f"{text}, with each seed"
     return f"{text}, for some {expectation.any}" if expectation.any else text
 
 

@@ -211,3 +211,23 @@ def test_no_feedback_makes_a_rate_impossible(events: list[tuple]) -> None:
     sender.on_timer(now_s, Timer(ADAPTATION_TIMER), RNG)  # all who stormed are silent for long
     sender.on_feedback(now_s + 1, heard(77, rd=2e6, u=1.0), RNG)
     assert adapt(sender, now_s + 10) == 2_005_000
+
+
+@pytest.mark.parametrize(("initial_air_bps", "within_10", "within_5"), [(5_000, 21, 24), (20_000, 16, 20)])
+def test_cycles_that_the_equations_need_on_the_papers_chain(initial_air_bps: float, within_10: int, within_5: int) -> None:
+    """One report of each connection in each cycle, without queues and delays, from 200 kb/s each: the first cycle from which on all
+    are within 10% and 5% of 250, 250, 500, 250, 250, 500, 750 kb/s. The paper says 12 cycles [ALS sec 4.2]."""
+    paths, shares = ((0, 1, 2, 3), (0, 1), (0,), (1,), (1, 2), (2,), (3,)), (250e3, 250e3, 500e3, 250e3, 250e3, 500e3, 750e3)
+    fair = [0.9 * 1e6 / sum(link in path for path in paths) for link in range(4)]  # R_f = b U_l / n_conn [ALS sec 3.1]
+    senders = [AlsSender(AlsParameters(initial_rate_bps=200e3, initial_air_bps=initial_air_bps, max_rate_bps=1e6)) for _ in paths]
+    for sender in senders:
+        sender.on_start(0.0, RNG)
+    errors = []
+    for cycle in range(1, 61):
+        carried = [sum(s.rate_bps for s, path in zip(senders, paths) if link in path) / 1e6 for link in range(4)]
+        for sender, path in zip(senders, paths):
+            narrowest = min(path, key=lambda link: fair[link])
+            sender.on_feedback(5.0 * cycle - 1, heard(rd=fair[narrowest], u=min(1.0, carried[narrowest])), RNG)
+        errors.append(max(abs(adapt(s, 5.0 * cycle) / share - 1) for s, share in zip(senders, shares)))
+    for tolerance, cycles in ((0.10, within_10), (0.05, within_5)):
+        assert max(k for k, error in enumerate(errors, 1) if error > tolerance) + 1 == cycles
