@@ -261,7 +261,7 @@ def paper(
     out: Annotated[Optional[Path], typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,  # noqa: E501, UP045
     mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows that have a [mininet] table for real, beside virtual time (root).")] = False,
     grpc_port: PortOption = 9559,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row does not hold.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row is unexplained.")] = False,
 ) -> None:
     """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
     from fairlane import virtual_fabric
@@ -276,7 +276,7 @@ def paper(
     if real:
         _beside(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
     make.show(outcomes, console)
-    console.print(f"{sum(o.holds for o in outcomes)} of {len(outcomes)} rows hold: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
+    console.print(f"report: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
     if strict and not all(o.holds for o in outcomes):
         raise typer.Exit(CHECK_FAILED)
 

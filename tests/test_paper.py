@@ -142,7 +142,7 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
     text = (folder / "index.html").read_text()
     page.feed(text)
     assert page.fetched == [] and len(page.ids) == len(set(page.ids))
-    assert "0 of 1 rows hold" in text and text.count("<svg") == 2
+    assert "0 of 1 rows explained: holds 0, reading 0, contradiction 0, unexplained 1" in text and text.count("<svg") == 2
     before = contents(folder / "points")
     (folder / "points" / "small" / "n=2_seed=1.json").unlink()
     capsys.readouterr()

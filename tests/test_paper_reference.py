@@ -10,7 +10,7 @@ import pytest
 
 from experiments import loader, sweep
 from fairlane.located_toml import ConfigError, Document
-from fairlane.paper import make, page, reference, row
+from fairlane.paper import make, page, reference, row, words
 from fairlane.paper.judge import Expectation, judge
 
 CELLS = {"program": "ns-2", "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}]}
@@ -84,7 +84,7 @@ def test_the_page_shows_both_and_whether_each_point_holds(known: reference.Refer
     assert shown is not None
     assert shown["heads"] == ["n", "ratio, ns-2", "ratio, here", "here / ns-2"]
     assert shown["lines"] == [(["1", "3 (2 to 4)", "3 (2.7 to 3.3)", "1"], True), (["2", "1", "1.5", "1.5"], False)]
-    assert page.expected(loaded.expectations[0], "ns-2") == "0.75 to 1.25 times ns-2's"
+    assert words.expected(loaded.expectations[0], "ns-2") == "0.75 to 1.25 times ns-2's"
 
 
 def test_an_expectation_without_a_reference_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from experiments import fabrics, sweep
 from fairlane.paper import drawing, store
 from fairlane.paper.row import Row
+from fairlane.paper.words import number
 
 # What a file says of an experiment, and what is looked at in the end, changes nothing in a run.
 _PROSE = ("title", "paper", "open", "checks")
@@ -55,8 +56,6 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
 
 
 def _cells(virtual: Sequence[float | None], real: Sequence[float | None]) -> list[str]:
-    from fairlane.paper.page import number
-
     known, measured = ([v for v in values if v is not None] for values in (virtual, real))
     # A median over seeds of which one could not be measured would hide that.
     middle = statistics.median(known) if known and len(known) == len(virtual) else math.nan

@@ -30,6 +30,8 @@
     seeds = "each"                          # of a plain expectation: it is held against the value of each seed, not against their median
 
     any = "max_p"                           # of a plain or ratio expectation: one value of that axis for which all the others hold
+    at_least = 22                           # so many of the points (of a trend: curves) must hold; left out: all
+    contradicts = "why, with arithmetic"    # a figure of the paper that cannot come out: shown, never counted (`fairlane.paper.kinds`)
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ LEAST_TAU = 0.5
 
 @dataclass(frozen=True)
 class Expectation:
-    """One [[expect]] table; see the module. paper: what the paper says of it."""
+    """One [[expect]] table; see the module. paper: what the paper says of it. at_least: 0 stands for every point."""
 
     name: str
     measure: str
@@ -65,9 +67,16 @@ class Expectation:
     any: str = ""
     of_reference: bool = False
     seeds: Literal["median", "each"] = "median"
+    at_least: int = 0
+    contradicts: str = ""
     paper: str = ""
 
     def __post_init__(self) -> None:
+        check_arithmetic("contradicts", self.contradicts)
+        if self.at_least < 0:
+            raise ValueError(f"at_least: a number of points, got {self.at_least}")
+        if self.at_least and (self.any or self.seeds == "each"):
+            raise ValueError("at_least: not together with 'any' or with seeds = 'each'")
         if bool(self.over) != bool(self.trend):
             raise ValueError("trend: 'over' and 'trend' go together")
         if bool(self.ratio_of) != bool(self.ratio_to):
@@ -85,6 +94,12 @@ class Expectation:
             raise ValueError("low: an expectation without low and high cannot fail")
 
 
+def check_arithmetic(key: str, text: str) -> None:
+    """ValueError for a claim that something is impossible if the text has no number: it cannot be arithmetic."""
+    if text and not any(c.isdigit() for c in text):
+        raise ValueError(f"{key}: give the arithmetic, with its numbers, that shows the contradiction; {text!r} has no number")
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one point or curve said. where: its axes as text. holds: whether it is as expected."""
@@ -96,7 +111,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """holds: every finding does (with `any`: those of one value do)."""
+    """holds: every finding does (with `any`: those of one value do; with `at_least`: so many do)."""
 
     expectation: Expectation
     findings: tuple[Finding, ...]
@@ -136,8 +151,13 @@ def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], ref
     if expectation.any:
         holds = _any(expectation, picked, findings)
     else:
-        holds = bool(findings) and all(f.holds for f in findings)
+        holds = bool(findings) and sum(f.holds for f in findings) >= (expectation.at_least or len(findings))
     return Verdict(expectation, tuple(findings), holds)
+
+
+def points_of(expectation: Expectation, points: Iterable[Axes]) -> int:
+    """How many points (of a trend: curves) of a sweep an expectation looks at."""
+    return len(judge(expectation, dict.fromkeys(points, (1.0,))).findings)
 
 
 def _bounded(expectation: Expectation, axes: Axes, value: float) -> Finding:

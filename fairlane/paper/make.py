@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from experiments import loader
 from fairlane.errors import RunFailed
-from fairlane.paper import page, points, row, schedule
+from fairlane.paper import kinds, page, points, row, schedule, words
 from fairlane.paper.judge import Verdict, judge
 from fairlane.paper.row import Row
 from fairlane.paper.store import Store
@@ -31,8 +30,13 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Every expectation does; a row that expects nothing holds nothing."""
-        return bool(self.verdicts) and all(v.holds for v in self.verdicts)
+        """Every ordinary expectation does; a row that expects nothing holds nothing."""
+        return self.kind != "unexplained"
+
+    @property
+    def kind(self) -> kinds.Kind:
+        """Which of four things the row is."""
+        return kinds.kind(self.row.ledger, self.verdicts)
 
 
 def ids() -> list[str]:
@@ -125,19 +129,22 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
+_STYLE: dict[kinds.Kind, str] = {"holds": "green", "reading": "blue", "contradiction": "magenta", "unexplained": "red"}
+
+
 def show(outcomes: list[Outcome], console: Console) -> None:
-    """One line for each row, and its expectations that do not hold."""
+    """One line for each row, its expectations that do not hold, and how many rows are of each kind."""
     for outcome in outcomes:
-        good = sum(v.holds for v in outcome.verdicts)
-        mark = "[green]holds[/]" if outcome.holds else "[red]does not hold[/]"
-        console.print(f"{outcome.row.id:14} {mark}  {good} of {len(outcome.verdicts)} expectations  {outcome.row.title}", highlight=False)
-        for verdict in outcome.verdicts:
+        counted = kinds.ordinary(outcome.verdicts)
+        console.print(f"{outcome.row.id:14} [{_STYLE[outcome.kind]}]{outcome.kind:13}[/]  {sum(v.holds for v in counted)} of {len(counted)} expectations"
+                      f"  {outcome.row.title}", highlight=False)
+        for verdict in counted:
             if not verdict.holds:
-                low, high = verdict.extremes
-                console.print(f"{'':16}{verdict.expectation.name}: {low:.4g} to {high:.4g}, expected {page.expected(verdict.expectation)}", highlight=False,
+                console.print(f"{'':16}{verdict.expectation.name}: {words.found(verdict)}, expected {words.expected(verdict.expectation)}", highlight=False,
                               markup=False)
-
-
-def clock() -> str:
-    """For the report's foot."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        for verdict in kinds.contradicted(outcome.verdicts):
+            console.print(f"{'':16}the paper's figure that cannot come out {'comes out here' if verdict.holds else 'does not'}: {verdict.expectation.name}",
+                          highlight=False, markup=False)
+        if outcome.kind == "unexplained" and not outcome.row.ledger.ruled_out:
+            console.print(f"{'':16}nothing is ruled out yet: [ledger] ruled_out of the file is empty", highlight=False, markup=False)
+    console.print(kinds.count([o.kind for o in outcomes]), highlight=False)

@@ -1,4 +1,4 @@
-"""`index.html`: the report as one file without anything from elsewhere; and each row's results as CSV and JSON beside it."""
+"""`index.html`: the report as one file without anything from elsewhere; beside it `index.json`, and each row's results as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from fairlane import results
-from fairlane.paper import beside, drawing
-from fairlane.paper.judge import Expectation, Verdict, describe
+from fairlane.paper import beside, drawing, index, kinds
+from fairlane.paper.judge import describe
+from fairlane.paper.words import number
 
 if TYPE_CHECKING:
     from fairlane.paper.make import Outcome
@@ -28,41 +29,6 @@ def interval(values: list[float]) -> float:
     if len(values) < 2:
         return 0.0
     return _T95[min(len(values) - 1, len(_T95)) - 1] * statistics.stdev(values) / math.sqrt(len(values))
-
-
-def expected(expectation: Expectation, program: str = "the reference") -> str:
-    """What an expectation asks for, in words. program: whose results `of_reference` means."""
-    if expectation.trend:
-        return f"{expectation.trend} with {expectation.over}"
-    if math.isinf(expectation.low):
-        text = f"at most {expectation.high:g}"
-    elif math.isinf(expectation.high):
-        text = f"at least {expectation.low:g}"
-    else:
-        text = f"{expectation.low:g} to {expectation.high:g}"
-    if expectation.of_reference:
-        text = f"{text} times {program}'s"
-    if expectation.seeds == "each":
-        text = f"{text}, with each seed"
-    return f"{text}, for some {expectation.any}" if expectation.any else text
-
-
-def _found(verdict: Verdict) -> str:
-    low, high = verdict.extremes
-    if math.isnan(low):
-        return "not measured"
-    text = number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
-    return f"tau {text}" if verdict.expectation.trend else text
-
-
-def number(value: float | None) -> str:
-    """Four digits; large values with a unit's prefix."""
-    if value is None or math.isnan(value):
-        return "–"
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= limit:
-            return f"{value / (1e3 if unit == 'k' else limit):.4g} {unit}"
-    return f"{value:.4g}"
 
 
 def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
@@ -112,37 +78,36 @@ def _spread(values: list[float]) -> str:
 
 
 def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
-    """The report and its data in `folder`; each file appears whole."""
+    """The report and its data in `folder`; the page and its index appear whole."""
     rows = folder / "rows"
     rows.mkdir(parents=True, exist_ok=True)
     shown = []
     for outcome in outcomes:
-        _write_data(outcome, rows)
         heads, lines = table(outcome)
-        program = outcome.row.reference.program if outcome.row.reference else ""
+        program, entry = outcome.row.reference.program if outcome.row.reference else "", index.entry(outcome)
+        _write_data(outcome, entry, rows)
         shown.append({
-            "row": outcome.row, "holds": outcome.holds, "heads": heads, "lines": lines,
+            "row": outcome.row, "is": entry, "heads": heads, "lines": lines,
             "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
-            "verdicts": [{"name": v.expectation.name, "paper": v.expectation.paper, "expected": expected(v.expectation, program), "found": _found(v),
-                          "holds": v.holds, "against": [f for f in v.findings if not f.holds] if not v.holds else []} for v in outcome.verdicts],
-            "seeds": len(outcome.row.sweep.seeds), "runs": len(outcome.row.sweep.points), "took_s": outcome.took_s,
             "program": program, "against": against(outcome), "beside": beside.shown(folder, outcome.row),
         })
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     text = environment.get_template("report.html").render(
-        rows=shown, held=sum(s["holds"] for s in shown), version=version("fairlane"), quick=quick,
-        took_s=sum(s["took_s"] for s in shown))
+        rows=shown, count=kinds.count([o.kind for o in outcomes]), legend=kinds.LEGEND, version=version("fairlane"), quick=quick,
+        took_s=sum(o.took_s for o in outcomes))
+    index.write(outcomes, folder, quick)
     unfinished = folder / ".index.html.unfinished"
     unfinished.write_text(text, encoding="utf-8")
     return unfinished.rename(folder / "index.html")
 
 
-def _write_data(outcome: Outcome, folder: Path) -> None:
+def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:
     runs: list[dict[str, Any]] = [run for at in outcome.results.values() for run in at]
-    # What the store needs to know is no part of the result.
-    results.write_json(folder / f"{outcome.row.id}.json", [{k: v for k, v in run.items() if k != "inputs"} for run in runs])
+    # Neither what the store needs to know nor this machine's speed is part of the result.
+    results.write_json(folder / f"{outcome.row.id}.json", {**{k: v for k, v in entry.items() if k != "processor_s"},
+                                                           "results": [{k: v for k, v in run.items() if k != "inputs"} for run in runs]})
     names = list(outcome.row.measures)
     with (folder / f"{outcome.row.id}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -19,11 +19,13 @@
     title = "rates"
     curves = ["sender 0", "R_f"]            # over time, at the first seed of the points that `where` picks
 
-The expectations are described in `fairlane.paper.judge`.
+The expectations are described in `fairlane.paper.judge`, the keys of `[ledger]` under `Ledger`.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +37,7 @@ from experiments.sweep import Sweep
 from fairlane import schema
 from fairlane.located_toml import Document
 from fairlane.paper import reference
-from fairlane.paper.judge import Expectation
+from fairlane.paper.judge import Expectation, check_arithmetic, points_of
 
 @dataclass(frozen=True)
 class Curve:
@@ -79,12 +81,22 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Which row of the ledger this is. differs: what does not come out and the reason found, for the report. reference: a file beside the
-    experiment's, with what another program gave at the same points (`fairlane.paper.reference`)."""
+    """Which row of the ledger this is. differs: what differs from the paper, and why. reading: the reading of the paper under which the row
+    holds. contradiction: the arithmetic by which the paper contradicts itself. ruled_out: for a row without an explanation, one sentence for each
+    bounded experiment. reference: a file beside the experiment's, with what another program gave at the same points (`fairlane.paper.reference`).
+    `fairlane.paper.kinds` makes a kind of these. An empty text takes back one that the file inherits."""
 
     row: str
     differs: str = ""
+    reading: str = ""
+    contradiction: str = ""
+    ruled_out: tuple[str, ...] = ()
     reference: str = ""
+
+    def __post_init__(self) -> None:
+        check_arithmetic("contradiction", self.contradiction)
+        if not all(text.strip() for text in self.ruled_out):
+            raise ValueError("ruled_out: say in each entry which experiment ruled out which cause; one is empty")
 
 
 @dataclass(frozen=True)
@@ -176,6 +188,9 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     whole = loader.read(path)
     if tables.expect:
         bounds.check(whole, "expect", tables.expect, measures)
+        expectations = _scaled(whole, tables.expect, expanded)
+        if all(e.contradicts for e in expectations):
+            raise document.error(("expect",), "every expectation has 'contradicts', which never counts: add one for the figure that the arithmetic gives instead")
     of_run = {check.metric: f"= run.{check.metric}" for check in settings.checks}
     bounds.check(whole, "checks", [Expectation(c.name, c.metric, low=c.low, high=c.high) for c in settings.checks], of_run)
     ledger = tables.ledger or Ledger(path.stem)
@@ -186,6 +201,18 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
     return Row(path.stem, settings.title, settings.paper, ledger, expanded, measures, tables.curves,
                tables.figures, tuple(expectations), opens, document, beside)
+
+
+def _scaled(whole: Document, expectations: Sequence[Expectation], chosen: Sweep) -> list[Expectation]:
+    """Where fewer points than the file's are chosen, `at_least` is the same share of them, rounded up. ConfigError if it is more than there are."""
+    points = [p.axes for p in sweep.expand(sweep.without(whole, (*sweep.REPORT_KEYS, "seeds"))).points]
+    scaled = []
+    for i, expectation in enumerate(expectations):
+        total, there = points_of(expectation, points), points_of(expectation, [p.axes for p in chosen.points])
+        if expectation.at_least > total:
+            raise whole.error(("expect", i, "at_least"), f"can never hold: {expectation.at_least} of {total} points")
+        scaled.append(dataclasses.replace(expectation, at_least=math.ceil(expectation.at_least * there / total) if expectation.at_least else 0))
+    return scaled
 
 
 def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:

@@ -1,0 +1,68 @@
+"""`index.json`, beside the page: of each row its kind, how many expectations hold, and the reason. For programs, and for the page in the docs.
+
+    {"version": "1.2", "commit": "7d3b830", "modified": false, "quick": false, "made": "2026-01-31 12:00:00 UTC", "processor_s": 5400.0,
+     "kinds": {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 0},
+     "rows": [{"row": "rap-4", "ledger": "RAP-4, RAP-6", "kind": "holds", "expectations": 4, "held": 4, "reason": "", ...}]}
+
+`expectations` and `held` count ordinary expectations; each is one of `verdicts`, whose `not_at` names the points that fail. `contradicted` lists the others: figures of the paper that cannot come out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairlane import probes, results
+from fairlane.paper import kinds, words
+
+if TYPE_CHECKING:
+    from fairlane.paper.judge import Verdict
+    from fairlane.paper.make import Outcome
+
+FILE = "index.json"
+
+
+def entry(outcome: Outcome) -> dict[str, Any]:
+    """One of `rows`."""
+    row, counted = outcome.row, kinds.ordinary(outcome.verdicts)
+    return {
+        "row": row.id, "ledger": row.ledger.row, "title": row.title, "paper": f"{row.paper.reference} {row.paper.figure}",
+        "kind": outcome.kind, "expectations": len(counted), "held": sum(v.holds for v in counted),
+        "reason": kinds.reason(row.ledger, outcome.verdicts), "differs": row.ledger.differs,
+        "ruled_out": list(row.ledger.ruled_out), "verdicts": [_verdict(outcome, v) for v in counted],
+        "contradicted": [{**_verdict(outcome, v), "why": v.expectation.contradicts} for v in kinds.contradicted(outcome.verdicts)],
+        "seeds": list(row.sweep.seeds), "runs": len(row.sweep.points), "processor_s": round(outcome.took_s, 1),
+    }
+
+
+def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    program = outcome.row.reference.program if outcome.row.reference else ""
+    return {"name": verdict.expectation.name, "paper": verdict.expectation.paper, "expected": words.expected(verdict.expectation, program),
+            "found": words.found(verdict), "holds": verdict.holds,
+            "not_at": [{"where": f.where, "value": f.value} for f in verdict.findings if not f.holds] if not verdict.holds or verdict.expectation.at_least else []}
+
+
+def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
+    """The file in `folder`; it appears whole."""
+    of = [o.kind for o in outcomes]
+    commit, modified = _commit()
+    unfinished = folder / f".{FILE}.unfinished"
+    results.write_json(unfinished, {
+        "version": version("fairlane"), "commit": commit, "modified": modified, "quick": quick, "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+        "processor_s": round(sum(o.took_s for o in outcomes), 1), "kinds": {k: of.count(k) for k in kinds.LEGEND},
+        "rows": [entry(o) for o in outcomes]})
+    return unfinished.rename(folder / FILE)
+
+
+def _commit() -> tuple[str | None, bool]:
+    """The checkout's commit, and whether files that git knows differ from it; (None, False) outside a checkout."""
+    try:
+        commit, changes = (subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
+                           for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")))
+    except (OSError, subprocess.CalledProcessError):
+        return None, False
+    return commit, bool(changes)

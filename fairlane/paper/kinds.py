@@ -1,0 +1,74 @@
+"""Which of four things a row is, from its verdicts and what its `[ledger]` names.
+
+    holds           every expectation holds, and the file names neither a reading nor a contradiction
+    reading         every expectation holds under the reading of the paper that `[ledger] reading` names
+    contradiction   every ordinary expectation holds, and the paper contradicts itself: `[ledger] contradiction`, or an `[[expect]]
+                    contradicts`, says why with arithmetic
+    unexplained     some ordinary expectation does not hold
+
+An ordinary expectation is one without `contradicts`. An expectation with `contradicts` states a figure of the paper that cannot come out. It is
+shown, and it never counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from fairlane.paper.judge import Verdict
+
+if TYPE_CHECKING:
+    from fairlane.paper.row import Ledger
+
+Kind = Literal["holds", "reading", "contradiction", "unexplained"]
+
+LEGEND: dict[Kind, str] = {
+    "holds": "every expectation holds",
+    "reading": "every expectation holds under a reading of the paper that the row names",
+    "contradiction": "the paper contradicts itself; the row gives the arithmetic, and every other expectation holds",
+    "unexplained": "an expectation does not hold, and neither a reading nor a contradiction explains it",
+}
+"""The four kinds, best first."""
+
+
+def ordinary(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts that count."""
+    return [v for v in verdicts if not v.expectation.contradicts]
+
+
+def contradicted(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts on figures that cannot come out."""
+    return [v for v in verdicts if v.expectation.contradicts]
+
+
+def kind(ledger: Ledger, verdicts: Sequence[Verdict]) -> Kind:
+    """The kind of a row. A row without an ordinary expectation shows nothing, and is unexplained. Where a file names both a reading and a
+    contradiction, the contradiction wins only if a figure stated to be impossible indeed does not come out."""
+    counted, impossible = ordinary(verdicts), contradicted(verdicts)
+    if not counted or not all(v.holds for v in counted):
+        return "unexplained"
+    if ledger.reading and all(v.holds for v in impossible):
+        return "reading"
+    if ledger.contradiction or impossible:
+        return "contradiction"
+    return "holds"
+
+
+def reason(ledger: Ledger, verdicts: Sequence[Verdict]) -> str:
+    """Why a row is of its kind, as its file says it; empty only where it may be: for a row that holds."""
+    match kind(ledger, verdicts):
+        case "holds":
+            return ledger.differs
+        case "reading":
+            return ledger.reading
+        case "contradiction":
+            return ledger.contradiction or "; ".join(v.expectation.contradicts for v in contradicted(verdicts))
+        case "unexplained":
+            failing = "; ".join(v.expectation.name for v in ordinary(verdicts) if not v.holds)
+            return ledger.differs or f"no cause is known; these expectations do not hold: {failing}"
+
+
+def count(kinds: Sequence[Kind]) -> str:
+    """"2 of 4 rows explained: holds 1, reading 1, contradiction 0, unexplained 2"."""
+    explained = sum(k != "unexplained" for k in kinds)
+    return f"{explained} of {len(kinds)} rows explained: " + ", ".join(f"{k} {kinds.count(k)}" for k in LEGEND)

@@ -1,0 +1,53 @@
+"""Expectations, findings and numbers, in words for the page, the console and `index.json`."""
+
+from __future__ import annotations
+
+import math
+
+from fairlane.paper.judge import Expectation, Verdict
+
+
+def expected(expectation: Expectation, program: str = "the reference") -> str:
+    """What an expectation asks for, in words. program: whose results `of_reference` means."""
+    if expectation.trend:
+        text = f"{expectation.trend} with {expectation.over}"
+    elif math.isinf(expectation.low):
+        text = f"at most {expectation.high:g}"
+    elif math.isinf(expectation.high):
+        text = f"at least {expectation.low:g}"
+    else:
+        text = f"{expectation.low:g} to {expectation.high:g}"
+    if expectation.of_reference:
+        text = f"{text} times {program}'s"
+    if expectation.seeds == "each":
+        text = f"{text}, with each seed"
+    if expectation.at_least:
+        text = f"{text}, for at least {expectation.at_least} {_unit(expectation)}"
+    return f"{text}, for some {expectation.any}" if expectation.any else text
+
+
+def _unit(expectation: Expectation) -> str:
+    return "curves" if expectation.trend else "points"
+
+
+def found(verdict: Verdict) -> str:
+    """The range of values found, and with `at_least` how many points hold."""
+    low, high = verdict.extremes
+    if math.isnan(low):
+        return "not measured"
+    text = number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
+    if verdict.expectation.trend:
+        text = f"tau {text}"
+    if verdict.expectation.at_least:
+        text += f"; {sum(f.holds for f in verdict.findings)} of {len(verdict.findings)} {_unit(verdict.expectation)}"
+    return text
+
+
+def number(value: float | None) -> str:
+    """Four digits; large values with a unit's prefix."""
+    if value is None or math.isnan(value):
+        return "–"
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            return f"{value / (1e3 if unit == 'k' else limit):.4g} {unit}"
+    return f"{value:.4g}"
