@@ -99,12 +99,31 @@ class AlgorithmSettings:
 ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s"})
 
 
+TCP_PROFILES: dict[str, dict[str, Any]] = {
+    "rfc": {},
+    # 4.4BSD's TCP in W. R. Stevens, "TCP/IP Illustrated, Volume 1", 1994, chapters 20 and 21.
+    "stevens-1994": {
+        "initial_window_packets": 1, "delayed_ack": False, "limited_transmit": False, "timestamps": False, "byte_counting": False,
+        "reduction_base": "window", "avoid_multiple_fast_retransmits": False, "hold_ssthresh": False,
+        "rtt_estimator": "ticks", "timer_granularity_s": 0.5, "initial_rto_s": 6.0, "min_rto_s": 1.0, "max_rto_s": 64.0,
+    },
+    # The simulator of K. Fall and S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", 1996, which became ns-2.
+    "fall-floyd-1996": {
+        "sack_recovery": "sack1", "initial_window_packets": 1, "delayed_ack": False, "limited_transmit": False, "timestamps": False,
+        "byte_counting": False, "reduction_base": "window", "hold_ssthresh": False, "handshake": False,
+        "rtt_estimator": "ticks", "timer_granularity_s": 0.1, "initial_rto_s": 6.0, "min_rto_s": 0.2, "max_rto_s": 64.0,
+    },
+}
+"""TCP of a paper's year: what holds for a key that no table sets. docs/tcp-profiles.md has the source of each value."""
+
+
 @dataclass(frozen=True)
 class TcpSettings:
-    """packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as tcp-reno without SACK, which
+    """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as tcp-reno without SACK, which
     the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised window, in full segments.
     None: what the flavour's standard says. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
+    profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000
     paper_reno: bool = True
     max_window_packets: float | None = None
@@ -122,6 +141,15 @@ class TcpSettings:
     reduction_base: Literal["flight-size", "window"] | None = None
     byte_counting: bool | None = None
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
+    sack_recovery: Literal["rfc6675", "sack1"] | None = None
+    rtt_estimator: Literal["rfc6298", "ticks"] | None = None
+    avoid_multiple_fast_retransmits: bool | None = None
+    hold_ssthresh: bool | None = None
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> TcpSettings:
+        """The keys that are set, over those of their profile."""
+        return cls(**{**TCP_PROFILES[values.get("profile", "rfc")], **values})
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes, 100)
@@ -132,7 +160,8 @@ class TcpSettings:
         """As `fairlane_virtual.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
-        for name in ("delayed_ack", "limited_transmit", "handshake", "byte_counting", "reduction_base", "reno_friendliness"):
+        for name in ("delayed_ack", "limited_transmit", "handshake", "byte_counting", "reduction_base", "reno_friendliness", "sack_recovery",
+                     "rtt_estimator", "avoid_multiple_fast_retransmits", "hold_ssthresh"):
             options[name] = getattr(self, name)
         for name, key in (("max_window_packets", "max_window"), ("initial_ssthresh_packets", "initial_ssthresh")):
             value = getattr(self, name)
@@ -143,8 +172,9 @@ class TcpSettings:
         return {key: value for key, value in options.items() if value is not None}
 
     def only_virtual(self) -> list[str]:
-        """Keys that are set and that a kernel's TCP cannot be given."""
-        return [f.name for f in dataclasses.fields(self) if f.name not in ON_KERNEL and getattr(self, f.name) != f.default]
+        """Keys that are set and that a kernel's TCP cannot be given. A profile is one of them, and stands for its own values."""
+        profile = TCP_PROFILES[self.profile]
+        return [f.name for f in dataclasses.fields(self) if f.name not in ON_KERNEL and getattr(self, f.name) != profile.get(f.name, f.default)]
 
 
 @dataclass(frozen=True)
@@ -287,7 +317,7 @@ def settings(document: Document, kind: str, group: KeyPath, link_rate_bps: float
     found = algorithm(kind)
     try:
         if found is None:
-            return (TcpSettings if is_tcp(kind) else SOURCE_KINDS[kind][0])(**values.values)
+            return TcpSettings.of(values.values) if is_tcp(kind) else SOURCE_KINDS[kind][0](**values.values)
         return _algorithm_settings(found, values.values, link_rate_bps)
     except ValueError as error:
         raise values.error(error, group) from error

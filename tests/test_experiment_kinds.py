@@ -94,6 +94,24 @@ def test_a_tcp_window_counts_full_segments() -> None:
     assert TcpSettings(max_window_packets=20, timestamps=False).network_options()["max_window"] == 20 * 960
 
 
+@pytest.mark.parametrize("name", kinds.TCP_PROFILES)
+def test_a_profile_is_of_keys_that_tcp_has(name: str) -> None:
+    settings = TcpSettings.of({"profile": name})
+    assert all(getattr(settings, key) == value for key, value in kinds.TCP_PROFILES[name].items())
+    assert settings.only_virtual() == ([] if name == "rfc" else ["profile"])
+
+
+def test_a_key_that_is_set_lies_over_its_profile(tmp_path: Path) -> None:
+    text = GOOD.replace("[tcp]", '[tcp]\nprofile = "fall-floyd-1996"\nmin_rto_s = 0.3\n').replace("{ delayed_ack = false }", '{ profile = "stevens-1994" }')
+    sack, reno = (load(tmp_path, text).flow(n).settings for n in ("s", "r"))
+    assert (reno.sack_recovery, reno.timer_granularity_s, reno.timestamps, reno.min_rto_s) == ("sack1", 0.1, False, 0.3)
+    # The group has another profile; the family's own key lies over that one, too.
+    assert (sack.sack_recovery, sack.timer_granularity_s, sack.avoid_multiple_fast_retransmits, sack.min_rto_s) == (None, 0.5, False, 0.3)
+    options = reno.network_options()
+    assert (options["min_rto_ns"], options["rtt_estimator"], options["hold_ssthresh"]) == (300_000_000, "ticks", False)
+    assert reno.only_virtual() == ["profile"] and sack.only_virtual() == ["profile", "max_window_packets"]
+
+
 def test_start_jitter_is_drawn_from_the_seed(tmp_path: Path) -> None:
     starts = [load(tmp_path, seed=seed).flow("r").start_s for seed in (1, 1, 2)]
     assert starts[0] == starts[1] != starts[2]
@@ -116,6 +134,8 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
     ("{ initial_rate_bps = 70_000.0,", "{ min_rate_bps = 2e9,", "e.toml:23: flows[1].parameters.min_rate_bps: min_rate_bps = 2000000000.0 is above"),
     ("{ initial_rate_bps = 70_000.0,", "{ air = 1,", "e.toml:23: flows[1].parameters.air: unknown key of als; "),
     ("packet_bytes = 800", "packet_bytes = 8", "e.toml:22: flows[1].packet_bytes: 56 to 1500, IP header included, got 8"),
+    ("packet_bytes = 600", 'profile = "stevens"', "e.toml:13: tcp.profile: expected one of 'rfc', 'stevens-1994', 'fall-floyd-1996', got 'stevens'"),
+    ("packet_bytes = 600", 'sack_recovery = "rfc3517"', "e.toml:13: tcp.sack_recovery: expected one of 'rfc6675', 'sack1', got 'rfc3517'"),
     ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: 100 to 1500, IP header included, got 60"),
     ("max_window_packets = 20", "max_window = 20", "e.toml:15: tcp-sack.max_window: unknown key of tcp-sack; did you mean 'max_window_packets'?"),
     ("delayed_ack = false", "delayed_ack = 1", "e.toml:27: flows[2].parameters.delayed_ack: expected true or false, got 1"),

@@ -574,6 +574,10 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
             "reduction_base" => config.reduction_base = value.extract::<String>()?.parse().map_err(refused)?,
             "byte_counting" => config.byte_counting = value.extract()?,
             "reno_friendliness" => config.reno_friendliness = value.extract::<String>()?.parse().map_err(refused)?,
+            "sack_recovery" => config.sack_recovery = value.extract::<String>()?.parse().map_err(refused)?,
+            "rtt_estimator" => config.rtt_estimator = value.extract::<String>()?.parse().map_err(refused)?,
+            "avoid_multiple_fast_retransmits" => config.avoid_multiple_fast_retransmits = value.extract()?,
+            "hold_ssthresh" => config.hold_ssthresh = value.extract()?,
             _ => return Err(refused(format!("TCP has no option {key:?}"))),
         }
     }

@@ -91,6 +91,48 @@ impl std::str::FromStr for RenoFriendliness {
     }
 }
 
+/// How a sender with selective acknowledgements recovers from losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum SackRecovery {
+    /// RFC 6675.
+    Rfc6675,
+    /// Fall and Floyd 1996, and ns-2's `Agent/TCP/Sack1`.
+    Sack1,
+}
+
+impl std::str::FromStr for SackRecovery {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "rfc6675" => Ok(SackRecovery::Rfc6675),
+            "sack1" => Ok(SackRecovery::Sack1),
+            _ => Err(ConfigError { key: "sack_recovery", given: text.to_string(), hint: "rfc6675 or sack1" }),
+        }
+    }
+}
+
+/// The arithmetic of the round-trip time estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum RttEstimator {
+    /// RFC 6298, in nanoseconds.
+    Rfc6298,
+    /// Jacobson 1988, appendix A, in whole ticks of the clock, as 4.4BSD and ns-2 have it.
+    Ticks,
+}
+
+impl std::str::FromStr for RttEstimator {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "rfc6298" => Ok(RttEstimator::Rfc6298),
+            "ticks" => Ok(RttEstimator::Ticks),
+            _ => Err(ConfigError { key: "rtt_estimator", given: text.to_string(), hint: "rfc6298 or ticks" }),
+        }
+    }
+}
+
 /// A setting that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("TCP `{key}` = {given} is not possible: {hint}")]
@@ -139,6 +181,15 @@ pub struct Config {
     pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,
+    /// Of SACK; CUBIC recovers by RFC 6675.
+    pub sack_recovery: SackRecovery,
+    pub rtt_estimator: RttEstimator,
+    /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit (RFC 6582 section 3.2 step 2, ns-2's
+    /// `bugFix_`). 4.4BSD has no such rule. SACK and CUBIC always keep it (RFC 6675 section 5.1).
+    pub avoid_multiple_fast_retransmits: bool,
+    /// Whether a second timeout of the same segment leaves the slow start threshold alone (RFC 5681 section 3.1); otherwise it falls to two
+    /// segments, as in 4.4BSD and ns-2.
+    pub hold_ssthresh: bool,
 }
 
 impl Default for Config {
@@ -163,6 +214,10 @@ impl Default for Config {
             reduction_base: ReductionBase::FlightSize,
             byte_counting: true,
             reno_friendliness: RenoFriendliness::Rfc9438,
+            sack_recovery: SackRecovery::Rfc6675,
+            rtt_estimator: RttEstimator::Rfc6298,
+            avoid_multiple_fast_retransmits: true,
+            hold_ssthresh: true,
         }
     }
 }

@@ -11,8 +11,9 @@
 //! | `congestion/reno.rs` | RFC 5681 |
 //! | `congestion/newreno.rs` | RFC 6582 |
 //! | `congestion/sack.rs`, `scoreboard.rs` | RFC 2018, RFC 6675 |
+//! | `congestion/sack1.rs` | Fall and Floyd 1996 |
 //! | `congestion/cubic.rs` | RFC 9438, with the loss recovery of `sack.rs` |
-//! | `rtt.rs` | RFC 6298 |
+//! | `rtt.rs` | RFC 6298; Jacobson 1988 |
 //! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 7323 (options) |
 //!
 //! Stream positions are 64-bit offsets inside (0 is the SYN, data start at 1) and 32-bit sequence numbers outside, so
@@ -51,7 +52,7 @@ mod sender;
 pub mod seq;
 pub mod wire;
 
-pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness};
+pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};
 pub use ftp::Ftp;
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};

@@ -1,12 +1,16 @@
-//! Round-trip time estimate and retransmission timeout (RFC 6298).
+//! Round-trip time estimate and retransmission timeout (RFC 6298; in whole ticks, Jacobson 1988).
 
-use crate::Nanos;
+use crate::{Nanos, RttEstimator};
 
 /// RFC 6298 section 2: SRTT, RTTVAR, RTO with a clock of granularity G, bounds, and back-off.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub(crate) struct Rtt {
+    estimator: RttEstimator,
     srtt: Option<Nanos>,
     rttvar: Nanos,
+    /// SRTT in eighths of a tick and RTTVAR in quarters, where ticks are counted.
+    eighths: Option<u64>,
+    quarters: u64,
     /// Before bounds and back-off.
     base: Nanos,
     backoff: u32,
@@ -15,10 +19,10 @@ pub(crate) struct RttEstimator {
     max: Nanos,
 }
 
-impl RttEstimator {
+impl Rtt {
     /// `initial`: the RTO before the first sample (section 2.1: 1 s). `granularity`: the clock's tick.
-    pub fn new(initial: Nanos, granularity: Nanos, min: Nanos, max: Nanos) -> Self {
-        RttEstimator { srtt: None, rttvar: 0, base: initial, backoff: 0, granularity: granularity.max(1), min, max }
+    pub fn new(estimator: RttEstimator, initial: Nanos, granularity: Nanos, min: Nanos, max: Nanos) -> Self {
+        Rtt { estimator, srtt: None, rttvar: 0, eighths: None, quarters: 0, base: initial, backoff: 0, granularity: granularity.max(1), min, max }
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged at `now`, and ends the back-off (section 5, Karn:
@@ -29,6 +33,9 @@ impl RttEstimator {
         let g = self.granularity;
         let rtt = ((now / g).saturating_sub(sent / g)).max(1) * g;
         self.backoff = 0;
+        if self.estimator == RttEstimator::Ticks {
+            return self.sample_ticks(rtt / g);
+        }
         match self.srtt {
             // (2.2) the first measurement
             None => {
@@ -44,6 +51,22 @@ impl RttEstimator {
         self.base = self.srtt.unwrap_or(rtt).saturating_add(g.max(4 * self.rttvar));
     }
 
+    /// Jacobson 1988, appendix A.2: SRTT in eighths of a tick and RTTVAR in quarters, both at least one such part, and shifts that round down.
+    /// A timer of fewer than two ticks could run out at once (4.4BSD's `t_rttmin`, ns-2).
+    fn sample_ticks(&mut self, ticks: u64) {
+        match self.eighths {
+            None => (self.eighths, self.quarters) = (Some(8 * ticks), 2 * ticks),
+            Some(eighths) => {
+                let error = ticks as i64 - (eighths >> 3) as i64;
+                self.eighths = Some((eighths as i64 + error).max(1) as u64);
+                let error = error.abs() - (self.quarters >> 2) as i64;
+                self.quarters = (self.quarters as i64 + error).max(1) as u64;
+            }
+        }
+        self.base = ((self.eighths.unwrap_or(0) >> 3) + self.quarters).max(2) * self.granularity;
+        self.srtt = self.eighths.map(|eighths| eighths * self.granularity / 8);
+    }
+
     /// (2.4), (2.5), (5.5): bounded below, doubled by each back-off, bounded above.
     pub fn rto(&self) -> Nanos {
         let backed_off = u128::from(self.base.max(self.min)) << self.backoff.min(32);
@@ -54,6 +77,10 @@ impl RttEstimator {
     pub fn back_off(&mut self) {
         if self.rto() < self.max {
             self.backoff += 1;
+        }
+        if self.backoff > 3 {
+            // the route may have changed: 4.4BSD and ns-2 begin anew with the next sample
+            self.eighths = None;
         }
     }
 
@@ -75,8 +102,8 @@ mod tests {
     use super::*;
     const MS: Nanos = 1_000_000;
 
-    fn linux_like() -> RttEstimator {
-        RttEstimator::new(1000 * MS, MS, 200 * MS, 60_000 * MS)
+    fn linux_like() -> Rtt {
+        Rtt::new(RttEstimator::Rfc6298, 1000 * MS, MS, 200 * MS, 60_000 * MS)
     }
 
     #[test]
@@ -107,7 +134,7 @@ mod tests {
             e.sample(0, 10 * MS);
         }
         assert_eq!(e.rto(), 200 * MS);
-        let mut coarse = RttEstimator::new(1000 * MS, 100 * MS, 0, 60_000 * MS);
+        let mut coarse = Rtt::new(RttEstimator::Rfc6298, 1000 * MS, 100 * MS, 0, 60_000 * MS);
         for _ in 0..200 {
             coarse.sample(30 * MS, 40 * MS);
         }
@@ -129,5 +156,27 @@ mod tests {
         assert_eq!(seen, [600, 1200, 2400, 4800, 9600, 19200, 38400, 60000, 60000, 60000]);
         e.sample(0, 100 * MS);
         assert_eq!(e.rto(), 250 * MS);
+    }
+
+    /// By hand from 4.4BSD's `tcp_xmit_timer` and ns-2's `rtt_update`: SRTT / 8 and RTTVAR / 4 of a tick, shifts that round down.
+    #[test]
+    fn jacobson_1988_in_whole_ticks() {
+        let mut e = Rtt::new(RttEstimator::Ticks, 6000 * MS, 100 * MS, 200 * MS, 64_000 * MS);
+        assert_eq!(e.rto(), 6000 * MS);
+        let mut rto = |ticks: u64| {
+            e.sample(0, ticks * 100 * MS);
+            (e.eighths.unwrap(), e.quarters, e.rto() / MS)
+        };
+        assert_eq!(rto(1), (8, 2, 300), "RTTVAR is half of SRTT");
+        assert_eq!(rto(1), (8, 2, 300), "2 / 4 rounds down to no decrease");
+        assert_eq!(rto(3), (10, 4, 500), "error 2");
+        assert_eq!(rto(2), (11, 4, 500), "error 1, less 4 / 4");
+        assert_eq!(rto(9), (19, 11, 1300), "error 8");
+        assert_eq!(rto(1), (18, 10, 1200), "error -1");
+        // a far back-off begins anew with the next sample
+        (0..4).for_each(|_| e.back_off());
+        assert_eq!(e.rto(), 16 * 1200 * MS);
+        e.sample(0, 100 * MS);
+        assert_eq!((e.eighths, e.quarters, e.rto()), (Some(8), 2, 300 * MS));
     }
 }

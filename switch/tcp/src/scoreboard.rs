@@ -133,6 +133,12 @@ impl Scoreboard {
         None
     }
 
+    /// What Sack1 sends next: the first hole below a SACKed octet that was not sent again yet, then new data.
+    pub fn next_seg_sack1(&self, una: u64, new_data: bool) -> Option<NextSeg> {
+        let hole = self.first_hole(self.high_rxt.max(una)).map(|(start, end)| NextSeg::Hole { start, end });
+        hole.or(new_data.then_some(NextSeg::New))
+    }
+
     /// The first hole at or above `from` with a SACKed octet above it.
     fn first_hole(&self, from: u64) -> Option<(u64, u64)> {
         let mut start = from;

@@ -1,7 +1,7 @@
 //! The sending end: RFC 9293's state machine for one direction, the retransmission timer, and what may be sent when.
 
 use crate::congestion::{Control, Core};
-use crate::rtt::RttEstimator;
+use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
 use crate::segment::{Flags, Segment, SynOptions, Timestamps, Transmit};
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
@@ -46,7 +46,7 @@ pub struct Sender {
     state: State,
     core: Core,
     control: Control,
-    rtt: RttEstimator,
+    rtt: Rtt,
     /// The retransmission timer, also the persist timer when the peer's window is shut.
     timer: Option<Nanos>,
     /// One past the last octet that the application wrote.
@@ -74,8 +74,7 @@ impl Sender {
     /// A setting that cannot be.
     pub fn new(config: Config, iss: u32) -> Result<Self, ConfigError> {
         config.validate()?;
-        let rtt =
-            RttEstimator::new(config.initial_rto, config.timer_granularity, config.min_rto, config.max_rto);
+        let rtt = Rtt::new(config.rtt_estimator, config.initial_rto, config.timer_granularity, config.min_rto, config.max_rto);
         Ok(Sender {
             core: Core::new(&config),
             control: Control::new(&config),
@@ -239,6 +238,10 @@ impl Sender {
         if !self.config.flavour.uses_sack() || segment.sack.is_empty() {
             return 0;
         }
+        // after a timeout Sack1 sends everything again, whatever the receiver has
+        if matches!(self.control, Control::Sack1) && !self.core.in_recovery && !self.core.may_fast_retransmit() {
+            return 0;
+        }
         let mut news = 0;
         for &(left, right) in segment.sack.as_slice() {
             let edges = (seq::to_offset(self.iss, self.core.una, left), seq::to_offset(self.iss, self.core.una, right));
@@ -311,7 +314,7 @@ impl Sender {
             return;
         }
         // RFC 5681 section 3.1: a second timeout for the same segment leaves ssthresh alone
-        if self.timeout_una.replace(self.core.una) != Some(self.core.una) {
+        if self.timeout_una.replace(self.core.una) != Some(self.core.una) || !self.config.hold_ssthresh {
             self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
         }
         self.core.stats.timeouts += 1;
@@ -407,15 +410,17 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS, what NextSeg says.
+    /// RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS, what NextSeg says. Sack1 has its own pipe and its own order.
     fn send_by_pipe(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let end = self.end();
-        let mut pipe = self.core.board.pipe(self.core.una, self.core.max_sent);
+        let sack1 = matches!(self.control, Control::Sack1);
+        let mut pipe = if sack1 { self.core.pipe } else { self.core.board.pipe(self.core.una, self.core.max_sent) };
         while self.core.cwnd >= pipe.saturating_add(self.core.mss) {
             let core = &self.core;
             let fresh = core.mss.min(end - core.nxt);
             let new_data = fresh > 0 && core.nxt + fresh <= core.una + core.window_limit;
-            match core.board.next_seg(core.una, core.recover, new_data) {
+            let next = if sack1 { core.board.next_seg_sack1(core.una, new_data) } else { core.board.next_seg(core.una, core.recover, new_data) };
+            match next {
                 Some(NextSeg::Hole { start, end }) => {
                     let len = core.mss.min(end - start);
                     self.core.board.high_rxt = start + len;
@@ -437,6 +442,7 @@ impl Sender {
                 None => break,
             }
         }
+        self.core.pipe = pipe;
         self.core.cwnd_limited = true;
     }
 

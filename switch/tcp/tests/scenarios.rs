@@ -1,7 +1,7 @@
 //! One transition at a time, by hand: what goes in, what must come out, and the clause that says so.
 //! Segments are 1000 bytes and numbered from 0; `ack(n)` acknowledges segments 0 to n - 1.
 
-use fairlane_tcp::{Config, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, Segment, Sender, Transmit};
+use fairlane_tcp::{Config, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, SackRecovery, Segment, Sender, Transmit};
 
 const MSS: u64 = 1000;
 const MS: Nanos = 1_000_000;
@@ -76,7 +76,11 @@ impl Bench {
 
 /// A sender with `window` segments in flight, numbered from the answer on, in congestion avoidance.
 fn in_flight(flavour: Flavour, window: u64) -> Bench {
-    let config = Config { initial_window_segments: window as u32, initial_ssthresh: Some(2 * MSS), ..config(flavour) };
+    in_flight_with(config(flavour), window)
+}
+
+fn in_flight_with(config: Config, window: u64) -> Bench {
+    let config = Config { initial_window_segments: window as u32, initial_ssthresh: Some(2 * MSS), ..config };
     let mut bench = Bench::new(config);
     assert_eq!(bench.open(), (0..window).collect::<Vec<_>>());
     bench.now = 100 * MS;
@@ -240,6 +244,73 @@ fn rfc_6675_2_a_duplicate_ack_reports_new_data() {
 fn rfc_6675_5_is_lost_starts_recovery_before_the_third_duplicate() {
     let mut bench = in_flight(Flavour::Sack, 10);
     assert_eq!(bench.ack_sack(0, &[(1, 4)])[0], 0, "more than two segments SACKed above it, in one ACK");
+}
+
+fn sack1() -> Config {
+    Config { sack_recovery: SackRecovery::Sack1, limited_transmit: false, reduction_base: ReductionBase::Window, ..config(Flavour::Sack) }
+}
+
+#[test]
+fn fall_floyd_1996_sack1_counts_its_pipe_by_acks() {
+    let mut bench = in_flight_with(sack1(), 10);
+    // 0, 2 and 4 are lost
+    assert_eq!((bench.ack_sack(0, &[(1, 2)]), bench.ack_sack(0, &[(3, 4), (1, 2)])), (vec![], vec![]));
+    assert_eq!(bench.ack_sack(0, &[(5, 6), (3, 4), (1, 2)]), [0]);
+    assert_eq!(bench.cwnd(), 5 * MSS);
+    assert_eq!(bench.ack_sack(0, &[(5, 7), (3, 4), (1, 2)]), Vec::<u64>::new(), "pipe 10 - 3 - 1");
+    assert_eq!(bench.ack_sack(0, &[(5, 8), (3, 4), (1, 2)]), Vec::<u64>::new(), "pipe 5");
+    assert_eq!(bench.ack_sack(0, &[(5, 9), (3, 4), (1, 2)]), [2], "pipe 4, less than the window");
+    assert_eq!(bench.ack_sack(0, &[(5, 10), (3, 4), (1, 2)]), [4]);
+    assert_eq!(bench.ack_sack(2, &[(5, 10), (3, 4)]), [10, 11], "a partial ACK takes two segments out of the pipe");
+    assert_eq!(bench.ack_sack(4, &[(5, 10)]), [12, 13]);
+    assert_eq!(bench.ack(10), [14], "the end of recovery: 10 to 14 fill the window of five");
+    assert!(!bench.sender.in_recovery());
+    // the very next segment was lost as well: no timeout is needed
+    bench.ack_sack(10, &[(11, 12)]);
+    bench.ack_sack(10, &[(11, 13)]);
+    assert_eq!(bench.ack_sack(10, &[(11, 14)]), [10]);
+}
+
+#[test]
+fn fall_floyd_1996_sack1_waits_for_its_timer_when_most_of_a_window_is_lost() {
+    // 0 to 6 of ten are lost; RFC 6675 takes them out of its pipe, Sack1 does not
+    for (config, timeouts) in [(sack1(), 1), (Config { sack_recovery: SackRecovery::Rfc6675, ..sack1() }, 0)] {
+        let mut bench = in_flight_with(config, 10);
+        let mut sent = vec![];
+        for upto in 8..=10 {
+            sent.extend(bench.ack_sack(0, &[(7, upto)]));
+        }
+        sent.extend(bench.ack_sack(1, &[(7, 10)]));
+        if timeouts == 0 {
+            assert_eq!(sent[..3], [0, 1, 2], "pipe 1, window 5");
+            continue;
+        }
+        assert_eq!(sent, [0], "pipe 10 - 3 - 2 fills the window of five");
+        assert_eq!((bench.fire_timer(), bench.sender.stats().timeouts), (vec![1], 1));
+        assert_eq!(bench.sender.ssthresh(), 2500, "half of the halved window");
+        // it goes back N: what was SACKed is sent again, and the blocks of later ACKs change nothing
+        assert_eq!(bench.ack_sack(2, &[(7, 10)]), [2, 3]);
+        assert_eq!(bench.ack_sack(3, &[(7, 10)]), [4, 5]);
+        assert_eq!(bench.ack_sack(4, &[(7, 10)]), [6]);
+        assert_eq!(bench.ack_sack(5, &[(7, 10)]), [7], "window 3.6");
+        assert_eq!(bench.ack_sack(6, &[(7, 10)]), [8]);
+    }
+}
+
+#[test]
+fn bsd_4_4_has_neither_of_the_later_guards() {
+    // duplicates of what a timeout sent again begin a fast retransmit (S. Floyd, "TCP and Successive Fast Retransmits", 1995)
+    let mut bench = in_flight_with(Config { avoid_multiple_fast_retransmits: false, ..config(Flavour::Reno) }, 10);
+    bench.fire_timer();
+    let sent: Vec<u64> = (0..3).flat_map(|_| bench.ack(0)).collect();
+    assert!(sent.contains(&0));
+    assert_eq!(bench.sender.stats().fast_retransmits, 1);
+    // a second timeout of the same segment halves the window of one (tcp_timer.c, TCPT_REXMT)
+    let mut bench = in_flight_with(Config { hold_ssthresh: false, reduction_base: ReductionBase::Window, ..config(Flavour::Reno) }, 10);
+    bench.fire_timer();
+    assert_eq!(bench.sender.ssthresh(), 5 * MSS);
+    bench.fire_timer();
+    assert_eq!(bench.sender.ssthresh(), 2 * MSS);
 }
 
 #[test]

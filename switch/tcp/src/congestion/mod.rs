@@ -7,10 +7,11 @@ pub(crate) mod cubic;
 pub(crate) mod newreno;
 pub(crate) mod reno;
 pub(crate) mod sack;
+pub(crate) mod sack1;
 pub(crate) mod tahoe;
 
 use crate::scoreboard::Scoreboard;
-use crate::{Config, Flavour, Nanos, ReductionBase, SenderStats};
+use crate::{Config, Flavour, Nanos, ReductionBase, SackRecovery, SenderStats};
 use cubic::Cubic;
 
 /// Duplicate ACKs that make a fast retransmit (RFC 5681 section 3.2).
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
     pub limited_sent: u64,
     pub board: Scoreboard,
+    /// Octets in the network, as Sack1 counts them in recovery; RFC 6675 takes them from the scoreboard.
+    pub pipe: u64,
     /// Set by a flavour: send the segment at `una` again now.
     pub retransmit_first: bool,
     /// Set by a flavour in an ACK of new data: leave the retransmission timer as it is.
@@ -47,6 +50,7 @@ pub(crate) struct Core {
     pub cwnd_limited: bool,
     pub reduction_base: ReductionBase,
     pub byte_counting: bool,
+    pub avoid_multiple_fast_retransmits: bool,
     pub stats: SenderStats,
 }
 
@@ -68,11 +72,13 @@ impl Core {
             recover: 0,
             limited_sent: 0,
             board: Scoreboard::new(),
+            pipe: 0,
             retransmit_first: false,
             keep_timer: false,
             cwnd_limited: false,
             reduction_base: config.reduction_base,
             byte_counting: config.byte_counting,
+            avoid_multiple_fast_retransmits: config.avoid_multiple_fast_retransmits || config.flavour.uses_sack(),
             stats: SenderStats::default(),
         }
     }
@@ -121,9 +127,9 @@ impl Core {
     }
 
     /// Whether a third duplicate ACK may start a fast retransmit: not for duplicates of what a timeout or an earlier fast
-    /// retransmit sent again (RFC 6582 section 3.2 step 2, RFC 6675 section 5.1).
+    /// retransmit sent again (RFC 6582 section 3.2 step 2).
     pub fn may_fast_retransmit(&self) -> bool {
-        !self.in_recovery && self.una > self.recover
+        !self.in_recovery && (self.una > self.recover || !self.avoid_multiple_fast_retransmits)
     }
 
     /// Marks the start of a reduction: all that is sent up to now belongs to it.
@@ -140,6 +146,7 @@ pub(crate) enum Control {
     Reno,
     NewReno(newreno::State),
     Sack,
+    Sack1,
     Cubic(Cubic),
 }
 
@@ -149,7 +156,10 @@ impl Control {
             Flavour::Tahoe => Control::Tahoe,
             Flavour::Reno => Control::Reno,
             Flavour::NewReno => Control::NewReno(newreno::State::default()),
-            Flavour::Sack => Control::Sack,
+            Flavour::Sack => match config.sack_recovery {
+                SackRecovery::Rfc6675 => Control::Sack,
+                SackRecovery::Sack1 => Control::Sack1,
+            },
             Flavour::Cubic => Control::Cubic(Cubic::new(config.reno_friendliness)),
         }
     }
@@ -161,6 +171,7 @@ impl Control {
             Control::Reno => reno::on_new_ack(core, acked),
             Control::NewReno(state) => newreno::on_new_ack(state, core, acked),
             Control::Sack => sack::on_new_ack(core, |core| core.grow(acked)),
+            Control::Sack1 => sack1::on_new_ack(core, acked),
             Control::Cubic(cubic) => sack::on_new_ack(core, |core| cubic.grow(core, now, acked, srtt)),
         }
     }
@@ -173,6 +184,7 @@ impl Control {
             Control::Reno => reno::on_dup_ack(core),
             Control::NewReno(state) => newreno::on_dup_ack(state, core),
             Control::Sack => sack::on_dup_ack(core, |core| core.half()),
+            Control::Sack1 => sack1::on_dup_ack(core),
             Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
         }
     }
