@@ -17,6 +17,10 @@ from fairlane.flows import Timing, record_roles
 from hosts.algorithms import ALGORITHMS
 
 
+FLOW_RECORDS = frozenset(("start", "control", "als_layered.adapt", "als.adapt"))
+"""The kinds of a layered flow's records that are read here."""
+
+
 @dataclass(frozen=True)
 class Heard:
     """A control packet as a receiver had it. sizes_bps: of the layers it names; None when the record does not say."""

@@ -18,6 +18,8 @@ import pandas as pd
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
+_DECODE = json.JSONDecoder().raw_decode
+"""`json.loads` takes half as long again: it looks at its arguments first."""
 _CONTROLLER_SUMS = ("transmitted_packets", "transmitted_bytes", "red_early_drops", "red_forced_drops")
 
 
@@ -70,11 +72,12 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Those lines that are JSON objects: a process that was killed may have left half a line."""
     for line in lines:
+        line = line.strip()
         try:
-            record = json.loads(line)
+            record, end = _DECODE(line)
         except ValueError:
             continue
-        if isinstance(record, dict):
+        if isinstance(record, dict) and end == len(line):
             yield record
 
 

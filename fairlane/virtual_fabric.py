@@ -56,16 +56,25 @@ class Driving(Protocol):
 
 
 @dataclass(frozen=True)
+class Needed:
+    """Records that are worth writing: counters of some ports, by switch and number, and of algorithms' flows some kinds of records."""
+
+    ports: frozenset[tuple[str, int]]
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it."""
+    change it. needed: records to write, None for all; the run is the same."""
 
     toolchain: Toolchain
     control_delay_s: float = 0.001
     pcap: Path | None = None
     trace: Path | None = None
     live: Driving | None = None
+    needed: Needed | None = None
 
 
 @dataclass
@@ -128,7 +137,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         network.trace(options.trace)
 
     started = time.monotonic()
-    records = Records(network, experiment, folder, timing)
+    records = Records(network, experiment, folder, timing, options.needed)
     stage = Stage(network, experiment, addresses.hosts, controller, records, timing)
     changes: list[dict[str, Any]] = []
     try:
@@ -310,8 +319,9 @@ def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
 class Records:
     """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
 
-    def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing) -> None:
+    def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing, needed: Needed | None = None) -> None:
         self._network = network
+        self._needed = needed
         self.folder = folder
         self._switches = list(experiment.topology.switches)
         header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
@@ -335,13 +345,14 @@ class Records:
         self._flows.append(flow)
         for role in flows.record_roles(flow):
             file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
-            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender")
+            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender", self._needed and self._needed.kinds)
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
         for row in self._network.take_port_samples():
-            self._port(row)
+            if self._needed is None or (self._switches[row[1]], row[2]) in self._needed.ports:
+                self._port(row)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 write = self._writers[flow.name, role].write
@@ -383,11 +394,18 @@ class Records:
             f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
 
 
+_TCP_KINDS = ("tcp_sent", "tcp_data")
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
+"""One encoder for all records: `json.dumps` makes one for each."""
+
+
 class _FlowWriter:
     """One end of a flow, as `hosts/README.md` describes the records of host processes."""
 
-    def __init__(self, file: TextIO, flow: Flow, is_sender: bool) -> None:
+    def __init__(self, file: TextIO, flow: Flow, is_sender: bool, kinds: frozenset[str] | None = None) -> None:
+        """kinds: of an algorithm's records to write, None for all. TCP's few are always written."""
         self._file = file
+        self._kinds = kinds
         self._is_sender = is_sender
         self._packet_bytes = flow.settings.packet_bytes
         self._last_ns = 0
@@ -395,9 +413,11 @@ class _FlowWriter:
         self._received = (0, 0)
 
     def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
+        if self._kinds is not None and kind not in self._kinds and kind not in _TCP_KINDS:
+            return
+        time_s = round(time_ns / NS, 9)
         for record_kind, record in self._records(time_ns, kind, fields):
-            record = {"kind": record_kind, "t": round(time_ns / NS, 9), "mono_s": round(time_ns / NS, 9), **record}
-            self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+            self._file.write(_JSON({"kind": record_kind, "t": time_s, "mono_s": time_s, **record}) + "\n")
 
     def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         seconds = (time_ns - self._last_ns) / NS

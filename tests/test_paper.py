@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from html.parser import HTMLParser
@@ -149,6 +150,18 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
     make.run([row.load(small)], folder, console, workers=1)
     assert "3 are there already" in capsys.readouterr().out
     assert contents(folder / "points") == before
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["als-8", "als-t1", "trabol-2", "rap-7"])
+def test_the_records_that_a_point_writes_are_all_that_its_measures_and_curves_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = points.jobs(row.load(loader.find(name), quick=True))[0]
+    some = points.run(job).result
+    monkeypatch.setattr(points, "needed", lambda *_: None)
+    every = points.run(job).result
+    assert some["records_sha256"] != every["records_sha256"]
+    for key in some.keys() | every.keys():
+        assert key == "records_sha256" or json.dumps(some[key]) == json.dumps(every[key]), key
 
 
 def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> None:

@@ -394,3 +394,18 @@ def test_a_source_limits_a_sender_and_another_stands_alone(tmp_path: Path) -> No
     # The last packet of a frame is smaller than the others.
     last = [r for r in map(json.loads, (tmp_path / "v.sender.jsonl").read_text().splitlines()) if r["kind"] == "sent"][-1]
     assert 68 * last["sent_packets"] < last["sent_bytes"] < 1000 * last["sent_packets"]
+
+
+def test_records_that_are_not_needed_are_left_out_and_the_others_are_the_same(tmp_path: Path) -> None:
+    needed = virtual_fabric.Needed(frozenset([("s1", 1)]), frozenset(("start", "data", "sent", "end")))
+    experiment, _ = run(tmp_path / "all", duration_s=5.0)
+    run(tmp_path / "some", duration_s=5.0, needed=needed)
+    assert experiment.bottleneck == ("s1", 1)
+    every, some = ({p.name: p.read_text().splitlines() for p in (tmp_path / name).glob("*.*")} for name in ("all", "some"))
+    assert some["controller.csv"] == every["controller.csv"]
+    assert some["s1.csv"] == [line for line in every["s1.csv"] if line.split(",")[2] in ("port", "1")] and len(some["s1.csv"]) > 10
+    assert some["s2.csv"] == every["s2.csv"][:1]
+    for name in ("als-0.sender.jsonl", "als-0.receiver.jsonl", "tcp-0.sender.jsonl", "tcp-0.receiver.jsonl"):
+        kept = [line for line in every[name] if json.loads(line)["kind"] in needed.kinds]
+        assert some[name] == kept and kept, name
+    assert len(some["als-0.sender.jsonl"]) < len(every["als-0.sender.jsonl"])
