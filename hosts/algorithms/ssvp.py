@@ -5,16 +5,14 @@ The sender sets the gap between its packets, IPG, once each round-trip time, fro
     R = S / IPG                                                                       [SSVP eq 3]
     congested / all control packets > 0.005     IPG = IPG / beta                       [SSVP eq 4]
     some congested, but no more than that       IPG stays: "a transient loss is assumed"
-    none congested                              IPG = IPG / (1 + alpha)                [SSVP eq 5]
+    none congested                              IPG = IPG / (1 + alpha / k)            [SSVP eq 5, with eqs 2 and 7]
 
 A control packet indicates congestion when it reports a loss since the one before it.
 
-Equation 5 as printed multiplies the rate by 1 + alpha each round trip, though the paper calls the scheme additive increase and
-takes alpha = 0.31 from equation 2, which holds for alpha packets more each round trip. Both readings are here,
-`SsvpParameters.increase`:
-
-    as-printed    IPG = IPG / (1 + alpha)                                              [SSVP eq 5]
-    additive      IPG = IPG RTT / (alpha IPG + RTT), so that S / IPG grows by alpha S / RTT, as in RAP
+The paper prints equation 5 without "/ k": IPG / (1 + alpha). Its alpha comes from equation 2, which holds for alpha packets more
+each round trip, so for k = RTT / IPG packets [SSVP eq 7] that become k + alpha: the rate grows by the factor 1 + alpha / k, that
+is by alpha S / RTT, as RAP's does. The printed form multiplies the rate by 1.31 each round trip, starves TCP, and is no additive
+increase. It stays as a contrast, `SsvpParameters.increase` (docs/decisions/ssvp-additive-increase.md).
 
 What the paper leaves open, each a parameter of `SsvpParameters`: whether losses of what was sent before a decrease call for
 another one, how often the receiver sends control packets, the first rate, the round-trip time before the first sample, the lowest
@@ -45,12 +43,12 @@ from hosts.algorithms.base import (
     require_positive,
 )
 from hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
-from hosts.algorithms.ssvp_model import instantaneous_rate_bps
+from hosts.algorithms.ssvp_model import instantaneous_rate_bps, packets_per_rtt
 
 ROUND_TIMER = "ssvp.round"
 REPORT_TIMER = "ssvp.report"
 SILENCE_TIMER = "ssvp.silence"
-AS_PRINTED, ADDITIVE = "as-printed", "additive"
+ADDITIVE, AS_PRINTED = "additive", "as-printed"
 ROUND_END, AT_ONCE = "round-end", "at-once"
 GAP, PACKETS = "gap", "packets"
 
@@ -68,9 +66,9 @@ class SsvpParameters:
     congestion_level: float = 0.005
     """Fraction of a round trip's control packets that must indicate congestion: "set experimentally" [SSVP sec III]."""
 
-    increase: str = AS_PRINTED
-    """"as-printed": equation 5, which multiplies. "additive": alpha packets more each round trip. The printed equation is the
-    default because it is the paper's; equation 2, the name AIMD and the paper's low variation speak for the other."""
+    increase: str = ADDITIVE
+    """"additive": IPG / (1 + alpha / k), alpha packets more each round trip. "as-printed": IPG / (1 + alpha), a contrast that shows
+    why equation 5 cannot be meant as printed."""
 
     hold_rounds: int = 1
     """Rounds after a decrease in which the rate stays whatever the reports say: for a round trip they speak of packets sent before
@@ -139,7 +137,7 @@ class SsvpParameters:
         if not 0 <= self.congestion_level <= 1:
             raise ValueError(f"SsvpParameters.congestion_level = {self.congestion_level!r}: a fraction from 0 to 1")
         if self.increase not in (AS_PRINTED, ADDITIVE):
-            raise ValueError(f"SsvpParameters.increase = {self.increase!r}: say {AS_PRINTED!r} or {ADDITIVE!r}")
+            raise ValueError(f"SsvpParameters.increase = {self.increase!r}: say {ADDITIVE!r} or {AS_PRINTED!r}")
         if self.adjusts not in (GAP, PACKETS):
             raise ValueError(f"SsvpParameters.adjusts = {self.adjusts!r}: say {GAP!r} or {PACKETS!r}")
         if self.react not in (ROUND_END, AT_ONCE):
@@ -185,7 +183,7 @@ class SsvpSender(Sender):
         self.congested_reports += feedback.loss_fraction > 0
         actions: tuple[SenderAction, ...] = ()
         if feedback.rtt_s is not None and 0 <= feedback.rtt_s < inf:
-            self._sample(feedback.rtt_s, feedback.loss_fraction > 0)
+            self._sample(now_s, feedback.rtt_s, feedback.loss_fraction > 0)
             actions = (StampData(self.rtt_s),)
         if self.parameters.react == AT_ONCE and not self.hold and self._congested():
             actions += self._end_of_round(now_s)
@@ -220,7 +218,7 @@ class SsvpSender(Sender):
         again = self._next_round(now_s)
         return (SetRate(self.rate_bps), again, Note("ssvp.round", (*values, ("rate_bps", self.rate_bps)))) if heard else (again,)
 
-    def _sample(self, rtt_s: float, congested: bool) -> None:
+    def _sample(self, now_s: float, rtt_s: float, congested: bool) -> None:
         """RTT is "the current" one [SSVP sec IV.B]: the newest, not smoothed. No less than `min_rtt_s`, no more than a minute."""
         self.rtt_s = clamp(rtt_s, self.parameters.min_rtt_s, max(60.0, self.parameters.min_rtt_s))
 
@@ -235,7 +233,8 @@ class SsvpSender(Sender):
     def _increase(self) -> None:
         alpha, _ = self._factors()
         if self.parameters.increase == ADDITIVE:
-            self._set_ipg(self.ipg_s * self.rtt_s / (alpha * self.ipg_s + self.rtt_s))  # S / IPG + alpha S / RTT, as [RAP eq 1]
+            k = packets_per_rtt(self.rtt_s, self.ipg_s)
+            self._set_ipg(self.ipg_s / (1 + alpha / k))  # k packets become k + alpha [SSVP eqs 2, 5 and 7]
         else:
             self._set_ipg(self.ipg_s / (1 + alpha))  # IPG = IPG / (1 + alpha) [SSVP eq 5]
 

@@ -34,19 +34,19 @@ UNICAST = {
     "cbr": {"rate_bps": 1.2e6},
     "daa": {},
     "ssvp": {},
-    "ssvp-additive": {"increase": "additive"},
-    "ssvp-adp": {"increase": "additive"},
+    "ssvp-as-printed": {"increase": "as-printed"},
+    "ssvp-adp": {},
     "trabol": {},
     "trabol-memory": {},
 }
-"""Parameters beside those that a fabric fills in; "-additive" is a reading, not a kind."""
+"""Parameters beside those that a fabric fills in; "-as-printed" is a reading, not a kind."""
 
 
 def unicast_trace(name: str) -> str:
     """At 1 Mb/s, 50 ms, 20 packets of buffer, 0.2% of losses beside the queue's: a minute, or six for what RTCP drives. TRABOL, made for
     fast links, at 20 Mb/s."""
     scale = 20 if name.startswith("trabol") else 1
-    kind = ALGORITHMS[name.removesuffix("-additive")]
+    kind = ALGORITHMS[name.removesuffix("-as-printed")]
     known = kind.parameters.__dataclass_fields__
     filled = {k: v for k, v in {"max_rate_bps": scale * MAX_RATE_BPS, "packet_bytes": 1000}.items() if k in known}
     path = path_model.Path(capacity_bps=scale * 1e6, rtt_s=0.05, queue_packets=20, random_loss=0.002)

@@ -70,18 +70,45 @@ def test_multiplicative_decrease() -> None:
     assert round_of(started(), [heard(loss=0.02)]) == pytest.approx(0.010 / 0.875)
 
 
-def test_increase_as_printed() -> None:
-    """[SSVP eq 5]: 10 ms / 1.31 = 7.634 ms."""
-    assert round_of(started(), [heard()]) == pytest.approx(0.010 / 1.31)
-
-
-def test_increase_read_as_additive() -> None:
-    """alpha packets more each round trip: 0.31 x 8000 bit / 0.1 s = 24.8 kb/s on 800 kb/s."""
-    sender = started(increase="additive")
-    round_of(sender, [heard()])
+def test_additive_increase() -> None:
+    """alpha packets more each round trip [SSVP eqs 2, 5 and 7]: 0.31 x 8000 bit / 0.1 s = 24.8 kb/s on 800 kb/s."""
+    sender = started()
+    assert round_of(sender, [heard()]) == pytest.approx(0.010 / (1 + 0.31 / 10))  # k = 100 ms / 10 ms
     assert sender.rate_bps == pytest.approx(824.8e3)
     round_of(sender, [heard()])
     assert sender.rate_bps == pytest.approx(849.6e3)
+
+
+@given(st.floats(1e-4, 2), st.floats(20e3, 5e6), st.floats(0.001, 1))
+def test_additive_increase_adds_alpha_packets_a_round_trip(rtt_s: float, rate_bps: float, alpha: float) -> None:
+    """k + alpha, whatever k was [SSVP eq 7]; for alpha = 1 that is RAP's step IPG C / (IPG + C) with C = SRTT [RAP eqs 1, 2]."""
+    sender = SsvpSender(SsvpParameters(initial_rate_bps=rate_bps, alpha=alpha, min_rtt_s=1e-4, max_rate_bps=1e12))
+    before_s = sender.ipg_s
+    after_s = round_of(sender, [heard(rtt_s=rtt_s)])
+    assert model.packets_per_rtt(rtt_s, after_s) == pytest.approx(model.packets_per_rtt(rtt_s, before_s) + alpha)
+    assert after_s == pytest.approx(before_s * (rtt_s / alpha) / (before_s + rtt_s / alpha))
+
+
+def test_increase_as_printed() -> None:
+    """[SSVP eq 5] without "/ k": 10 ms / 1.31 = 7.634 ms."""
+    assert round_of(started(increase="as-printed"), [heard()]) == pytest.approx(0.010 / 1.31)
+
+
+def test_only_the_additive_increase_converges_to_fairness() -> None:
+    """Two flows of 100 and 25 packets a round trip meet 40 losses together, each followed by a held round and an increase. The additive
+    increase adds the same to both and a decrease keeps 0.875 of their difference [Chiu and Jain]: 75 x 0.875^40 = 0.36 packets. As
+    printed both steps are factors, and four to one stays four to one."""
+    ends = {}
+    for increase in ("additive", "as-printed"):
+        flows = [started(rate_bps=rate, increase=increase, max_rate_bps=1e12) for rate in (8e6, 2e6)]
+        for loss in [0.1, 0.1, 0.0] * 40:
+            for flow in flows:
+                round_of(flow, [heard(loss=loss)])
+        ends[increase] = [model.packets_per_rtt(0.1, flow.ipg_s) for flow in flows]
+    first, second = ends["additive"]
+    assert first - second == pytest.approx(75 * 0.875**40)
+    first, second = ends["as-printed"]
+    assert first / second == pytest.approx(4)
 
 
 @pytest.mark.parametrize(("rounds", "ipgs_s"), [(0, (11.43, 13.06, 14.93)), (1, (11.43, 11.43, 13.06)), (2, (11.43, 11.43, 11.43))])
@@ -96,7 +123,8 @@ def test_no_increase_in_a_held_round() -> None:
     sender = started()
     round_of(sender, [heard(loss=0.1)])
     assert round_of(sender, [heard()]) == pytest.approx(0.010 / 0.875)
-    assert round_of(sender, [heard()]) == pytest.approx(0.010 / 0.875 / 1.31)
+    k = 0.1 / (0.010 / 0.875)  # 8.75 packets
+    assert round_of(sender, [heard()]) == pytest.approx(0.1 / (k + 0.31))
 
 
 def test_decrease_at_once() -> None:
@@ -113,7 +141,7 @@ def test_decrease_at_once() -> None:
 def test_packets_in_a_round_trip_kept() -> None:
     """`adjusts` = "packets", k = RTT / IPG [SSVP eq 7]: 100 ms / 10 ms = 10; at 80 ms k = 0.875 x 10, IPG = 80 / 8.75 = 9.143 ms;
     in the held round, at 64 ms, k stays, IPG = 64 / 8.75 = 7.314 ms; then 0.31 packets more, 64 / 9.06 = 7.064 ms."""
-    sender = started(adjusts="packets", increase="additive")
+    sender = started(adjusts="packets")
     assert round_of(sender, [heard(loss=0.1, rtt_s=0.080)]) == pytest.approx(0.080 / 8.75)
     assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.064 / 8.75)
     assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.064 / 9.06)
@@ -177,14 +205,14 @@ def test_packets_from_the_round_trip() -> None:
 
 def test_adaptive_decrease_and_increase() -> None:
     """[SSVP eq 20] 64 / 80 = 0.8; [SSVP eq 21] 10 ms x 80 / 64 = 12.5 ms; [SSVP eq 2] alpha = 4 x 0.36 / 3 = 0.48;
-    the next increase, after the round that is held, is [SSVP eq 5] with it: 12.5 ms / 1.48."""
+    the next increase, after the round that is held, is [SSVP eq 5] with it: k = 64 / 12.5 = 5.12 packets become 5.6."""
     sender = started(SsvpAdpSender)
     round_of(sender, [heard(rtt_s=0.064)])
     sender.ipg_s = 0.010
     assert round_of(sender, [heard(rtt_s=0.080, loss=0.1)]) == pytest.approx(0.0125)
     assert (sender.beta, sender.alpha) == (pytest.approx(0.8), pytest.approx(0.48))
     assert round_of(sender, [heard(rtt_s=0.080)]) == pytest.approx(0.0125)
-    assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.0125 / 1.48)
+    assert round_of(sender, [heard(rtt_s=0.064)]) == pytest.approx(0.064 / 5.6)
 
 
 @pytest.mark.parametrize(("which", "ipg_s"), [("newest", 0.0125), ("before-loss", 0.015), ("smoothed", 0.010859375)])
@@ -195,6 +223,30 @@ def test_round_trip_of_the_decrease(which: str, ipg_s: float) -> None:
     round_of(sender, [heard(rtt_s=0.064)])
     sender.ipg_s = 0.010
     assert round_of(sender, [heard(rtt_s=0.096), heard(rtt_s=0.080, loss=0.1)]) == pytest.approx(ipg_s)
+
+
+@pytest.mark.parametrize(("window_s", "beta"), [(0.0, 64 / 96), (1.0, 64 / 96), (0.25, 80 / 96), (0.05, 0.99)])
+def test_window_of_the_least_round_trip(window_s: float, beta: float) -> None:
+    """Samples of 64 ms at 0 s, 80 at 0.2, 96 with the loss at 0.3: the least of all, of [0.05, 0.3], of [0.25, 0.3] where it is the
+    newest itself, so that beta is `max_beta`."""
+    sender = started(SsvpAdpSender, rtt_min_window_s=window_s)
+    for at_s, rtt_s in ((0.0, 0.064), (0.2, 0.080)):
+        sender.on_feedback(at_s, heard(rtt_s=rtt_s), RNG)
+    sender.on_feedback(0.3, heard(rtt_s=0.096, loss=0.1), RNG)
+    sender.on_timer(0.3, Timer(ROUND_TIMER), RNG)
+    assert sender.beta == pytest.approx(beta)
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.2), st.floats(0.01, 0.2)), min_size=1, max_size=60), st.floats(0.01, 1))
+def test_window_is_the_least_of_its_samples(steps: list[tuple[float, float]], window_s: float) -> None:
+    """Against the samples themselves, all kept."""
+    sender = started(SsvpAdpSender, rtt_min_window_s=window_s)
+    now_s, taken = 0.0, []
+    for gap_s, rtt_s in steps:
+        now_s += gap_s
+        taken.append((now_s, rtt_s))
+        sender.on_feedback(now_s, heard(rtt_s=rtt_s), RNG)
+        assert sender.rtt_min_s == min(r for t, r in taken if t >= now_s - window_s)
 
 
 @given(st.floats(0.01, 1), st.integers(1, 8))
@@ -213,7 +265,7 @@ def test_adaptive_decrease_at_the_cliff_is_that_to_the_knee(rtt_s: float, buffer
 
 def test_adaptive_starts_as_the_fixed_one() -> None:
     """"in the absence of packet loss" as with alpha = 0.31 [SSVP sec VI]; without any RTT as with beta = 0.875."""
-    assert round_of(started(SsvpAdpSender), [heard()]) == pytest.approx(0.010 / 1.31)
+    assert round_of(started(SsvpAdpSender), [heard()]) == pytest.approx(0.100 / 10.31)
     assert round_of(started(SsvpAdpSender), [heard(loss=0.1, rtt_s=None)]) == pytest.approx(0.010 / 0.875)
 
 
@@ -275,7 +327,7 @@ def test_receiver_reports_four_times_a_round_trip_while_packets_come() -> None:
     [
         (SsvpParameters, {"beta": 1.2}, "SsvpParameters.beta = 1.2: a decrease must not raise the rate, at most 1"),
         (SsvpParameters, {"alpha": 0.0}, "SsvpParameters.alpha = 0.0: must be positive and finite"),
-        (SsvpParameters, {"increase": "both"}, "SsvpParameters.increase = 'both': say 'as-printed' or 'additive'"),
+        (SsvpParameters, {"increase": "both"}, "SsvpParameters.increase = 'both': say 'additive' or 'as-printed'"),
         (SsvpParameters, {"react": "soon"}, "SsvpParameters.react = 'soon': say 'round-end' or 'at-once'"),
         (SsvpParameters, {"adjusts": "rate"}, "SsvpParameters.adjusts = 'rate': say 'gap' or 'packets'"),
         (SsvpParameters, {"hold_rounds": -1}, "SsvpParameters.hold_rounds = -1: must be in 0 to 1000"),
@@ -283,6 +335,11 @@ def test_receiver_reports_four_times_a_round_trip_while_packets_come() -> None:
             SsvpAdpParameters,
             {"rtt_at_decrease": "last"},
             "SsvpAdpParameters.rtt_at_decrease = 'last': say 'newest', 'before-loss' or 'smoothed'",
+        ),
+        (
+            SsvpAdpParameters,
+            {"rtt_min_window_s": -1.0},
+            "SsvpAdpParameters.rtt_min_window_s = -1.0: seconds, finite; 0 keeps the least sample for ever",
         ),
         (SsvpParameters, {"congestion_level": 2.0}, "SsvpParameters.congestion_level = 2.0: a fraction from 0 to 1"),
         (
