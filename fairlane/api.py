@@ -14,6 +14,7 @@ The same arguments give the same result on every machine.
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from matplotlib.figure import Figure
 
 from experiments import loader
 from experiments.model import Experiment
-from fairlane import execute, metrics, own, plots, quick, report, series, targets, virtual_fabric
+from fairlane import execute, floors, metrics, own, plots, quick, report, series, targets, virtual_fabric
 from fairlane.errors import Refusal
 from fairlane.progress import Silent
 
@@ -83,6 +84,7 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
 
     algorithms: Python files with flow kinds of one's own. programs: P4 files in place of those of the same name in p4src. out: a folder that gets all that
     `fairlane run` writes. Refusal and ConfigError say what is wrong with the arguments before anything runs; RunFailed: it ended early.
+    Warns of flows that cannot give way (`fairlane.floors`).
     """
     for path in algorithms:
         own.use_algorithm(path)
@@ -100,6 +102,8 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
 def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
     """As `run`, of an experiment that is loaded."""
     chosen = own.with_programs(chosen, [Path(program) for program in programs])
+    for warning in floors.warnings(chosen):
+        warnings.warn(warning, stacklevel=2)
     virtual_fabric.check_built()
     options = virtual_fabric.Options(targets.compiler())
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.model import Experiment
-from fairlane import metrics, plots, plots_layers, probes, progress, report, results, series, virtual_fabric
+from fairlane import floors, metrics, plots, plots_layers, probes, progress, report, results, series, virtual_fabric
 from fairlane.interrupts import interruptible
 from fairlane.mininet_run import Options, network
 from fairlane.mininet_run import run as run_on_mininet
@@ -28,6 +28,8 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
     target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
                   f"seed {experiment.seed}", highlight=False, soft_wrap=True)
+    for warning in floors.warnings(experiment):
+        console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = results.ResultFolder(out or results.default_folder(experiment.id, experiment.seed, probes.ROOT))
     raw = folder.work / "raw"
     try:

@@ -65,27 +65,21 @@ PICTURES = {
         ),
     ),
     "ssvp": (
-        Run("three flows, 1 Mb/s [SSVP fig 3], equation 5 as printed", f"dumbbell --flow ssvp:3 {SSVP_PATH}"),
-        Run("the same, read as additive", f'dumbbell --flow ssvp:3 --set ssvp.increase="additive" {SSVP_PATH}'),
+        Run("three flows, 1 Mb/s [SSVP fig 3]", f"dumbbell --flow ssvp:3 {SSVP_PATH}"),
+        Run("the same, equation 5 as printed", f'dumbbell --flow ssvp:3 --set ssvp.increase="as-printed" {SSVP_PATH}'),
+        Run("two beside two TCP, 10 Mb/s", f"dumbbell --flow ssvp:2 --flow tcp-sack:2 {SSVP_SHARED}"),
         Run(
-            "two beside two TCP, 10 Mb/s, as printed",
-            f"dumbbell --flow ssvp:2 --flow tcp-sack:2 {SSVP_SHARED}",
-        ),
-        Run(
-            "the same, read as additive",
-            f'dumbbell --flow ssvp:2 --flow tcp-sack:2 --set ssvp.increase="additive" {SSVP_SHARED}',
+            "the same, equation 5 as printed",
+            f'dumbbell --flow ssvp:2 --flow tcp-sack:2 --set ssvp.increase="as-printed" {SSVP_SHARED}',
         ),
     ),
     "ssvp-adp": (
-        Run("three flows, 1 Mb/s [SSVP fig 3], equation 5 as printed", f"dumbbell --flow ssvp-adp:3 {SSVP_PATH}"),
-        Run("the same, read as additive", f'dumbbell --flow ssvp-adp:3 --set ssvp-adp.increase="additive" {SSVP_PATH}'),
+        Run("three flows, 1 Mb/s [SSVP fig 3]", f"dumbbell --flow ssvp-adp:3 {SSVP_PATH}"),
+        Run("the same, equation 5 as printed", f'dumbbell --flow ssvp-adp:3 --set ssvp-adp.increase="as-printed" {SSVP_PATH}'),
+        Run("two beside two TCP, 10 Mb/s", f"dumbbell --flow ssvp-adp:2 --flow tcp-sack:2 {SSVP_SHARED}"),
         Run(
-            "two beside two TCP, 10 Mb/s, as printed",
-            f"dumbbell --flow ssvp-adp:2 --flow tcp-sack:2 {SSVP_SHARED}",
-        ),
-        Run(
-            "the same, read as additive",
-            f'dumbbell --flow ssvp-adp:2 --flow tcp-sack:2 --set ssvp-adp.increase="additive" {SSVP_SHARED}',
+            "the same, equation 5 as printed",
+            f'dumbbell --flow ssvp-adp:2 --flow tcp-sack:2 --set ssvp-adp.increase="as-printed" {SSVP_SHARED}',
         ),
     ),
     **{

@@ -92,6 +92,11 @@ class TrabolParameters:
     """So long without a report (at least four rays) counts as congestion: MIN_RATE. The paper is silent. The first no-feedback
     timer of TFRC (RFC 5348 section 4.2)."""
 
+    @property
+    def least_rate_bps(self) -> float:
+        """R_m in force, bit/s."""
+        return self.max_rate_bps / 10 if self.min_rate_bps is None else self.min_rate_bps
+
     def __post_init__(self) -> None:
         require_positive(
             type(self).__name__,
@@ -164,9 +169,8 @@ class TrabolSender(Sender):
 
     def __init__(self, parameters: TrabolParameters = TrabolParameters()) -> None:
         self.parameters = p = parameters
-        lowest_bps = p.max_rate_bps / 10 if p.min_rate_bps is None else p.min_rate_bps
         # P_nn = R_m T_t [TRABOL fig 1]: in whole packets, and no less than MIN_RATE
-        self.min_packets = min(p.packets_per_ray, ceil(p.packets_per_ray * (lowest_bps / p.max_rate_bps) - 1e-9) or 1)
+        self.min_packets = min(p.packets_per_ray, ceil(p.packets_per_ray * (p.least_rate_bps / p.max_rate_bps) - 1e-9) or 1)
         self.packets = p.packets_per_ray
         """P_nn."""
         self.set_congestion = False

@@ -1,0 +1,35 @@
+"""Adaptive flows that cannot give way: their least rate is more than an even share of the bottleneck."""
+
+from __future__ import annotations
+
+from experiments.kinds import AlgorithmSettings
+from experiments.model import Experiment
+from topologies import addressing
+
+
+def warnings(experiment: Experiment) -> list[str]:
+    """One for each flow kind and default least rate above an even share of the bottleneck. It names parameter, value, share and way out.
+    A least rate that the experiment itself sets draws none: trabol-5 sweeps it up to half of the link."""
+    node, number = experiment.bottleneck
+    link = experiment.topology.ports()[node][number - 1]
+    crossing = [f for f in experiment.flows if link in addressing.path(experiment.topology, f.sender, f.receiver)]
+    fair_bps = link.link.rate_bps / max(1, len(crossing))
+    too_high: dict[tuple[str, float], list[AlgorithmSettings]] = {}
+    for flow in crossing:
+        settings = flow.settings
+        if isinstance(settings, AlgorithmSettings) and settings.given.get("min_rate_bps") is None:
+            least_bps = getattr(settings.parameters, "least_rate_bps", getattr(settings.parameters, "min_rate_bps", 0.0))
+            if least_bps > fair_bps:
+                too_high.setdefault((flow.kind, least_bps), []).append(settings)
+    return [_warning(kind, least_bps, found, len(crossing), link.link.rate_bps, f"{link.node}->{link.peer}")
+            for (kind, least_bps), found in too_high.items()]
+
+
+def _warning(kind: str, least_bps: float, found: list[AlgorithmSettings], flows: int, rate_bps: float, link: str) -> str:
+    count, fair_bps = len(found), rate_bps / flows
+    greatest_bps = getattr(found[0].parameters, "max_rate_bps", found[0].maximum_rate_bps)
+    part = min(1.0, count * least_bps / rate_bps)
+    return (f"{kind}: min_rate_bps is {least_bps / 1e6:g} Mb/s by default, with max_rate_bps at {greatest_bps / 1e6:g} Mb/s, and an "
+            f"even share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
+            f"of the link's {rate_bps / 1e6:g} Mb/s whatever is lost, so that other flows starve. Set a lower one: "
+            f"--set {kind}.min_rate_bps={fair_bps / 10:g}, or min_rate_bps in [{kind}] of the experiment's file.")

@@ -1,0 +1,68 @@
+"""Warnings of flows whose default least rate is above an even share of the bottleneck."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments import loader
+from experiments.sweep import REPORT_KEYS, expand, without
+from fairlane import api, floors, quick, virtual_fabric
+from fairlane.cli import app
+
+needs_network = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+
+
+def experiment(*flows: str, bottleneck: str = "10mbit", settings: tuple[str, ...] = (), topology: str = "dumbbell"):
+    return quick.experiment(topology, quick.Options(flows=flows, bottleneck=bottleneck, settings=settings), 10.0, 1)
+
+
+def test_warning_names_parameter_value_share_and_way_out() -> None:
+    """The sender's link has 100 Mb/s, ten times the bottleneck; a tenth of it is MIN_RATE [TRABOL sec 3]. Four flows: 2.5 Mb/s each."""
+    (warning,) = floors.warnings(experiment("trabol:2", "tcp-sack:2"))
+    assert warning.startswith("trabol: min_rate_bps is 10 Mb/s by default, with max_rate_bps at 100 Mb/s")
+    assert "an even share of s1->s2 among 4 flows is 2.5 Mb/s" in warning
+    assert "2 trabol flows keep 100% of the link's 10 Mb/s" in warning
+    assert "--set trabol.min_rate_bps=250000," in warning
+
+
+def test_way_out_is_one() -> None:
+    assert not floors.warnings(experiment("trabol:2", "tcp-sack:2", settings=("trabol.min_rate_bps=250000",)))
+
+
+@pytest.mark.parametrize(
+    ("flows", "bottleneck", "kinds"),
+    [
+        (("trabol:1",), "10mbit", []),  # 10 Mb/s is all of its share, and no more
+        (("trabol:1", "trabol-memory:1"), "10mbit", ["trabol", "trabol-memory"]),
+        (("trabol:2", "tcp-sack:2"), "10mbit", ["trabol"]),
+        (("ssvp:100", "rap:1"), "1mbit", []),  # 8 kb/s each, of shares of 9.9
+        (("ssvp:200", "als:1"), "1mbit", ["ssvp", "als"]),
+        (("cbr:2", "tcp-sack:2"), "1mbit", []),  # a constant rate is meant so
+    ],
+)
+def test_least_rates_above_an_even_share(flows: tuple[str, ...], bottleneck: str, kinds: list[str]) -> None:
+    assert [warning.partition(":")[0] for warning in floors.warnings(experiment(*flows, bottleneck=bottleneck))] == kinds
+
+
+def test_only_flows_over_the_bottleneck_count() -> None:
+    """A tree's first leaf has the bottleneck of the file; of two flows one goes there, with all of its 10 Mb/s."""
+    assert not floors.warnings(experiment("trabol:2", topology="tree"))
+
+
+@pytest.mark.parametrize("name", ["trabol-2", "trabol-3", "trabol-5", "trabol-t1", "ssvp-4", "ssvp-6", "daa-t1"])
+def test_rows_of_the_papers_draw_none(name: str) -> None:
+    for point in expand(without(loader.read(loader.find(name)), REPORT_KEYS)).points:
+        if point.seed == 1:
+            assert not floors.warnings(loader.from_document(point.document, name)), point.name
+
+
+@needs_network
+def test_command_and_python_warn(tmp_path: Path) -> None:
+    command = ["run", "dumbbell", "--flow", "trabol:2", "--flow", "tcp-sack:2", "--bottleneck", "10mbit", "--duration", "1", "--out", f"{tmp_path}/r"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0 and "warning: trabol: min_rate_bps is 10 Mb/s by default" in result.output
+    with pytest.warns(UserWarning, match="trabol: min_rate_bps is 10 Mb/s by default"):
+        api.run("dumbbell", ["trabol:2", "tcp-sack:2"], bottleneck="10mbit", duration_s=1)
