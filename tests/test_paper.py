@@ -13,6 +13,7 @@ from rich.console import Console
 
 from experiments import loader
 from fairlane import virtual_fabric
+from fairlane.errors import RunFailed
 from fairlane.located_toml import ConfigError
 from fairlane.paper import make, measures, points, row, schedule
 from fairlane.paper.store import Store
@@ -162,6 +163,29 @@ def test_the_records_that_a_point_writes_are_all_that_its_measures_and_curves_re
     assert some["records_sha256"] != every["records_sha256"]
     for key in some.keys() | every.keys():
         assert key == "records_sha256" or json.dumps(some[key]) == json.dumps(every[key]), key
+
+
+def _fails(job: points.Job) -> points.Done:
+    if job.seed == 2:
+        raise ZeroDivisionError("no packet")
+    return points.run(job)
+
+
+def _dies(job: points.Job) -> points.Done:
+    if job.axes == (("n", 2),) and job.seed == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return points.run(job)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("function", "workers", "message"), [
+    (_fails, 1, r"^small n=[12] seed=2: ZeroDivisionError: no packet. The results of the other runs are kept."),
+    (_dies, 2, r"^small n=2 seed=2: the process that ran it ended 6 times"),
+])
+def test_a_run_that_fails_or_ends_its_worker_is_named(function, workers: int, message: str, small: Path) -> None:
+    with pytest.raises(RunFailed, match=message), schedule.cluster(None, workers) as client:
+        for _ in schedule.run(client, function, points.jobs(row.load(small))):
+            pass
 
 
 def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> None:

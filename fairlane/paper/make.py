@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments import loader
-from fairlane.errors import RunFailed
 from fairlane.paper import kinds, page, points, row, schedule, words
 from fairlane.paper.judge import Verdict, judge
 from fairlane.paper.row import Row
@@ -68,7 +67,7 @@ def collect(rows: list[Row], folder: Path, console: Console, *, quick: bool = Fa
     if todo:
         with schedule.cluster(scheduler, workers) as client, _progress(console) as shown:
             task = shown.add_task("runs", total=sum(j.cost for j in todo), done=0, of=len(todo), what="")
-            for number, (job, done) in enumerate(_results(client, todo), 1):
+            for number, (job, done) in enumerate(schedule.run(client, points.run, todo), 1):
                 kept.put(job.row, job.key, done.result, done.took_s)
                 known[job.row, job.key] = kept.get(job.row, job.key, job.inputs)
                 shown.update(task, advance=job.cost, done=number, what=job.name)
@@ -79,15 +78,6 @@ def collect(rows: list[Row], folder: Path, console: Console, *, quick: bool = Fa
 
 def _quick_duration(r: Row) -> float | None:
     return r.document.values.get("quick", {}).get("duration_s")
-
-
-def _results(client: Any, todo: list[points.Job]):
-    try:
-        yield from schedule.run(client, points.run, todo)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except Exception as error:
-        raise RunFailed(f"a run failed, what others gave is kept: {type(error).__name__}: {error}") from error
 
 
 def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: list[points.Job], workers: int | None, scheduler: str | None) -> None:

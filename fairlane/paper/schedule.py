@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 
 _LOST_WORKERS = 5
 """So many workers may die under one point before it counts as its own fault."""
@@ -41,8 +41,9 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
 
 
 def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """(job, result) in the order in which they come to be. An exception of `function` comes out here, with its job's name."""
-    from distributed import as_completed
+    """(job, result) in the order in which they come to be. RunFailed names the job whose call raised an exception, or ended its worker
+    again and again."""
+    from distributed import KilledWorker, as_completed
 
     # Longest first, where jobs can tell: the last to finish then keep no other worker waiting.
     ordered = sorted(jobs, key=lambda job: -getattr(job, "cost", 0.0))
@@ -51,6 +52,14 @@ def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterato
         futures[client.submit(function, job, pure=False, priority=-number)] = job
     try:
         for future in as_completed(list(futures)):
-            yield futures[future], future.result()
+            job = futures[future]
+            try:
+                result = future.result()
+            except KilledWorker as error:
+                raise RunFailed(f"{job.name}: the process that ran it ended {_LOST_WORKERS + 1} times, by a crash or for want of memory. The results of the"
+                                f" other runs are kept; look at this one with --workers 1.") from error
+            except Exception as error:
+                raise RunFailed(f"{job.name}: {type(error).__name__}: {error}. The results of the other runs are kept.") from error
+            yield job, result
     finally:
         client.cancel(list(futures))
