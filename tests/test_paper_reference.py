@@ -82,8 +82,8 @@ def test_the_page_shows_both_and_whether_each_point_holds(known: reference.Refer
     verdicts = tuple(judge(e, {axes: [r["values"]["ratio"] for r in runs] for axes, runs in results.items()}, loaded.reference) for e in loaded.expectations)
     shown = page.against(make.Outcome(loaded, results, verdicts, 0.0))
     assert shown is not None
-    assert shown["heads"] == ["n", "ratio, ns-2", "ratio, here", "here / ns-2"]
-    assert shown["lines"] == [(["1", "3 (2 to 4)", "3 (2.7 to 3.3)", "1"], True), (["2", "1", "1.5", "1.5"], False)]
+    assert shown["heads"] == ["n", "ratio, ns-2", "ratio, here", "here / ns-2", "95% interval"]
+    assert shown["lines"] == [(["1", "3 (2 to 4)", "3 (2.7 to 3.3)", "1", "0.4213 to 2.55"], True), (["2", "1", "1.5", "1.5", "–"], False)]
     assert words.expected(loaded.expectations[0], "ns-2") == "0.75 to 1.25 times ns-2's"
 
 

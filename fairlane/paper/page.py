@@ -12,24 +12,12 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from fairlane import results
-from fairlane.paper import beside, drawing, index, kinds
+from fairlane.paper import beside, drawing, index, intervals, kinds
 from fairlane.paper.judge import describe
 from fairlane.paper.words import number
 
 if TYPE_CHECKING:
     from fairlane.paper.make import Outcome
-
-# Student's t, two-sided 95%, by degrees of freedom (1 to 30).
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
-        2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
-
-
-def interval(values: list[float]) -> float:
-    """Half the width of the 95% confidence interval of the mean; 0 for a single value."""
-    if len(values) < 2:
-        return 0.0
-    return _T95[min(len(values) - 1, len(_T95)) - 1] * statistics.stdev(values) / math.sqrt(len(values))
-
 
 def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     """Heads and lines: each point with the mean of each measure over seeds and its 95% interval."""
@@ -39,14 +27,15 @@ def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
         cells = [str(v) for _, v in axes]
         for name in names:
             values = [v for run in runs if (v := run["values"][name]) is not None]
-            half = interval(values)
+            half = intervals.mean(values)
             cells.append("–" if not values else number(statistics.fmean(values)) + (f" ± {number(half)}" if half else ""))
         lines.append(cells)
     return [*(k for k, _ in next(iter(outcome.results), ())), *names], lines
 
 
 def against(outcome: Outcome) -> dict[str, Any] | None:
-    """Points beside another program's: heads, lines of (cells, whether all that is expected of the point holds). None without one."""
+    """Points beside another program's: heads, lines of (cells, whether all that is expected of the point holds). None without one. The quotient
+    is of the medians over seeds, its 95% interval of the geometric means."""
     reference = outcome.row.reference
     if reference is None:
         return None
@@ -54,7 +43,7 @@ def against(outcome: Outcome) -> dict[str, Any] | None:
     wanted = [v for v in outcome.verdicts if v.expectation.of_reference]
     heads = [*(k for k, _ in next(iter(outcome.results), ()))]
     for name in names:
-        heads += [f"{name}, {reference.program}", f"{name}, here", "here / " + reference.program]
+        heads += [f"{name}, {reference.program}", f"{name}, here", "here / " + reference.program, "95% interval"]
     lines = []
     for axes, runs in outcome.results.items():
         if not reference.values(axes, names[0] if names else ""):
@@ -63,10 +52,15 @@ def against(outcome: Outcome) -> dict[str, Any] | None:
         for name in names:
             theirs = reference.values(axes, name)
             ours = [math.nan if (v := run["values"].get(name)) is None else float(v) for run in runs]
-            cells += [_spread(theirs), _spread(ours), number(statistics.median(ours) / statistics.median(theirs)) if theirs and all(theirs) else "–"]
+            cells += [_spread(theirs), _spread(ours), number(statistics.median(ours) / statistics.median(theirs)) if theirs and all(theirs) else "–",
+                      _ends(intervals.quotient(ours, theirs))]
         judged = [f.holds for v in wanted for f in v.findings if f.where == describe(axes)]
         lines.append((cells, all(judged) if judged else None))
     return {"heads": heads, "axes": len(next(iter(outcome.results), ())), "lines": lines}
+
+
+def _ends(ends: tuple[float, float] | None) -> str:
+    return "–" if ends is None else f"{number(ends[0])} to {number(ends[1])}"
 
 
 def _spread(values: list[float]) -> str:

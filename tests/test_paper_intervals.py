@@ -1,0 +1,52 @@
+"""95% intervals: hand-worked, held against the scale of the values, and against how often they hold the true value."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlane.paper import intervals
+
+SIDES = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=8)
+
+
+def test_the_mean_of_three_values() -> None:
+    # 1, 2, 3: deviation 1, so 4.303 / sqrt(3)
+    assert intervals.mean([1.0, 2.0, 3.0]) == pytest.approx(4.303 / math.sqrt(3))
+    assert intervals.mean([5.0]) == 0.0
+
+
+def test_the_quotient_of_two_pairs() -> None:
+    # Logarithms 0, 2 and -1, 1: means 1 and 0, variances 2 and 2, standard error sqrt(2/2 + 2/2), 2 degrees of freedom.
+    low, high = intervals.quotient([1.0, math.exp(2)], [math.exp(-1), math.exp(1)])
+    half = 4.303 * math.sqrt(2)
+    assert (low, high) == (pytest.approx(math.exp(1 - half)), pytest.approx(math.exp(1 + half)))
+
+
+def test_one_seed_or_a_zero_has_no_interval() -> None:
+    assert intervals.quotient([1.0], [1.0, 2.0]) is None
+    assert intervals.quotient([0.0, 1.0], [1.0, 2.0]) is None
+    assert intervals.quotient([math.nan, 1.0], [1.0, 2.0]) is None
+
+
+@given(SIDES, SIDES, st.floats(0.01, 100.0))
+def test_the_interval_follows_the_scale_and_turns_with_the_sides(above: list[float], below: list[float], scale: float) -> None:
+    low, high = intervals.quotient(above, below)
+    middle = math.exp(sum(map(math.log, above)) / len(above) - sum(map(math.log, below)) / len(below))
+    assert low <= middle * (1 + 1e-9) and middle <= high * (1 + 1e-9)
+    assert intervals.quotient([scale * v for v in above], below) == (pytest.approx(scale * low, rel=1e-3), pytest.approx(scale * high, rel=1e-3))
+    assert intervals.quotient(below, above) == (pytest.approx(1 / high), pytest.approx(1 / low))
+
+
+def test_nineteen_of_twenty_intervals_hold_the_true_quotient() -> None:
+    rng = random.Random(1)
+    held = 0
+    for _ in range(2000):
+        above, below = ([rng.lognormvariate(mean, width) for _ in range(5)] for mean, width in ((math.log(2), 0.3), (0.0, 0.1)))
+        low, high = intervals.quotient(above, below)
+        held += low <= 2 <= high
+    assert 0.94 <= held / 2000 <= 0.975
