@@ -18,10 +18,11 @@ from ipaddress import IPv4Network
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from .config import Config, Switch, mac
+from .config import Config, Port, Switch, mac
 from .connections import Connection, ConnectionCounter
-from .fair_rate import fair_rate_bps, utilisation_ppm
+from .fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from .p4info import P4Info
+from .protection import allowance_bps, limits, share_bps
 from .red import link_parameters
 from .sketch import SketchCounter
 
@@ -40,6 +41,10 @@ DIGEST = "connection_t"
 # Where it counts the slots that they hit (p4src/connection_sketch.p4).
 FILLED = "filled"
 SLOTS = "sketch_epoch"
+# Where it holds connections to their shares (p4src/protection.p4): packets to one port, and copies.
+_HOLDS = ("AlsIngress.protection.hold", "AlsEgress.protection.hold")
+WITHIN_SHARE = "within_share"
+HELD_BACK = "held_back"
 
 
 @dataclass(frozen=True)
@@ -60,13 +65,31 @@ class PortRecord:
 
 
 @dataclass(frozen=True)
+class ProtectedPortRecord(PortRecord):
+    """Of a program with flow protection. share_bps: F. within_share_bytes: of packets that came within the shares. held_packets,
+    held_bytes: of connections that were held to their shares, dropped."""
+
+    share_bps: int
+    within_share_bytes: int
+    held_packets: int
+    held_bytes: int
+
+
+def record_kind(p4info: P4Info) -> type[PortRecord]:
+    """What `SwitchControl.finish` gives with this program."""
+    return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
+
+
+@dataclass(frozen=True)
 class Reading:
-    """Counters of all ports of a switch at an instant."""
+    """Counters of all ports of a switch at an instant. Of packets and bytes: transmitted, within_share, held_back."""
 
     time_s: float
     transmitted: dict[int, tuple[int, int]]
     early_drops: dict[int, int]
     forced_drops: dict[int, int]
+    within_share: dict[int, tuple[int, int]]
+    held_back: dict[int, tuple[int, int]]
 
 
 def epoch_at(now_s: float, interval_s: float) -> int:
@@ -84,6 +107,11 @@ class SwitchControl:
         self._config = config
         self._counter = ConnectionCounter()
         self._sketch = SketchCounter((p.number for p in switch.ports), p4info.register_size(SLOTS)) if FILLED in p4info.counters else None
+        # F of each port, where the program has flow protection.
+        self._shares: dict[int, float] = {
+            p.number: fair_rate_bps(p.rate_bps, config.utilisation_target, 0)
+            for p in switch.ports if p.als and record_kind(p4info) is ProtectedPortRecord}
+        self._counters = (*COUNTERS, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
@@ -99,6 +127,7 @@ class SwitchControl:
             *(self._table(*entry) for entry in self._static_entries()),
             *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
               for p in self.switch.ports if p.als and fresh),
+            *(entity for p in self.switch.ports if p.number in self._shares and fresh for entity in self._limits(p)),
         ]
 
     def _static_entries(self) -> Iterable[tuple]:
@@ -142,7 +171,7 @@ class SwitchControl:
             self._counter_entities = [
                 p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
                     counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
-                for name in COUNTERS for port in self.switch.ports
+                for name in self._counters for port in self.switch.ports
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
@@ -153,7 +182,7 @@ class SwitchControl:
 
     def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         values: dict[str, dict[int, tuple[int, int]]] = {}
-        names = {self._p4info.counter_id(n): n for n in (*COUNTERS, *((FILLED,) if self._sketch else ()))}
+        names = {self._p4info.counter_id(n): n for n in (*self._counters, *((FILLED,) if self._sketch else ()))}
         for entity in entities:
             entry = entity.counter_entry
             name = names.get(entry.counter_id)
@@ -163,7 +192,7 @@ class SwitchControl:
             self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
         self._previous, self._latest = self._latest, Reading(
             now_s, values.get(TRANSMITTED, {}),
-            _packets(values, RED_EARLY), _packets(values, RED_FORCED))
+            _packets(values, RED_EARLY), _packets(values, RED_FORCED), values.get(WITHIN_SHARE, {}), values.get(HELD_BACK, {}))
 
     def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
         """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
@@ -195,18 +224,41 @@ class SwitchControl:
                 entities.append(self._fair_rate(port.number, rate, utilisation))
             early = self._latest.early_drops.get(port.number, 0) if self._latest else 0
             forced = self._latest.forced_drops.get(port.number, 0) if self._latest else 0
-            records.append(PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate,
-                                      packets, sent, early, forced))
+            record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
+            if port.number in self._shares:
+                self._shares[port.number] = self._next_share(port, rate, utilisation)
+                entities += self._limits(port)
+            records.append(self._protected(record) if self._shares else record)
         return entities, records
 
     def _utilisation(self, port: int, rate_bps: float) -> int:
+        sent, elapsed_s = self._grown("transmitted", port)
+        return utilisation_ppm(sent, elapsed_s, rate_bps)
+
+    def _grown(self, counter: str, port: int) -> tuple[int, float]:
+        """Bytes by which a counter of `Reading` grew in the interval that ended, and its length in seconds."""
         if self._previous is None or self._latest is None:
-            return 0
-        before = self._previous.transmitted.get(port, (0, 0))[1]
-        after = self._latest.transmitted.get(port, (0, 0))[1]
+            return 0, 0.0
+        before = getattr(self._previous, counter).get(port, (0, 0))[1]
+        after = getattr(self._latest, counter).get(port, (0, 0))[1]
         # A counter that went back belongs to a switch that was restarted in between: all it shows is new.
-        sent = after - before if after >= before else after
-        return utilisation_ppm(sent, self._latest.time_s - self._previous.time_s, rate_bps)
+        return after - before if after >= before else after, self._latest.time_s - self._previous.time_s
+
+    def _next_share(self, port: Port, fair_rate: int, utilisation: int) -> float:
+        within, elapsed_s = self._grown("within_share", port.number)
+        return share_bps(self._shares[port.number], fair_rate, port.rate_bps, self._config.utilisation_target, utilisation / PPM,
+                         8 * within / elapsed_s if elapsed_s > 0 else 0.0)
+
+    def _limits(self, port: Port) -> list[p4runtime_pb2.Entity]:
+        share = self._shares[port.number]
+        told = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
+        return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", told) for hold in _HOLDS]
+
+    def _protected(self, record: PortRecord) -> ProtectedPortRecord:
+        within = self._latest.within_share.get(record.port, (0, 0)) if self._latest else (0, 0)
+        held = self._latest.held_back.get(record.port, (0, 0)) if self._latest else (0, 0)
+        return ProtectedPortRecord(**vars(record), share_bps=int(self._shares.get(record.port, 0)), within_share_bytes=within[1],
+                                   held_packets=held[0], held_bytes=held[1])
 
     def _fair_rate(self, port: int, rate_bps: int, utilisation: int) -> p4runtime_pb2.Entity:
         return self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": port},

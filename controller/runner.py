@@ -18,7 +18,7 @@ from pathlib import Path
 from finsy.proto import p4r as p4runtime_pb2
 
 from .config import Config, Switch
-from .core import PortRecord, SwitchControl, epoch_at, updates
+from .core import PortRecord, SwitchControl, epoch_at, record_kind, updates
 from .grpc_client import GrpcSwitch, SwitchError
 from .multicast import Changes, Membership, MulticastControl
 from .p4info import P4Info
@@ -28,22 +28,21 @@ _RETRY_S = 0.25
 
 class Log:
     """Records on disk as they happen: `controller.csv` (a line per port and interval), `memberships.csv` (a line per join and leave)
-    and `controller.jsonl` (events)."""
+    and `controller.jsonl` (events). ports: kind of the records of ports."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ports: type[PortRecord] = PortRecord) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._tables = {kind: _Table(folder / name, kind) for kind, name in
-                        ((PortRecord, "controller.csv"), (Membership, "memberships.csv"))}
+        self._ports, self._memberships = _Table(folder / "controller.csv", ports), _Table(folder / "memberships.csv", Membership)
         self._events = (folder / "controller.jsonl").open("a")
         self._lock = threading.Lock()
 
     def records(self, records: list[PortRecord]) -> None:
         with self._lock:
-            self._tables[PortRecord].append(records)
+            self._ports.append(records)
 
     def memberships(self, changes: list[Membership]) -> None:
         with self._lock:
-            self._tables[Membership].append(changes)
+            self._memberships.append(changes)
 
     def event(self, kind: str, **what) -> None:
         line = json.dumps({"time_s": time.time(), "event": kind, **what})
@@ -242,8 +241,8 @@ class Controller:
 
     def __init__(self, config: Config, folder: Path) -> None:
         self._config = config
-        self.log = Log(folder)
         p4info = P4Info.read(Path(config.p4info))
+        self.log = Log(folder, record_kind(p4info))
         self._multicast = Multicast(config, p4info, self.log)
         self.sessions = [SwitchSession(s, p4info, config, self.log, self._multicast) for s in config.switches]
         self._stop = threading.Event()

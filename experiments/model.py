@@ -32,7 +32,8 @@ class Open:
 @dataclass(frozen=True)
 class Control:
     """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
-    for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md).
+    for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md). protection: the
+    switches hold a connection that goes on sending more than its share to it (docs/flow-protection.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's
     own link."""
 
@@ -40,6 +41,7 @@ class Control:
     utilisation_target: float = 0.9
     interval_s: float = 1.0
     counter: Literal["exact", "sketch"] = "exact"
+    protection: bool = False
     multicast_router_links: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -51,7 +53,7 @@ class Control:
     @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with."""
-        return ("CONNECTION_SKETCH",) if self.counter == "sketch" else ()
+        return (*(("CONNECTION_SKETCH",) if self.counter == "sketch" else ()), *(("FLOW_PROTECTION",) if self.protection else ()))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ import pandas as pd
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
-_CONTROLLER_SUMS = ("transmitted_packets", "transmitted_bytes", "red_early_drops", "red_forced_drops")
+_CONTROLLER_SUMS = ("transmitted_packets", "transmitted_bytes", "red_early_drops", "red_forced_drops", "within_share_bytes",
+                    "held_packets", "held_bytes")
 
 
 def switch_counters(folder: Path, switch: str) -> pd.DataFrame:
@@ -48,7 +49,7 @@ def controller_records(folder: Path) -> pd.DataFrame:
         return frame
     frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
     groups = frame.groupby(["switch", "port"])
-    for column in _CONTROLLER_SUMS:
+    for column in frame.columns.intersection(list(_CONTROLLER_SUMS), sort=False):
         # A sum that falls begins again: what it had is added from there on.
         previous = groups[column].shift().fillna(0)
         lost = previous.where(frame[column] < previous, 0)

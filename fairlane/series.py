@@ -159,6 +159,8 @@ def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[
     if not told.empty and port.link.red is not None:
         for cause in ("red_early", "red_forced"):
             drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
+    if "held_packets" in told:
+        drops["held"] = Steps(told["time_s"].to_numpy(), told["held_packets"].to_numpy(dtype=float))
     return LinkRecord(name, port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
                       Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops, rates)
 

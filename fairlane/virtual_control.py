@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config
-from controller.core import PortRecord, SwitchControl, epoch_at, updates
+from controller.core import PortRecord, SwitchControl, epoch_at, record_kind, updates
 from controller.multicast import Changes, Membership, MulticastControl
 from controller.p4info import P4Info
 from fairlane.errors import RunFailed
@@ -32,10 +32,6 @@ _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a n
          _GROUPS: "its multicast groups"}
 
 Action = tuple[Any, ...]
-
-
-# The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
-_PORT_COLUMNS = operator.attrgetter(*(f.name for f in dataclasses.fields(PortRecord)))
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,10 @@ class VirtualController:
         self._interval_ns = round(config.interval_s * 1e9)
         self._intervals = 0
         self._files, self._writers = [], {}
-        for kind, name in ((PortRecord, "controller.csv"), (Membership, "memberships.csv")):
+        ports = record_kind(self._p4info)
+        # The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
+        self._port_columns = operator.attrgetter(*(f.name for f in dataclasses.fields(ports)))
+        for kind, name in ((ports, "controller.csv"), (Membership, "memberships.csv")):
             file = (folder / name).open("w", newline="")
             self._files.append(file)
             self._writers[kind] = csv.writer(file, lineterminator="\n")
@@ -144,7 +143,7 @@ class VirtualController:
             # A record's time is when its values are known to be in force.
             for record in self._pending.pop(switch, ()):
                 record = dataclasses.replace(record, time_s=now_ns / 1e9)
-                self._writers[PortRecord].writerow(_PORT_COLUMNS(record))
+                self._writers[type(record)].writerow(self._port_columns(record))
                 self.latest[record.switch, record.port] = record
                 if self.tap is not None:
                     self.tap(record)

@@ -13,6 +13,11 @@
 #else
 #include "connections.p4"
 #endif
+#ifdef FLOW_PROTECTION
+#include "protection.p4"
+#else
+#include "no_protection.p4"
+#endif
 #include "red.p4"
 #include "fair_rate.p4"
 #include "port_counters.p4"
@@ -23,6 +28,7 @@ const bit<32> REPLICATION = 5;
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Forward() forward;
     Connections() connections;
+    Protection() protection;
     RedArrival() red;
 
     apply {
@@ -33,6 +39,8 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             // A connection is seen even in the packet that RED then drops.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
+                protection.apply(hdr, standard_metadata);
+                // What protection has dropped has no port that RED knows.
                 red.apply(standard_metadata);
             }
         }
@@ -41,6 +49,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     ReplicaConnections() connections;
+    ReplicaProtection() protection;
     RedDeparture() departure;
     RedReplica() replica;
     FairRate() fair_rate;
@@ -60,6 +69,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 } else {
                     connections.apply(hdr, standard_metadata);
                     replica.apply(standard_metadata);
+                    protection.apply(hdr, standard_metadata);
                 }
             }
             departure.apply(standard_metadata);

@@ -9,23 +9,13 @@
 // The epoch takes part in the mix, so that pairs which share a slot in one interval do not in the next: errors of different
 // intervals are independent. Even and odd epochs count in different cells: that of an interval which has ended stands still.
 
+#include "mix.p4"
+
 // Of all ports together; the controller deals them out.
 const bit<32> SKETCH_SLOTS = 1 << 21;
 
 register<bit<32>>(SKETCH_SLOTS) sketch_epoch;
 counter(2 * PORTS, CounterType.packets) filled;
-
-// Every bit of x to every bit of the result, one to one (Stafford's variant 13 of the finalizer of MurmurHash3, as in SplitMix64).
-// A CRC would not do: it is linear, so that the addresses of a subnet spread more evenly than by chance, or less, and the estimate is off.
-control Mix(inout bit<64> x) {
-    apply {
-        x = x ^ (x >> 30);
-        x = x * 0xBF58476D1CE4E5B9;
-        x = x ^ (x >> 27);
-        x = x * 0x94D049BB133111EB;
-        x = x ^ (x >> 31);
-    }
-}
 
 control Sketch(in headers_t hdr, in port_t port) {
     Mix() mix;

@@ -183,11 +183,13 @@ def _link(series: Series) -> dict[str, float]:
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
     lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
     return {"utilisation": 8 * sent / (end - start) / link.port.link.rate_bps, "mean_queue_packets": queue,
-            "queue_deviation": float(lengths.std()), "drops": drops, "rate_bps": link.port.link.rate_bps}
+            "queue_deviation": float(lengths.std()), "drops": drops, "held_packets": link.drops["held"].over(start, end) if "held" in link.drops else 0.0,
+            "rate_bps": link.port.link.rate_bps}
 
 
-OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "rate_bps")
-"""Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s."""
+OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "held_packets", "rate_bps")
+"""Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s. held_packets: drops of
+flow protection, which `drops` counts, too."""
 _QUEUE_BIN_S = 0.2
 
 

@@ -86,3 +86,9 @@ fn als_with_the_sketch_passes_them_too() {
     let failures = als(&["CONNECTION_SKETCH"], &["rewriting", "forwarding", "multicast", "sketch"]);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+#[test]
+fn als_with_protection_passes_them_too() {
+    let failures = als(&["FLOW_PROTECTION"], &["rewriting", "forwarding", "multicast", "protection"]);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
