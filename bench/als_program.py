@@ -11,6 +11,7 @@ import socket
 import struct
 from pathlib import Path
 
+from controller.protection import limits
 from controller.red import Red, link_parameters
 from hosts.wire.alsf import Alsf
 from hosts.wire.rtcp import SdesChunk, SenderReport, SourceDescription, emit_compound
@@ -24,9 +25,9 @@ SNAP_LENGTH = 65535
 
 
 def with_entries(compiled: Path, target: Path) -> Path:
-    """Writes the program with its entries."""
+    """Writes the program with its entries; with those of flow protection where it was compiled in."""
     program = json.loads(compiled.read_text())
-    tables = {table["name"].split(".", 1)[-1]: table for pipeline in program["pipelines"] for table in pipeline["tables"]}
+    tables = {table["name"].split(".", 1)[-1]: table for table in program_tables(program)}
     actions = {action["id"]: action for action in program["actions"]}
     macs = {"src_address": 0x020000000002, "dst_address": 0x020000000202}
     for route in range(ROUTES):
@@ -37,9 +38,17 @@ def with_entries(compiled: Path, target: Path) -> Path:
     _add(tables["replica.red_parameters"], actions, "set_red", port, RED.action_parameters(RATE_BPS))
     _add(tables["departure.link"], actions, "set_link", port, link_parameters(RATE_BPS))
     _add(tables["fair_rate.fair_rate"], actions, "set_fair_rate", port, {"rate_bps": 1_000_000, "utilisation_ppm": 500_000})
+    if "protection.hold.limits_of_port" in tables:
+        # As for the thresholds of RED: nobody is held.
+        for hold in (t for t in program_tables(program) if t["name"].endswith("protection.hold.limits_of_port")):
+            _add(hold, actions, "set_limits", port, limits(RATE_BPS, 2 * RATE_BPS))
     tables["connections.observation"]["default_entry"]["action_data"] = ["0x1"]
     target.write_text(json.dumps(program))
     return target
+
+
+def program_tables(program: dict) -> list[dict]:
+    return [table for pipeline in program["pipelines"] for table in pipeline["tables"]]
 
 
 def _hex(value: int, width: int) -> str:

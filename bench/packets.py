@@ -1,7 +1,7 @@
 """als.p4 without I/O: nanoseconds of CPU per packet for frames from memory, beside BMv2 fed from a capture file; and the time that
 compiling it takes, beside p4c.
 
-    python bench/packets.py [--packets 200000] [--bmv2-packets 20000] [--rounds 5] [--json FILE]
+    python bench/packets.py [--packets 200000] [--bmv2-packets 20000] [--rounds 5] [--define FLOW_PROTECTION] [--json FILE]
 
 Both run the same JSON with the controller's entries put in (`als_program.py`). Ours goes through parser, ingress, egress and deparser, with
 what the traffic manager would say of a busy and of an idle link (`switch/pipeline/benches/program.rs`). BMv2 reads the frames with
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -48,7 +49,7 @@ def build_runner() -> Path:
     return Path(next(item["executable"] for item in built if item.get("executable")))
 
 
-def compile_times(rounds: int, folder: Path) -> dict[str, list[float]]:
+def compile_times(rounds: int, folder: Path, defines: Sequence[str]) -> dict[str, list[float]]:
     """Seconds of CPU for each compiler, in turns."""
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
@@ -57,7 +58,7 @@ def compile_times(rounds: int, folder: Path) -> dict[str, list[float]]:
             if compiler is None:
                 continue
             before = _children_s()
-            command = [compiler, "-o", str(folder / f"{name}.json"), "--p4runtime-files", str(folder / f"{name}.p4info.txtpb"), str(SOURCE)]
+            command = [compiler, *(f"-D{name}" for name in defines), "-o", str(folder / f"{name}.json"), "--p4runtime-files", str(folder / f"{name}.p4info.txtpb"), str(SOURCE)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise CannotRun(f"{name} does not compile {SOURCE}:\n{done.stderr[-2000:]}")
@@ -116,12 +117,12 @@ def run_bmv2(json_file: Path, frames: list[bytes], packets: int, folder: Path) -
     return {"packets": packets, "emitted": count_pcap(folder / "p2_out.pcap") / packets, "ns_cpu": cpu / packets * 1e9, "ns_wall": wall / packets * 1e9}
 
 
-def run(packets: int, bmv2_packets: int, rounds: int) -> dict:
-    result: dict = {"machine": machine(), "rounds": rounds, "absent": {}, "cases": {}}
+def run(packets: int, bmv2_packets: int, rounds: int, defines: Sequence[str] = ()) -> dict:
+    result: dict = {"machine": machine(), "rounds": rounds, "defines": list(defines), "absent": {}, "cases": {}}
     with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as name:
         folder = Path(name)
         show(f"compiling als.p4, {rounds} times each")
-        result["compile_s"] = compile_times(rounds, folder)
+        result["compile_s"] = compile_times(rounds, folder, defines)
         loaded = with_entries(folder / "fairlane-compile.json", folder / "als.json")
         show("building the benchmark of the pipeline")
         runner = build_runner()
@@ -185,10 +186,11 @@ def main() -> int:
     parser.add_argument("--packets", type=int, default=200_000, help="packets of one pass (default: 200000)")
     parser.add_argument("--bmv2-packets", type=int, default=20_000, help="packets that BMv2 reads (default: 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
+    parser.add_argument("--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()
     try:
-        result = run(arguments.packets, arguments.bmv2_packets, arguments.rounds)
+        result = run(arguments.packets, arguments.bmv2_packets, arguments.rounds, arguments.define)
     except CannotRun as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
