@@ -134,6 +134,12 @@ class Runner:
                 # A report that cannot leave is a lost report (no route, no listener yet, full queue): the next one follows.
                 self.send_errors += 1
         outbox.control.clear()
+        for payload in outbox.reflected:
+            try:
+                self.transport.reflect(payload, outbox.control_group)
+            except OSError:
+                self.send_errors += 1
+        outbox.reflected.clear()
 
     # -------------------------------------------------------------------------------------------------------------------- in
 

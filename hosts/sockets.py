@@ -10,6 +10,8 @@ from hosts.wire.alsf import ROUTER_ALERT_OPTION
 
 SO_NO_CHECK = 11
 """Linux: send UDP checksum 0, "no checksum" (asm-generic/socket.h; RFC 768)."""
+IP_RETOPTS = 7
+"""Linux: as a control message of sendmsg, the IPv4 options of that datagram alone (bits/in.h)."""
 IP_MULTICAST_ALL = 49
 """Linux: 0 = take packets of the groups that this socket joined, not of those that others did (ip(7))."""
 MULTICAST_TTL = 32
@@ -76,6 +78,11 @@ def mark_as_sender_control(sock: socket.socket) -> None:
         raise SocketError(
             f"cannot set the router alert option or UDP checksum 0: {error.strerror or error}; Linux is needed"
         ) from error
+
+
+def send_without_options(sock: socket.socket, payload: bytes, address: tuple[str, int]) -> None:
+    """One datagram without the IPv4 options that the socket's others carry. Raises `OSError`."""
+    sock.sendmsg([payload], [(socket.IPPROTO_IP, IP_RETOPTS, b"")], 0, address)
 
 
 def use_igmpv2() -> bool:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from hosts.session.common import Options
 from hosts.session.stream import DataStream
-from hosts.sockets import mark_as_sender_control, open_group, open_udp, send_to_groups_from, use_igmpv2
+from hosts.sockets import mark_as_sender_control, open_group, open_udp, send_to_groups_from, send_without_options, use_igmpv2
 
 
 class Transport(Protocol):
@@ -20,6 +20,9 @@ class Transport(Protocol):
 
     def send_control(self, payload: bytes, group: int) -> None:
         """To the peer's RTCP port, or to that of a group."""
+
+    def reflect(self, payload: bytes, group: int) -> None:
+        """To a group's RTCP port, as a plain datagram."""
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
         """Be a member of exactly these."""
@@ -54,8 +57,11 @@ class PeerTransport:
     def send_control(self, payload: bytes, group: int) -> None:
         self._control.send(payload)
 
-    def set_membership(self, groups: tuple[int, ...]) -> None:
+    def reflect(self, payload: bytes, group: int) -> None:
         """A flow to one peer has no groups; its session asks for none."""
+
+    def set_membership(self, groups: tuple[int, ...]) -> None:
+        """As `reflect`."""
 
     def groups(self) -> dict[socket.socket, int]:
         return {self._data: 0}
@@ -91,6 +97,9 @@ class LayeredSenderTransport:
 
     def send_control(self, payload: bytes, group: int) -> None:
         self._control.sendto(payload, (_dotted(group), self._port + 1))
+
+    def reflect(self, payload: bytes, group: int) -> None:
+        send_without_options(self._control, payload, (_dotted(group), self._port + 1))
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
         """A sender to groups need not be a member (RFC 1112 section 3)."""
@@ -128,6 +137,9 @@ class LayeredReceiverTransport:
 
     def send_control(self, payload: bytes, group: int) -> None:
         self._control.send(payload)
+
+    def reflect(self, payload: bytes, group: int) -> None:
+        """Senders reflect; a receiver's session asks for nothing of the kind."""
 
     def set_membership(self, groups: tuple[int, ...]) -> None:
         """Raises `SocketError`."""

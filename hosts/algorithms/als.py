@@ -68,12 +68,12 @@ class AlsParameters:
     """No rate goes below it. The paper is silent. One packet of 1000 bytes a second: enough that receivers still notice the
     flow and report on it, without which a rate of zero would last for ever."""
 
-    receiver_timeout_s: float = 25.0
-    """A receiver silent for so long no longer counts in min r_i. The paper is silent. Five times the mean report interval,
-    as RTCP times members out (RFC 3550 section 6.3.5)."""
+    first_report_s: float = 25.0
+    """How long a new flow waits for its first report. The paper is silent. Five times the smallest mean report interval, after
+    which RTCP counts a silent member no longer (RFC 3550 section 6.3.5)."""
 
     silence_factor: float = 0.5
-    """When no receiver counts, and the flow is older than `receiver_timeout_s`, each adaptation point multiplies the rate by
+    """When no receiver counts, and the flow is older than `first_report_s`, each adaptation point multiplies the rate by
     this, down to `min_rate_bps`. The paper is silent. Halving on missing feedback is TFRC's rule (RFC 5348 section 4.4)."""
 
     max_receivers: int = 4096
@@ -87,7 +87,7 @@ class AlsParameters:
             adaptation_interval_s=self.adaptation_interval_s,
             initial_rate_bps=self.initial_rate_bps,
             min_rate_bps=self.min_rate_bps,
-            receiver_timeout_s=self.receiver_timeout_s,
+            first_report_s=self.first_report_s,
             silence_factor=self.silence_factor,
             max_receivers=self.max_receivers,
         )
@@ -111,8 +111,6 @@ class ReceiverEntry:
     """r_i."""
     desired_rate_bps: float
     """R_d,i, or what stood in for it."""
-    heard_s: float
-    """When the last report arrived."""
 
 
 class AlsSender(Sender):
@@ -145,9 +143,8 @@ class AlsSender(Sender):
         if entry is None:
             if len(self.receivers) >= p.max_receivers:
                 return (Note("als.ignored", (("reporter", feedback.reporter), ("reason", "too many receivers"))),)
-            entry = ReceiverEntry(p.initial_air_bps, self.rate_bps, self.rate_bps, now_s)
+            entry = ReceiverEntry(p.initial_air_bps, self.rate_bps, self.rate_bps)
             self.receivers[feedback.reporter] = entry
-        entry.heard_s = now_s
 
         # A report without R_d comes from a receiver that has not yet seen a control packet, or knows nothing of ALS. The paper
         # sends the source to "sender based adaptation schemes" then [ALS sec 3.5]: the rate in use stands in for R_d.
@@ -190,9 +187,6 @@ class AlsSender(Sender):
         p = self.parameters
         if timer.name != ADAPTATION_TIMER or now_s < self._next_adaptation_s:
             return ()
-        for reporter in [i for i, e in self.receivers.items() if now_s - e.heard_s > p.receiver_timeout_s]:
-            del self.receivers[reporter]
-
         # Points lie on a fixed grid: a late wake-up moves none of those that follow, and one that is missed is skipped.
         missed = int((now_s - self._next_adaptation_s) / p.adaptation_interval_s)
         self._next_adaptation_s += (1 + missed) * p.adaptation_interval_s
@@ -203,7 +197,7 @@ class AlsSender(Sender):
         p = self.parameters
         if self.receivers:
             self.rate_bps = min(e.rate_bps for e in self.receivers.values())  # r = r_min = min(r_i) [ALS sec 3.3]
-        elif now_s - self._started_s > p.receiver_timeout_s:
+        elif now_s - self._started_s > p.first_report_s:
             self.rate_bps = max(self.rate_bps * p.silence_factor, p.min_rate_bps)
         return (
             SetRate(self.rate_bps),

@@ -18,9 +18,9 @@ with R_d and the sizes R_L,i of the control packet, and leaves the others [ALS s
 
 The paper sets three layers, "arbitrarily"; with another number of groups the 2 above is the number of upper layers. Sizes are
 announced in whole bit/s, rounded down: their sum then never exceeds R_d,max, and the best receiver can join all. A layer of
-size 0 (all receivers alike) is not joined: it carries nothing. Whose R_d,i count is the parameter `receiver_timeout_s` of ALS:
-the paper says "seen in the last adaptation interval", which with reports that come every 5 s on average would drop a receiver
-from time to time and make the layers flap.
+size 0 (all receivers alike) is not joined: it carries nothing. The R_d,i of all members of the RTP session count, as in ALS: the
+paper says "seen in the last adaptation interval", which with reports that come every 5 s on average would drop a receiver from time
+to time and make the layers flap.
 
 `SetRate` is the rate of the basic layer, `SetLayers` that of every layer. `SetControl` is the announcement.
 """

@@ -331,7 +331,7 @@ class Sender(ABC):
         return ()
 
     def on_leave(self, now_s: float, reporter: int, rng: Rng) -> tuple[SenderAction, ...]:
-        """A receiver said goodbye (RTCP BYE)."""
+        """A receiver said goodbye (RTCP BYE), or has been silent for five report intervals (RFC 3550 section 6.3.5)."""
         return ()
 
     def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:

@@ -55,6 +55,8 @@ class Outbox:
     """To the peer's RTCP port, or to that of `control_group`."""
     control_group: int = 0
     """IPv4 group address; 0 = the peer."""
+    reflected: list[bytes] = field(default_factory=list)
+    """To the RTCP port of `control_group`, as plain datagrams: receivers' reports, for the other receivers."""
     membership: tuple[int, ...] | None = None
     """Be a member of exactly these groups. `None`: no change."""
 

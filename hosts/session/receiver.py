@@ -127,7 +127,7 @@ class ReceiverSession:
         if is_first:
             self._book.begin(now, self._received_bytes)
         self._read_stamp(now, buffer, view.payload_start, view.payload_end)
-        if self._member is not None:
+        if self._member is not None and group == self._groups[0]:  # upper layers have no RTCP of their own
             if self._member.schedule is None:
                 self._member.join(now, self._report(now, measured=True))
             self._member.schedule.received_data(now, view.ssrc)
@@ -198,6 +198,8 @@ class ReceiverSession:
 
     def _on_compound(self, now: float, ssrc: int, packets: tuple[rtcp.RtcpPacket, ...]) -> None:
         base = self._receptions[self._groups[0]] if self._groups else None
+        if self.layered and isinstance(packets[0], rtcp.ReceiverReport):
+            return  # of another receiver: only the timetable counts it
         if base is not None and base.source is not None and ssrc != base.source.ssrc:
             self.foreign_packets += 1
             return
@@ -276,7 +278,9 @@ class ReceiverSession:
         lsr, dlsr = 0, 0
         if self._last_sr is not None:
             lsr, dlsr = self._last_sr[0], ntp.dlsr_units(now - self._last_sr[1])
-        blocks = (self._receptions[group].block(lsr, dlsr, measured) for group in self._groups[:MAX_BLOCKS])
+        # Sender reports are of the base layer's source; 0 where a source has sent none (RFC 3550 section 6.4.1).
+        times = ((lsr, dlsr) if index == 0 else (0, 0) for index in range(MAX_BLOCKS))
+        blocks = (self._receptions[group].block(*heard, measured) for group, heard in zip(self._groups, times))
         packets: list[rtcp.RtcpPacket] = [
             rtcp.ReceiverReport(self.options.ssrc, tuple(b for b in blocks if b is not None)),
             self._member.description,

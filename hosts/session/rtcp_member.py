@@ -34,6 +34,10 @@ class RtcpMember:
         """Whether to call `send` now."""
         return self.schedule is not None and now >= self.schedule.next_s and self.schedule.expire(now)
 
+    def take_silent(self) -> list[int]:
+        """Members that timed out (RFC 3550 section 6.3.5)."""
+        return [] if self.schedule is None else self.schedule.take_silent()
+
     def send(self, now: float, packets: list[rtcp.RtcpPacket]) -> None:
         payload = rtcp.emit_compound(packets)
         self._outbox.control.append(payload)

@@ -85,6 +85,8 @@ class SenderSession:
             self._on_loss(now, self._acks.expire(now))
         if self._member is not None and self._member.is_due(now):
             self._member.send(now, self._report(now))
+            for silent in self._member.take_silent():
+                self._left(now, "timeout", silent)
         for name in self._timers.due(now):
             path = None if self._acks is None else self._acks.path()
             self._apply(now, self.algorithm.on_timer(now, Timer(name, path), self._rng))
@@ -154,6 +156,8 @@ class SenderSession:
         ssrc = packets[0].ssrc  # a compound starts with a report
         if ssrc == self.options.ssrc:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
+        if self.layered:
+            self.outbox.reflected.append(payload)  # RFC 5760 section 5: all members of the group hear each report
         self._on_compound(now, packets)
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)
@@ -235,9 +239,12 @@ class SenderSession:
         for packet in packets:
             if isinstance(packet, rtcp.Bye):
                 for gone in packet.ssrcs:
-                    self._reporters.forget(gone)
-                    self._record("bye", now, ssrc=gone)
-                    self._apply(now, self.algorithm.on_leave(now, gone, self._rng))
+                    self._left(now, "bye", gone)
+
+    def _left(self, now: float, why: str, ssrc: int) -> None:
+        self._reporters.forget(ssrc)
+        self._record(why, now, ssrc=ssrc)
+        self._apply(now, self.algorithm.on_leave(now, ssrc, self._rng))
 
     def _malformed(self, now: float, where: str, error: MalformedPacket) -> None:
         self.malformed_packets += 1

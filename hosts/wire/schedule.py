@@ -46,6 +46,7 @@ class RtcpSchedule:
         self._average_bytes = float(first_packet_bytes)
         self._last_s = now_s  # tp
         self._pmembers = 1
+        self._silent: list[int] = []
         self.next_s = now_s + self._draw()  # tn
         """When to call `expire`."""
 
@@ -54,13 +55,17 @@ class RtcpSchedule:
         return len(self._members)
 
     def deterministic_interval_s(self) -> float:
-        """Td (section 6.3.1)."""
+        """Td of this participant (section 6.3.1)."""
+        return self._interval_s(self._own_ssrc in self._senders)
+
+    def _interval_s(self, sends: bool) -> float:
+        """Td of a sender, or of a receiver."""
         p = self._parameters
         members, senders = len(self._members), len(self._senders)
         bandwidth = p.session_bandwidth_bps * p.rtcp_fraction / 8
         n = members
         if senders <= members * p.sender_fraction:
-            if self._own_ssrc in self._senders:
+            if sends:
                 bandwidth *= p.sender_fraction
                 n = senders
             else:
@@ -116,13 +121,19 @@ class RtcpSchedule:
         self._initial = False
         self.next_s = now_s + self._draw()
 
+    def take_silent(self) -> list[int]:
+        """Members that timed out since the last call (section 6.3.5)."""
+        silent, self._silent = self._silent, []
+        return silent
+
     def _time_out(self, now_s: float) -> None:
-        interval = self.deterministic_interval_s()
-        member_limit = now_s - self._parameters.timeout_intervals * interval
-        sender_limit = now_s - 2 * interval
+        # "for a receiver, that is, with we_sent false": a sender's own Td is far shorter than its receivers' in a large group.
+        member_limit = now_s - self._parameters.timeout_intervals * self._interval_s(sends=False)
+        sender_limit = now_s - 2 * self.deterministic_interval_s()
         own = self._own_ssrc
         for ssrc in [s for s, heard in self._members.items() if heard < member_limit and s != own]:
             del self._members[ssrc]
             self._senders.pop(ssrc, None)
+            self._silent.append(ssrc)
         for ssrc in [s for s, heard in self._senders.items() if heard < sender_limit]:
             del self._senders[ssrc]

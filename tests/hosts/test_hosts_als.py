@@ -118,23 +118,21 @@ def test_report_without_rd_builds_on_the_rate_in_use() -> None:
     assert adapt(sender, 10.0) == 52_500
 
 
-def test_silent_receiver_stops_counting_and_silence_lowers_the_rate() -> None:
+def test_a_receiver_counts_until_it_leaves_and_silence_lowers_the_rate() -> None:
+    """The session says when a silent receiver has left: in a large group reports are minutes apart."""
     sender = started()
     sender.on_feedback(1.0, heard(1, rd=1e6, u=1.0), RNG)
     sender.on_feedback(4.0, heard(2, rd=3e6, u=1.0), RNG)
-    assert adapt(sender, 5.0) == 1_005_000
-    for now_s in (10.0, 15.0, 20.0, 25.0):
-        assert adapt(sender, now_s) == 1_005_000  # receiver 1: 24 s old at most
-        sender.on_feedback(now_s, heard(2, rd=3e6, u=1.0), RNG)
-    assert adapt(sender, 30.0) == 3_005_000  # 29 s: it no longer counts
-    for now_s in (35.0, 40.0, 45.0, 50.0):
-        assert adapt(sender, now_s) == 3_005_000  # receiver 2, last heard at 25 s
-    assert adapt(sender, 55.0) == 1_502_500
+    assert [adapt(sender, t) for t in (5.0, 100.0)] == [1_005_000] * 2
+    sender.on_leave(101.0, 1, RNG)
+    assert adapt(sender, 105.0) == 3_005_000
+    sender.on_leave(106.0, 2, RNG)
+    assert adapt(sender, 110.0) == 1_502_500
     for step in range(20):
-        last = adapt(sender, 60.0 + 5 * step)
+        last = adapt(sender, 115.0 + 5 * step)
     assert last == DEFAULTS.min_rate_bps
-    sender.on_feedback(200.0, heard(2, rd=3e6, u=1.0), RNG)
-    assert adapt(sender, 200.0) == 3_005_000
+    sender.on_feedback(214.0, heard(2, rd=3e6, u=1.0), RNG)
+    assert adapt(sender, 215.0) == 3_005_000
 
 
 def test_rate_holds_before_any_feedback_until_the_timeout() -> None:
@@ -208,7 +206,8 @@ def test_no_feedback_makes_a_rate_impossible(events: list[tuple]) -> None:
             assert DEFAULTS.min_rate_bps <= entry.rate_bps <= DEFAULTS.max_rate_bps
             assert DEFAULTS.initial_air_bps <= entry.air_bps <= DEFAULTS.max_rate_bps
     now_s += 60.0
-    sender.on_timer(now_s, Timer(ADAPTATION_TIMER), RNG)  # all who stormed are silent for long
+    for reporter in list(sender.receivers):
+        sender.on_leave(now_s, reporter, RNG)  # all who stormed are silent for long
     sender.on_feedback(now_s + 1, heard(77, rd=2e6, u=1.0), RNG)
     assert adapt(sender, now_s + 10) == 2_005_000
 

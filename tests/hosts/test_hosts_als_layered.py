@@ -132,6 +132,8 @@ def test_start_and_silence_send_the_basic_layer_alone() -> None:
     sender.on_feedback(1.0, heard(1, 270e3), RNG)
     for now_s in (5.0, 10.0, 15.0, 20.0, 25.0):
         assert rates(sender.on_timer(now_s, Timer(ADAPTATION_TIMER), RNG)) == [95e3, 90e3, 90e3]
+    for reporter in (0, 1):
+        sender.on_leave(26.0, reporter, RNG)
     actions = sender.on_timer(30.0, Timer(ADAPTATION_TIMER), RNG)
     assert rates(actions) == [47.5e3, 0, 0] and of(SetControl, actions) == []
 

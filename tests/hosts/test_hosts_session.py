@@ -99,6 +99,9 @@ class Net:
             self._later(lambda p=payload: [r.on_control(self.now, p) for r in self.receivers])
         self.control += outbox.control
         outbox.control.clear()
+        for payload in outbox.reflected:
+            self._later(lambda p=payload: [r.on_control(self.now, p) for r in self.receivers])
+        outbox.reflected.clear()
         for index, receiver in enumerate(self.receivers):
             outbox = receiver.outbox
             if outbox.membership is not None:

@@ -185,6 +185,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         }
         FlowRecord::Source { ssrc } => kind("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind("bye", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Timeout { ssrc } => kind("timeout", dict!(py, ssrc = *ssrc)),
         FlowRecord::Malformed { rtcp } => kind("malformed", dict!(py, r#where = if *rtcp { "rtcp" } else { "rtp" })),
         FlowRecord::End { packets, rtcp_sent, rtcp_received, feedback, malformed, foreign } => kind(
             "end",

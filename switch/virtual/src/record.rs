@@ -60,6 +60,8 @@ pub enum FlowRecord {
     Source { ssrc: u32 },
     /// An RTCP BYE came.
     Bye { ssrc: u32 },
+    /// A member was silent for so long that it no longer counts (RFC 3550 section 6.3.5).
+    Timeout { ssrc: u32 },
     /// Bytes that are no packet.
     Malformed { rtcp: bool },
     /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received.

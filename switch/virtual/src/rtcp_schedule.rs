@@ -35,6 +35,8 @@ pub struct RtcpSchedule {
     pmembers: usize,
     /// tn
     next_s: f64,
+    /// Members that timed out and were not taken yet.
+    silent: Vec<u32>,
 }
 
 impl RtcpSchedule {
@@ -51,6 +53,7 @@ impl RtcpSchedule {
             last_s: now_s,
             pmembers: 1,
             next_s: 0.0,
+            silent: Vec::new(),
         };
         schedule.next_s = now_s + schedule.draw();
         schedule
@@ -61,13 +64,18 @@ impl RtcpSchedule {
         self.next_s
     }
 
-    /// Td (section 6.3.1).
+    /// Td of this participant (section 6.3.1).
     pub fn deterministic_interval_s(&self) -> f64 {
+        self.interval_s(self.senders.contains_key(&self.own_ssrc))
+    }
+
+    /// Td of a sender, or of a receiver.
+    fn interval_s(&self, sends: bool) -> f64 {
         let (members, senders) = (self.members.len() as f64, self.senders.len() as f64);
         let mut bandwidth = self.session_bandwidth_bps * RTCP_FRACTION / 8.0;
         let mut n = members;
         if senders <= members * SENDER_FRACTION {
-            if self.senders.contains_key(&self.own_ssrc) {
+            if sends {
                 bandwidth *= SENDER_FRACTION;
                 n = senders;
             } else {
@@ -136,15 +144,22 @@ impl RtcpSchedule {
         self.next_s = now_s + self.draw();
     }
 
+    /// Members that timed out since the last call (section 6.3.5).
+    pub fn take_silent(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.silent)
+    }
+
     fn time_out(&mut self, now_s: f64) {
-        let interval = self.deterministic_interval_s();
-        let (member_limit, sender_limit) = (now_s - TIMEOUT_INTERVALS * interval, now_s - 2.0 * interval);
+        // "for a receiver, that is, with we_sent false": a sender's own Td is far shorter than its receivers' in a large group.
+        let member_limit = now_s - TIMEOUT_INTERVALS * self.interval_s(false);
+        let sender_limit = now_s - 2.0 * self.deterministic_interval_s();
         let own = self.own_ssrc;
-        let senders = &mut self.senders;
+        let (senders, silent) = (&mut self.senders, &mut self.silent);
         self.members.retain(|&ssrc, heard| {
             let stays = *heard >= member_limit || ssrc == own;
             if !stays {
                 senders.remove(&ssrc);
+                silent.push(ssrc);
             }
             stays
         });

@@ -239,7 +239,8 @@ impl RtpReceiver {
             self.send_direct(&ack, io);
         }
         let now_s = io.now_s();
-        if self.reports {
+        // Upper layers have no RTCP of their own.
+        if self.reports && index == 0 {
             if self.schedule.is_none() {
                 let mut first = Vec::new();
                 self.report(io, false, false).emit(&mut first);
@@ -313,7 +314,9 @@ impl RtpReceiver {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
-        if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
+        if self.spec.base_group.is_some() && compound.sender.is_none() {
+            // Of another receiver: only the timetable counts it.
+        } else if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
             self.foreign += 1;
         } else {
             if let Some(sender) = &compound.sender {
@@ -351,7 +354,7 @@ impl RtpReceiver {
         let (lsr, dlsr) = self.last_sr.map_or((0, 0), |(lsr, at)| (lsr, ntp::dlsr(io.now - at)));
         let mut blocks = Vec::new();
         for (index, heard) in self.heard.iter_mut().enumerate() {
-            // Sender reports are of the base layer's source.
+            // Sender reports are of the base layer's source; 0 where a source has sent none (RFC 3550 section 6.4.1).
             let (lsr, dlsr) = if index == 0 { (lsr, dlsr) } else { (0, 0) };
             if let Some(source) = heard.reception.present() {
                 // A report that is only measured must not begin a new loss interval.

@@ -152,6 +152,9 @@ impl RtpSender {
                 let bytes = self.send_rtcp(io, false);
                 if let Some(schedule) = &mut self.schedule {
                     schedule.sent_rtcp(now_s, bytes);
+                    for silent in schedule.take_silent() {
+                        self.left(FlowRecord::Timeout { ssrc: silent }, silent, io)?;
+                    }
                 }
             }
         }
@@ -174,7 +177,8 @@ impl RtpSender {
         if datagram.ports().is_some_and(|(_, to)| to == self.ends.port) {
             return self.on_direct(datagram, io);
         }
-        let Some(compound) = datagram.udp_payload().and_then(Compound::parse) else {
+        let payload = datagram.udp_payload().unwrap_or_default();
+        let Some(compound) = Compound::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: true }));
             return Ok(());
@@ -184,12 +188,13 @@ impl RtpSender {
             // Our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn.
             return Ok(());
         }
+        if self.spec.layered {
+            // RFC 5760 section 5: all members of the group hear each report.
+            self.push_rtcp(payload, &[], io);
+        }
         self.on_blocks(&compound, io)?;
         for &gone in &compound.bye {
-            self.blocks.remove(&gone);
-            self.log.push((io.now, FlowRecord::Bye { ssrc: gone }));
-            self.algorithm.on_leave(io.now, gone, &mut self.actions)?;
-            self.apply(io)?;
+            self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
         }
         let now_s = io.now_s();
         if let Some(schedule) = &mut self.schedule {
@@ -199,6 +204,14 @@ impl RtpSender {
             }
         }
         Ok(())
+    }
+
+    /// A receiver no longer counts.
+    fn left(&mut self, why: FlowRecord, ssrc: u32, io: &mut Io) -> Result<(), Fault> {
+        self.blocks.remove(&ssrc);
+        self.log.push((io.now, why));
+        self.algorithm.on_leave(io.now, ssrc, &mut self.actions)?;
+        self.apply(io)
     }
 
     pub(crate) fn sample(&mut self, _now: Nanos) {}
@@ -351,19 +364,25 @@ impl RtpSender {
         }
     }
 
-    /// With the router alert option and UDP checksum 0. Returns the size with IP and UDP headers, as the timetable counts it.
+    /// With the router alert option. Returns the size with IP and UDP headers, as the timetable counts it.
     fn send_rtcp(&mut self, io: &mut Io, bye: bool) -> usize {
         let mut payload = io.pool.take();
         self.report(io, bye).emit(&mut payload);
+        self.push_rtcp(&payload, &ip::ROUTER_ALERT, io);
+        self.rtcp_sent += 1;
+        let bytes = UDP_BYTES + payload.len();
+        io.pool.give(payload);
+        bytes + IPV4_BYTES
+    }
+
+    /// A compound to the peer, with these IPv4 options and UDP checksum 0.
+    fn push_rtcp(&self, payload: &[u8], options: &[u8], io: &mut Io) {
         let mut frame = io.pool.take();
         let bytes = UDP_BYTES + payload.len();
-        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &ip::ROUTER_ALERT, bytes);
+        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, options, bytes);
         push_udp(&mut frame, self.ends.port + 1, bytes);
-        frame.extend_from_slice(&payload);
-        io.pool.give(payload);
+        frame.extend_from_slice(payload);
         io.send(frame);
-        self.rtcp_sent += 1;
-        bytes + IPV4_BYTES
     }
 
     /// Feedback beside RTCP: to the data port.
