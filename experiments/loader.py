@@ -28,6 +28,10 @@ METRICS = (
     "max_min_share_error",
     "tcp_als_rate_ratio",
     "probing_joins",
+    "rtcp_bandwidth_fraction",
+    "rtcp_interval_over_rule",
+    "rtcp_interval_rule_s",
+    "rtcp_interval_s",
     *(f"{layer}_layer_{when}_kbps" for layer in ("base", "upper") for when in ("before", "after")),
     *(f"layers_of_receiver_{receiver}_{when}" for receiver in range(3) for when in ("before", "after")),
     *(f"{name}_als_tcp_ratio_{when}" for name in ("lowest", "highest") for when in ("before", "after")),
@@ -147,6 +151,11 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
             if group.hosts:
                 ends = group.hosts[n]
                 _check_ends(group, ends, hosts, document, (*where, "hosts", n))
+            elif group.receivers is not None:
+                ends = hosts[:1 + group.receivers]
+                if group.receivers >= len(hosts):
+                    raise document.error((*where, "receivers"), f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more")
+                _check_ends(group, ends, hosts, document, (*where, "receivers"))
             elif free:
                 ends = free.pop(0)
             else:

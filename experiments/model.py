@@ -63,7 +63,8 @@ class FlowGroup:
 
     hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
     have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
-    the sender. parameters, packet_bytes: of this group, over the table of its kind (`experiments.kinds`).
+    the sender. receivers: of a layered kind, instead of hosts: the topology's first host sends to so many hosts that follow it, as
+    from the root of a tree. parameters, packet_bytes: of this group, over the table of its kind (`experiments.kinds`).
     """
 
     name: str
@@ -74,6 +75,7 @@ class FlowGroup:
     start_jitter_s: float = 0.0
     stop_s: float | None = None
     hosts: tuple[tuple[str, ...], ...] = ()
+    receivers: int | None = None
     receiver_start_s: tuple[float, ...] = ()
     packet_bytes: int | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -93,7 +95,11 @@ class FlowGroup:
             raise ValueError(f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, not before {self.stop_s:g} s")
         if self.hosts and len(self.hosts) != self.count:
             raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows")
-        if self.receiver_start_s and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),)):
+        if self.receivers is not None and (self.receivers < 1 or self.hosts or self.count > 1):
+            raise ValueError(f"receivers: at least 1, of one flow, without hosts; got {self.receivers}")
+        if self.receiver_start_s and self.receivers not in (None, len(self.receiver_start_s)):
+            raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times for {self.receivers} receivers")
+        if self.receiver_start_s and self.receivers is None and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),)):
             raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times, and not as many receivers in hosts")
 
     @property

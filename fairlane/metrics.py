@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from experiments.model import Check
-from fairlane import metrics_layers
+from fairlane import metrics_layers, metrics_rtcp
 from fairlane.series import FlowRecord, Series, ShareTable, active_flows, group_of
 from topologies import addressing
 
@@ -267,4 +267,4 @@ CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     for f in (als_mean_loss_fraction, bottleneck_utilisation, connections_exact_fraction,
               desired_rate_within_fair_rate_fraction, fair_rate_delay_s, max_min_reached_10_percent_s, max_min_reached_s, max_min_share_error,
               tcp_als_rate_ratio)
-} | metrics_layers.CHECK_METRICS
+} | metrics_layers.CHECK_METRICS | metrics_rtcp.CHECK_METRICS

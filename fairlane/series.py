@@ -56,7 +56,8 @@ class FlowRecord:
 
     received: bytes of IPv4 datagrams at the receiver; TCP's without what came twice. packets: of them. late: packets that came more
     than 75 ms after the one before. delay: sum over packets of the time under way, seconds. outstanding, round_trips: (time, packets
-    in flight or the window), (time, seconds) as the sender recorded them."""
+    in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
+    compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams."""
 
     flow: Flow
     goodput: Steps
@@ -71,6 +72,8 @@ class FlowRecord:
     delay: Steps = Steps.of([], [])
     outstanding: tuple[tuple[float, float], ...] = ()
     round_trips: tuple[tuple[float, float], ...] = ()
+    reports: tuple[tuple[float, int, int], ...] = ()
+    control_bytes: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,8 @@ def _datagrams(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, 
         delay=Steps.of(times, np.cumsum([(r.get("delay_mean_s") or 0.0) * r.get("packets", 0) for r in data])),
         outstanding=tuple((r["t"], r["in_flight_packets"]) for r in _of(sent, "sent") if r.get("in_flight_packets") is not None),
         round_trips=tuple((r["t"], r["rtt_s"]) for r in (*_of(sent, "sent"), *_of(sent, "feedback")) if r.get("rtt_s") is not None),
+        reports=tuple((r["t"], r["ssrc"], r["bytes"]) for r in _of(sent, "feedback") if "bytes" in r),
+        control_bytes=tuple((r["t"], r["bytes"]) for r in _of(received, "control") if "bytes" in r),
     )
 
 

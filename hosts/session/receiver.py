@@ -145,7 +145,7 @@ class ReceiverSession:
         ssrc = packets[0].ssrc  # a compound starts with a report
         if ssrc == self.options.ssrc:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
-        self._on_compound(now, ssrc, packets)
+        self._on_compound(now, ssrc, packets, len(payload))
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)
 
@@ -196,7 +196,7 @@ class ReceiverSession:
             self._last_sr = self._echo = None
         self._record("source", now, ssrc=ssrc)
 
-    def _on_compound(self, now: float, ssrc: int, packets: tuple[rtcp.RtcpPacket, ...]) -> None:
+    def _on_compound(self, now: float, ssrc: int, packets: tuple[rtcp.RtcpPacket, ...], payload_bytes: int) -> None:
         base = self._receptions[self._groups[0]] if self._groups else None
         if self.layered and isinstance(packets[0], rtcp.ReceiverReport):
             return  # of another receiver: only the timetable counts it
@@ -215,7 +215,7 @@ class ReceiverSession:
             u = said.utilisation_ppm * alsf.UTILISATION_UNIT
             layers = tuple(Layer(address, float(rate)) for address, rate in said.layers)
             named = {"layers_bps": [rate for _, rate in said.layers]} if self.layered else {}
-            self._record("control", now, ssrc=ssrc, rd_bps=said.desired_rate_bps, u=u, **named)
+            self._record("control", now, ssrc=ssrc, bytes=payload_bytes + IPV4_UDP_BYTES, rd_bps=said.desired_rate_bps, u=u, **named)
             control = Control(ssrc, float(said.desired_rate_bps), u, layers)
             self._apply(now, self.algorithm.on_control(now, control, self._rng))
 

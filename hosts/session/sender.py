@@ -25,7 +25,7 @@ from hosts.algorithms.base import (
 from hosts.session.common import Options, Outbox, Recorder, Rng, Timers, carry_out, dotted
 from hosts.session.reporters import Reporters
 from hosts.session.rtcp_member import RtcpMember
-from hosts.session.stream import HEADERS_BYTES, DataStream
+from hosts.session.stream import HEADERS_BYTES, IPV4_UDP_BYTES, DataStream
 from hosts.wire import alsf, ntp, rtcp
 from hosts.wire.acks import parse_ack
 from hosts.wire.errors import MalformedPacket
@@ -158,7 +158,7 @@ class SenderSession:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
         if self.layered:
             self.outbox.reflected.append(payload)  # RFC 5760 section 5: all members of the group hear each report
-        self._on_compound(now, packets)
+        self._on_compound(now, packets, len(payload))
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)
 
@@ -231,10 +231,10 @@ class SenderSession:
         )
         self._apply(now, self.algorithm.on_feedback(now, feedback, self._rng))
 
-    def _on_compound(self, now: float, packets: tuple[rtcp.RtcpPacket, ...]) -> None:
+    def _on_compound(self, now: float, packets: tuple[rtcp.RtcpPacket, ...], payload_bytes: int) -> None:
         own = [s.ssrc for s in self.streams]
         for feedback, fields in self._reporters.read(packets, own, self._ntp(now)):
-            self._record("feedback", now, **fields)
+            self._record("feedback", now, **fields, bytes=payload_bytes + IPV4_UDP_BYTES)
             self._apply(now, self.algorithm.on_feedback(now, feedback, self._rng))
         for packet in packets:
             if isinstance(packet, rtcp.Bye):

@@ -71,6 +71,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         ),
         FlowRecord::Feedback {
             reporter,
+            bytes,
             loss,
             loss_8bit,
             loss_exact,
@@ -84,6 +85,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
             dict!(
                 py,
                 ssrc = *reporter,
+                bytes = *bytes,
                 rd_bps = *desired_rate_bps,
                 u = *utilisation,
                 loss = *loss,
@@ -142,8 +144,8 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
             }
             Ok((kind.clone(), fields))
         }
-        FlowRecord::Control { sender, desired_rate_bps, utilisation, layers_bps } => {
-            let fields = dict!(py, ssrc = *sender, rd_bps = *desired_rate_bps, u = *utilisation);
+        FlowRecord::Control { sender, bytes, desired_rate_bps, utilisation, layers_bps } => {
+            let fields = dict!(py, ssrc = *sender, bytes = *bytes, rd_bps = *desired_rate_bps, u = *utilisation);
             if !layers_bps.is_empty() {
                 fields.set_item("layers_bps", layers_bps)?;
             }

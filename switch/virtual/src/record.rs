@@ -13,9 +13,10 @@ pub enum FlowRecord {
     Sent { rate_bps: f64, packets: u64, bytes: u64, window_packets: Option<f64> },
     /// The same of one layer of a layered flow, counted from 0.
     LayerSent { layer: usize, group: u32, rate_bps: f64, packets: u64 },
-    /// A report as it reached a sender, and the loss that its algorithm got.
+    /// A report as it reached a sender in a compound of `bytes` (IPv4 datagram without options), and the loss that its algorithm got.
     Feedback {
         reporter: u32,
+        bytes: usize,
         loss: f64,
         loss_8bit: f64,
         loss_exact: Option<f64>,
@@ -41,8 +42,8 @@ pub enum FlowRecord {
     Path { latest_rtt_s: f64, srtt_s: f64, rttvar_s: f64, in_flight_packets: u64 },
     /// What an algorithm noted.
     Note { kind: String, values: Vec<(String, NoteValue)> },
-    /// A sender's control packet as routers left it, at the receiver; the sizes of the layers that it names.
-    Control { sender: u32, desired_rate_bps: u64, utilisation: f64, layers_bps: Vec<u64> },
+    /// A sender's control packet as routers left it, at the receiver, `bytes` as in `Feedback`; the sizes of the layers that it names.
+    Control { sender: u32, bytes: usize, desired_rate_bps: u64, utilisation: f64, layers_bps: Vec<u64> },
     /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
     Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64, media: Option<Media> },
     /// What it has counted of one layer of a layered flow, in the order of joining from 0; whether it is a member now.

@@ -314,6 +314,7 @@ impl RtpReceiver {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
+        let bytes = datagram.payload.len() + IPV4_BYTES;
         if self.spec.base_group.is_some() && compound.sender.is_none() {
             // Of another receiver: only the timetable counts it.
         } else if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
@@ -330,7 +331,7 @@ impl RtpReceiver {
                 let utilisation = f64::from(said.utilisation_ppm) * 1e-6;
                 let desired_rate_bps = said.desired_rate_bps;
                 let layers_bps = said.layers.iter().map(|&(_, rate)| rate).collect();
-                self.log.push((now, FlowRecord::Control { sender: compound.ssrc, desired_rate_bps, utilisation, layers_bps }));
+                self.log.push((now, FlowRecord::Control { sender: compound.ssrc, bytes, desired_rate_bps, utilisation, layers_bps }));
                 let control = Control {
                     sender: compound.ssrc,
                     desired_rate_bps: desired_rate_bps as f64,
@@ -342,7 +343,7 @@ impl RtpReceiver {
             }
         }
         if let Some(schedule) = &mut self.schedule {
-            schedule.received_rtcp(now_s, compound.ssrc, datagram.payload.len() + IPV4_BYTES);
+            schedule.received_rtcp(now_s, compound.ssrc, bytes);
             for &gone in &compound.bye {
                 schedule.received_bye(now_s, gone);
             }

@@ -192,13 +192,14 @@ impl RtpSender {
             // RFC 5760 section 5: all members of the group hear each report.
             self.push_rtcp(payload, &[], io);
         }
-        self.on_blocks(&compound, io)?;
+        let bytes = datagram.payload.len() + IPV4_BYTES;
+        self.on_blocks(&compound, bytes, io)?;
         for &gone in &compound.bye {
             self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
         }
         let now_s = io.now_s();
         if let Some(schedule) = &mut self.schedule {
-            schedule.received_rtcp(now_s, compound.ssrc, datagram.payload.len() + IPV4_BYTES);
+            schedule.received_rtcp(now_s, compound.ssrc, bytes);
             for &gone in &compound.bye {
                 schedule.received_bye(now_s, gone);
             }
@@ -452,7 +453,7 @@ impl RtpSender {
     }
 
     /// What a compound says of this sender's streams is one report: losses and packets of all layers together.
-    fn on_blocks(&mut self, compound: &Compound, io: &mut Io) -> Result<(), Fault> {
+    fn on_blocks(&mut self, compound: &Compound, bytes: usize, io: &mut Io) -> Result<(), Fault> {
         let reporter = compound.ssrc;
         let number = |block: &ReportBlock| self.streams.iter().position(|stream| stream.ssrc == block.ssrc);
         let blocks: Vec<ReportBlock> = compound.blocks.iter().filter(|block| number(block).is_some()).copied().collect();
@@ -483,6 +484,7 @@ impl RtpSender {
         };
         self.log.push((io.now, FlowRecord::Feedback {
             reporter,
+            bytes,
             loss,
             loss_8bit,
             loss_exact: exact,
