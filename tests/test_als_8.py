@@ -40,7 +40,7 @@ def test_layers_follow_the_receivers_without_probing(tmp_path: Path) -> None:
     values = {c.check.metric: c.value for c in figures.checks}
     # ALS has 0.9 of its part of a link and TCP the rest: docs/experiments/als-8.md works out 0.75 for receiver 1's link.
     assert 0.65 < values["lowest_als_tcp_ratio_after"] < 0.8
-    assert [c.check.metric for c in figures.checks if not c.holds] == ["lowest_als_tcp_ratio_after"]
+    assert [c.check.metric for c in figures.checks if not c.holds] == []
 
     # In the first seconds, while TCP flows are still in slow start, the routers may see fewer connections than there are, and a receiver
     # may be allowed a layer more. From then on nothing is joined but what receiver 0's coming asks for, and nothing left before the end.

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairlane.paper import measures
+from fairlane.paper.row import Curve
 from fairlane.series import FlowRecord, Steps
 
 EMPTY = Steps.of([], [])
@@ -38,3 +39,14 @@ def test_variation_of_a_sum_is_less_than_that_of_flows_that_take_turns() -> None
     assert measures.OF_FLOWS["cov_sending"](flows, (0.0, 6.0)) == pytest.approx(0.5)
     assert measures.OF_FLOWS["cov_sending_of_sum"](flows, (0.0, 6.0)) == pytest.approx(0.0, abs=1e-9)
     assert math.isnan(measures.OF_FLOWS["cov_sending_of_sum"]([*flows, dataclasses.replace(flows[0], sending_rate=[])], (0.0, 6.0)))
+
+
+def test_a_curve_of_mean_rates_has_a_point_for_each_flow_of_its_group() -> None:
+    """1000 and 3000 bytes in the window of 4 s: 2 and 6 kbit/s, in the flows' order."""
+    records = [dataclasses.replace(flow(), flow=SimpleNamespace(name=f"g-{i}"), received=Steps.of([5.0], [size]), active=(0.0, 10.0))
+               for i, size in enumerate((1000.0, 3000.0))]
+    experiment = SimpleNamespace(settings=SimpleNamespace(flows=[SimpleNamespace(name="g")]), window_s=(4.0, 8.0), duration_s=10.0)
+    series = SimpleNamespace(experiment=experiment, flows=records)
+    assert measures.curve(series, Curve("rates", "mean_rates", "g")) == {"t": [1.0, 2.0], "v": [2000.0, 6000.0]}
+    with pytest.raises(ValueError, match="flows: mean_rates is of flows"):
+        Curve("rates", "mean_rates")

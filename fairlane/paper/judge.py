@@ -83,8 +83,8 @@ class Expectation:
             raise ValueError("ratio_of: 'ratio_of' and 'ratio_to' go together")
         if self.of_reference and (self.trend or self.ratio_of):
             raise ValueError("of_reference: is of single points, without 'trend' and 'ratio_of'")
-        if self.seeds == "each" and (self.trend or self.ratio_of or self.of_reference or self.any):
-            raise ValueError("seeds: 'each' is of single points, without 'trend', 'ratio_of', 'of_reference' and 'any'")
+        if self.seeds == "each" and (self.trend or self.ratio_of or self.of_reference or self.any or self.at_least):
+            raise ValueError("seeds: 'each' is of single points, without 'trend', 'ratio_of', 'of_reference', 'any' and 'at_least'")
         if self.trend:
             if self.any or self.ratio_of or math.isfinite(self.low) or math.isfinite(self.high):
                 raise ValueError("trend: takes no 'low', 'high', 'any' or 'ratio_of'")

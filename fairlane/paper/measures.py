@@ -227,7 +227,11 @@ def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Val
 
 
 def curve(series: Series, wanted: Curve) -> dict[str, list[float]]:
-    """A curve over the whole run: {"t": ends of bins in seconds, "v": values}. Rates are bit/s, queues packets, delays seconds."""
+    """A curve over the whole run: {"t": ends of bins in seconds, "v": values}. Rates are bit/s, queues packets, delays seconds. Of
+    mean_rates, "t" numbers the flows from 1 on."""
+    if wanted.of == "mean_rates":
+        rates = _rates(groups(series).get(wanted.flows, []), series.experiment.window_s)
+        return {"t": [float(i) for i in range(1, len(rates) + 1)], "v": [float(f"{rate:.6g}") for rate in rates]}
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, wanted.bin_s)
     times = edges[1:]
     if wanted.of == "queue":

@@ -5,7 +5,8 @@
 
     [[curves]]                              # kept of each run for figures over time
     name = "R_f"
-    of = "fair_rate"                        # "rate" | "sending_rate" | "fair_share" with `flows`; "fair_rate" | "queue" | "utilisation"
+    of = "fair_rate"                        # "rate" | "sending_rate" | "fair_share" with `flows`; "fair_rate" | "queue" | "utilisation";
+                                            # "mean_rates" with `flows`: over the flows' numbers, 1 to n, instead of time
     bin_s = 1.0
 
     [[figures]]
@@ -41,15 +42,16 @@ from fairlane.paper.judge import Expectation, check_arithmetic, points_of
 
 @dataclass(frozen=True)
 class Curve:
-    """Something over time that figures show. flows: names of flows, or of groups (the sum of their rates)."""
+    """Something over time that figures show. flows: names of flows, or of groups (the sum of their rates). mean_rates: of each flow of a
+    group over the run's window, the first at 1, the second at 2."""
 
     name: str
-    of: Literal["rate", "sending_rate", "fair_share", "fair_rate", "queue", "utilisation", "rtt", "loss"]
+    of: Literal["rate", "sending_rate", "fair_share", "fair_rate", "queue", "utilisation", "rtt", "loss", "mean_rates"]
     flows: str = ""
     bin_s: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.of in ("rate", "sending_rate", "fair_share", "rtt", "loss") and not self.flows:
+        if self.of in ("rate", "sending_rate", "fair_share", "rtt", "loss", "mean_rates") and not self.flows:
             raise ValueError(f"flows: {self.of} is of flows: name a flow or a group")
         if not self.bin_s > 0:
             raise ValueError(f"bin_s: must be positive, got {self.bin_s:g}")
