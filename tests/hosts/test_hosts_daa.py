@@ -43,6 +43,13 @@ def test_tcp_model() -> None:
     assert tcp_rate_bps(1000, 0.1, 0.4, 0.06) == pytest.approx(8000 / 0.03204416)
 
 
+def test_tcp_model_gives_the_papers_example_with_one_packet_for_an_ack() -> None:
+    """"loss values as low as 0.1% result in a TCP throughput of only 1.5 Mb/s" at a round trip of 200 ms [DAA sec 5]."""
+    one, two = (tcp_rate_bps(1000, 0.2, 4 * 0.2, 0.001, packets_per_ack) for packets_per_ack in (1, 2))
+    assert round(one / 1e6, 1) == 1.5 and one == pytest.approx(1.535e6, rel=1e-3)
+    assert two == pytest.approx(1.086e6, rel=1e-3)
+
+
 def test_tcp_model_where_every_loss_is_a_timeout() -> None:
     """[DAA eq 1], l = 1/3, D = 2: 3 sqrt(3 x 2 / 24) = 1.5, so min(1, 1.5) = 1.
 
