@@ -8,6 +8,9 @@ sec 2].
     next climb:                            P_nn grows for step_iteration steps only           [TRABOL fig 1]
     TIMER, started when a climb has ended: step_iteration is set anew, the climb goes on      [TRABOL fig 1]
 
+Step i is P_nn = P_min + i, so that the next climb ends one step below the loss, as section 2 has it. Figure 1's loop counts from 0:
+read literally, it ends one step lower still.
+
 A loss outside a climb, on the rate where it ended, changes no memory: figure 1 stores it inside the loop of the climb. A loss
 report that comes at step 0 says what was sent before the decrease, and changes none either (i - 1 would be -1).
 
