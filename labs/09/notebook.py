@@ -92,7 +92,8 @@ lab.controls(experiment, kind=list(runs.KINDS), variant=list(runs.BUFFERS.values
 # 4. The sum of the flows, too, is said to vary less with SSVP-ADP. Does it here? Measure it.
 #
 # 5. What would have to be true in the paper's simulation for its 0.67? Work out the `beta` that it needs, and from equation 20 the queue. Which
-#    sentence of the paper would you ask its authors about?
+#    sentence of the paper would you ask its authors about? `ssvp-3c` gives such a `beta` by a window of RTT_min: run it, and say what the window counts
+#    that the paper's RTT_min does not.
 #
 # 6. `docs/experiments/ssvp-3.md` lists what else was tried. Which of these would you have tried first, and what would have convinced you that the fault is ours?
 

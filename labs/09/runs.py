@@ -1,4 +1,4 @@
-"""Runs for lab 9: the sending rates of SSVP's figure 3, from the experiment `ssvp-3b` (persistent sources, equation 5 as an addition).
+"""Runs for lab 9: the sending rates of SSVP's figure 3, from the experiment `ssvp-3b` (persistent sources, additive equation 5).
 
     .venv/bin/python -m labs.09.runs                  how smooth both are at each buffer, by labs/09/figure.py
     .venv/bin/python -m labs.09.runs --plot FILE.png  the figure: rates of three flows and their sum, SSVP left, SSVP-ADP right
