@@ -5,6 +5,7 @@
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
+# make paper-results  the page of results in the docs, docs/paper-results.md, from what 'make paper' wrote
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
 # make docs-commands  every command that the documentation shows, as it stands (as root: those for Mininet, too)
@@ -21,7 +22,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench fuzz differential conformance paper docs docs-commands notebooks shell stop clean
+.PHONY: run setup build test bench fuzz differential conformance paper paper-results docs docs-commands notebooks shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -57,6 +58,9 @@ fuzz: setup
 
 paper: build
 	.venv/bin/fairlane paper $(if $(QUICK),--quick) $(if $(MININET),--mininet) $(ARGS)
+
+paper-results:
+	.venv/bin/python -m tools.site.results $(ARGS)
 
 docs:
 	@scripts/venv .venv-docs requirements-docs.lock

@@ -40,7 +40,7 @@ def test_nothing_comes_from_another_host(site: Path) -> None:
     assert len(pages) > 150
     for page in pages:
         urls = FETCHED.findall(page.read_text(encoding="utf-8"))
-        assert urls, page
+        assert urls or page == site / "docs/paper-results/report.html", page  # the report is one file
         assert not [url for url in urls if re.match(r"(\w+:)?//", url)], page
     for style in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), style

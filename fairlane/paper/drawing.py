@@ -21,10 +21,12 @@ from fairlane.paper.row import Figure, Row  # noqa: E402
 
 _STYLE = {
     "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.alpha": 0.3, "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "lines.linewidth": 1.4,
+    "grid.alpha": 0.3, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"], "svg.hashsalt": "fairlane", "legend.frameon": False, "lines.linewidth": 1.4,
     "figure.constrained_layout.use": True,
 }
 _MARKERS = "osD^vP*X"
+_COORDINATES = re.compile(r'\b(?:d|x|y)="[^"]*"')
+_HUNDREDTHS = re.compile(r"(\.\d\d)\d+")
 _PAPER = {"linestyle": "none", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.2}
 
 Results = Mapping[Axes, list[dict[str, Any]]]
@@ -43,7 +45,12 @@ def draw(row: Row, figure: Figure, results: Results) -> str:
         text = io.StringIO()
         canvas.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(canvas)
-    return _own_ids(text.getvalue(), f"{row.id}-{row.figures.index(figure)}")
+    return _own_ids(_rounded(text.getvalue()), f"{row.id}-{row.figures.index(figure)}")
+
+
+def _rounded(svg: str) -> str:
+    """Coordinates to a hundredth of a point, and no indentation: a page of all rows stays small. Labels stay as they are."""
+    return re.sub(r"\n +", "\n", _COORDINATES.sub(lambda attribute: _HUNDREDTHS.sub(r"\1", attribute[0]), svg))
 
 
 def _own_ids(svg: str, prefix: str) -> str:

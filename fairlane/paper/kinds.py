@@ -65,7 +65,7 @@ def reason(ledger: Ledger, verdicts: Sequence[Verdict]) -> str:
             return ledger.contradiction or "; ".join(v.expectation.contradicts for v in contradicted(verdicts))
         case "unexplained":
             failing = "; ".join(v.expectation.name for v in ordinary(verdicts) if not v.holds)
-            return ledger.differs or f"no cause is known; these expectations do not hold: {failing}"
+            return ledger.differs or f"No cause is known. These expectations do not hold: {failing}"
 
 
 def count(kinds: Sequence[Kind]) -> str:

@@ -1,0 +1,72 @@
+"""The page of results in the docs: made from its index, and only from a report that is complete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlane.paper import index, make
+from tools.site import results
+
+
+def entry(row: str, **changes) -> dict:
+    verdict = {"name": "ratio | at n < 4", "paper": "", "expected": "0.8 to 1.2", "found": "1.01", "holds": True, "not_at": []}
+    return {"row": row, "ledger": "X", "title": "A row", "paper": "RAP figure 4", "kind": "holds", "expectations": 1, "held": 1, "reason": "", "differs": "",
+            "ruled_out": [], "verdicts": [verdict], "contradicted": [], "seeds": [1, 2], "runs": 2, "processor_s": 60.0} | changes
+
+
+def report(folder: Path, rows: list[dict], page: str = "<html></html>", **changes) -> Path:
+    folder.mkdir()
+    (folder / "index.html").write_text(page)
+    found = {"version": "0", "commit": "0123456789abcdef" * 2 + "01234567", "modified": False, "quick": False, "made": "2026-01-31 12:00:00 UTC",
+             "processor_s": 600.0, "kinds": {}, "rows": rows} | changes
+    (folder / index.FILE).write_text(json.dumps(found))
+    return folder
+
+
+@pytest.fixture
+def complete() -> list[dict]:
+    return [entry(name) for name in make.ids()]
+
+
+def publish(folder: Path, tmp_path: Path, **options) -> str:
+    results.publish(folder, page=tmp_path / "page.md", files=tmp_path / "files", **options)
+    return (tmp_path / "page.md").read_text()
+
+
+def test_the_committed_page_is_that_of_its_index() -> None:
+    assert results.PAGE.read_text(encoding="utf-8") == results.written(json.loads((results.FILES / index.FILE).read_text()))
+
+
+def test_each_row_stands_there_with_its_kind_and_reason(complete: list[dict], tmp_path: Path) -> None:
+    complete[0] = entry("rap-4b", kind="unexplained", held=0, reason="no <cause>\nis known", verdicts=[{**complete[0]["verdicts"][0], "holds": False}])
+    complete[1] = entry("nowhere", kind="contradiction", contradicted=[{**complete[1]["verdicts"][0], "holds": False, "why": "2 > 1"}], ruled_out=[])
+    complete += [entry(name) for name in make.ids()[:2]]
+    page = publish(report(tmp_path / "report", complete), tmp_path)
+    assert r"| [rap-4b](experiments/rap-4.md) | RAP figure 4 | **unexplained** | 0 of 1 | no \<cause\> is known |" in page
+    assert "| nowhere | RAP figure 4 | **contradiction** | 1 of 1 |" in page
+    assert f"**{len(complete) - 1} of {len(complete)} rows explained: holds {len(complete) - 2}, reading 0, contradiction 1, unexplained 1.**" in page
+    assert r"| ratio \| at n \< 4 | – | 0.8 to 1.2 | 1.01 | **no** |" in page and "Nothing is ruled out yet." in page
+    assert r"| ratio \| at n \< 4 | – | 0.8 to 1.2 | 1.01 | no, as it must be |" in page and "cannot come out: 2 \\> 1" in page
+    assert "a full pass, made on 2026-01-31 12:00:00 UTC with commit `0123456789ab`. It took 10 minutes" in page
+
+
+def test_the_report_with_its_figures_comes_along_unless_it_is_large(complete: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = report(tmp_path / "report", complete)
+    assert "(paper-results/report.html)" in publish(folder, tmp_path) and (tmp_path / "files" / "report.html").read_text() == "<html></html>"
+    monkeypatch.setattr(results, "MOST_BYTES", 5)
+    assert "(paper-results/report.html)" not in publish(folder, tmp_path) and not (tmp_path / "files" / "report.html").exists()
+
+
+def test_a_report_that_is_not_complete_is_refused(complete: list[dict], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="none/index.json: cannot be read"):
+        publish(tmp_path / "none", tmp_path)
+    with pytest.raises(SystemExit, match=f"is without {complete[0]['row']}"):
+        publish(report(tmp_path / "some", complete[1:]), tmp_path)
+    quick = report(tmp_path / "quick", complete, quick=True)
+    with pytest.raises(SystemExit, match="is of a quick pass"):
+        publish(quick, tmp_path)
+    assert "from a quick pass: fewer points and seeds" in publish(quick, tmp_path, draft=True)
+    assert "**1 of 1 rows" in publish(report(tmp_path / "one", complete[:1]), tmp_path, draft=True)
