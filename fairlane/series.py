@@ -23,8 +23,8 @@ from topologies.model import Port
 _BIN_S = 1.0
 FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
-ROUND_TRIP_RECORDS = frozenset(("feedback",))
-"""Of these, those that only `round_trips` needs; an algorithm writes one for each acknowledgement."""
+FEEDBACK_RECORDS = frozenset(("feedback",))
+"""Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
 
 
 @dataclass(frozen=True)

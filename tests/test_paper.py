@@ -154,13 +154,14 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", ["als-8", "als-t1", "trabol-2", "rap-7"])
+@pytest.mark.parametrize("name", ["als-8", "ssvp-3", "trabol-2", "rap-7"])
 def test_the_records_that_a_point_writes_are_all_that_its_measures_and_curves_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     job = points.jobs(row.load(loader.find(name), quick=True))[0]
     some = points.run(job).result
     monkeypatch.setattr(points, "needed", lambda *_: None)
     every = points.run(job).result
-    assert some["records_sha256"] != every["records_sha256"]
+    whole_run = any("run." in text for _, text in job.measures)
+    assert (some["records_sha256"] == every["records_sha256"]) == whole_run == (name == "als-8")
     for key in some.keys() | every.keys():
         assert key == "records_sha256" or json.dumps(some[key]) == json.dumps(every[key]), key
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import loader, sweep
+from experiments import expressions, loader, sweep
 from experiments.model import Experiment
 from fairlane import series, targets, virtual_fabric
 from fairlane.located_toml import Document
@@ -77,9 +77,11 @@ class Done:
     took_s: float
 
 
-def needed(experiment: Experiment, curves: Sequence[Curve]) -> virtual_fabric.Needed:
-    """What measures and curves read: of all links the bottleneck's alone."""
-    kinds = series.FLOW_RECORDS if any(c.of == "rtt" for c in curves) else series.FLOW_RECORDS - series.ROUND_TRIP_RECORDS
+def needed(experiment: Experiment, measured: Mapping[str, str], curves: Sequence[Curve]) -> virtual_fabric.Needed | None:
+    """What measures and curves read: of all links the bottleneck's alone. A metric of the whole run (`run.NAME`) may read any record: None."""
+    if any(name.startswith("run.") for text in measured.values() for name in expressions.names_in(text)):
+        return None
+    kinds = series.FLOW_RECORDS if any(c.of == "rtt" for c in curves) else series.FLOW_RECORDS - series.FEEDBACK_RECORDS
     return virtual_fabric.Needed(frozenset([experiment.bottleneck]), kinds)
 
 
@@ -89,7 +91,7 @@ def run(job: Job) -> Done:
     experiment = loader.from_document(job.document, job.row)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
-        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler(), needed=needed(experiment, job.curves)), folder, Silent())
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler(), needed=needed(experiment, dict(job.measures), job.curves)), folder, Silent())
         recorded = series.load(folder, experiment, outcome.timing)
         kept = {
             "row": job.row,
