@@ -12,6 +12,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,20 +50,21 @@ def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
     """The file in `folder`; it appears whole."""
     of = [o.kind for o in outcomes]
-    commit, modified = _commit()
+    name, modified = commit()
     unfinished = folder / f".{FILE}.unfinished"
     results.write_json(unfinished, {
-        "version": version("fairlane"), "commit": commit, "modified": modified, "quick": quick, "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+        "version": version("fairlane"), "commit": name, "modified": modified, "quick": quick, "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
         "processor_s": round(sum(o.took_s for o in outcomes), 1), "kinds": {k: of.count(k) for k in kinds.LEGEND},
         "rows": [entry(o) for o in outcomes]})
     return unfinished.rename(folder / FILE)
 
 
-def _commit() -> tuple[str | None, bool]:
-    """The checkout's commit, and whether files that git knows differ from it; (None, False) outside a checkout."""
+@cache
+def commit() -> tuple[str | None, bool]:
+    """The checkout's commit when this was first called, and whether files that git knows differed from it; (None, False) outside a checkout."""
     try:
-        commit, changes = (subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
+        name, changes = (subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
                            for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")))
     except (OSError, subprocess.CalledProcessError):
         return None, False
-    return commit, bool(changes)
+    return name, bool(changes)

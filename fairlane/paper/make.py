@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments import loader
-from fairlane.paper import kinds, page, points, row, schedule, words
+from fairlane.paper import index, kinds, page, points, row, schedule, words
 from fairlane.paper.judge import Verdict, judge
 from fairlane.paper.row import Row
 from fairlane.paper.store import Store
@@ -51,6 +51,7 @@ def load(names: Iterable[str], quick: bool) -> list[Row]:
 def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
         workers: int | None = None) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
+    index.commit()  # that of the sources which the runs use, whatever is committed meanwhile
     outcomes = collect(rows, folder, console, quick=quick, scheduler=scheduler, workers=workers)
     page.write(outcomes, folder, quick)
     return outcomes
