@@ -49,7 +49,8 @@ HELD_BACK = "held_back"
 
 @dataclass(frozen=True)
 class PortRecord:
-    """What one port saw in one interval, and what it was told. Counters are totals since the switch started."""
+    """What one port saw in one interval, and what it was told; a plain switch's port would be told it. Counters are totals since the
+    switch started."""
 
     time_s: float
     switch: str
@@ -117,6 +118,9 @@ class SwitchControl:
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
         self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
+        # What each port's entry says, or would say if the port wrote fair rates.
+        self._fair_rates = {p.number: self._fair_rate(p.number, fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0)
+                            for p in switch.ports}
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
         """All that a switch needs but multicast groups: digests on, routes, links, RED, and when its pipeline is fresh a first fair
@@ -125,8 +129,7 @@ class SwitchControl:
         return [
             *([] if self._sketch else [self._digest_config()]),
             *(self._table(*entry) for entry in self._static_entries()),
-            *(self._fair_rate(p.number, fair_rate_bps(p.rate_bps, self._config.utilisation_target, 0), 0)
-              for p in self.switch.ports if p.als and fresh),
+            *(self._fair_rates[p.number] for p in self.switch.ports if p.als and fresh),
             *(entity for p in self.switch.ports if p.number in self._shares and fresh for entity in self._limits(p)),
         ]
 
@@ -164,6 +167,13 @@ class SwitchControl:
         ports = tuple(dataclasses.replace(p, rate_bps=rate_bps) if p.number == port else p for p in self.switch.ports)
         self.switch = dataclasses.replace(self.switch, ports=ports)
         return [self._table(*entry) for entry in self._link_entries() if port in entry[1].values()]
+
+    def change_als(self, als: bool) -> list[p4runtime_pb2.Entity]:
+        """From now on the ports write their fair rates into senders' control packets, or no longer do: what to INSERT or to DELETE. The
+        first values are those of the last interval, since connections are counted on plain switches too."""
+        changed = [p.number for p in self.switch.ports if p.als != als]
+        self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
+        return [self._fair_rates[number] for number in changed]
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
@@ -220,8 +230,9 @@ class SwitchControl:
             packets, sent = self._latest.transmitted.get(port.number, (0, 0)) if self._latest else (0, 0)
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
+            self._fair_rates[port.number] = self._fair_rate(port.number, rate, utilisation)
             if port.als:
-                entities.append(self._fair_rate(port.number, rate, utilisation))
+                entities.append(self._fair_rates[port.number])
             early = self._latest.early_drops.get(port.number, 0) if self._latest else 0
             forced = self._latest.forced_drops.get(port.number, 0) if self._latest else 0
             record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)

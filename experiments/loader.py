@@ -87,6 +87,8 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         except ValueError as error:
             raise ConfigError(str(error)) from error
     topology = topology_load.from_document(document, ("topology",))
+    for i, switch in enumerate(settings.control.plain_switches):
+        _check_switch(switch, topology, document, ("control", "plain_switches", i))
     flows = _flows(settings, topology, document)
     for i, check in enumerate(settings.checks):
         if check.metric not in METRICS:
@@ -207,6 +209,11 @@ def _flow_name(group: FlowGroup, index: int) -> str:
     return f"{group.name}-{index}" if group.count > 1 else group.name
 
 
+def _check_switch(name: str, topology: Topology, document: Document, where: KeyPath) -> None:
+    if name not in topology.switches:
+        raise document.error(where, f"no switch {name!r}{schema.nearest(name, topology.switches)}")
+
+
 def _bottleneck(settings: Settings, topology: Topology, document: Document) -> tuple[str, int]:
     found = _output_port(settings.bottleneck, topology)
     if found is None or found[0] not in topology.switches:
@@ -228,7 +235,11 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
     links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
     found = []
     for i, change in enumerate(settings.changes):
-        port = _output_port(change.link, topology)
+        if change.switch:
+            _check_switch(change.switch, topology, document, ("changes", i, "switch"))
+            port = change.switch, -1
+        else:
+            port = _output_port(change.link, topology)
         if port is None:
             raise document.error(("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}")
         if change.at_s < settings.duration_s:

@@ -35,7 +35,7 @@ class Control:
     for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md). protection: the
     switches hold a connection that goes on sending more than its share to it (docs/flow-protection.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's
-    own link."""
+    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5]."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
@@ -43,6 +43,7 @@ class Control:
     counter: Literal["exact", "sketch"] = "exact"
     protection: bool = False
     multicast_router_links: tuple[str, ...] = ()
+    plain_switches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation_target <= 1:
@@ -131,13 +132,16 @@ class Flow:
 @dataclass(frozen=True)
 class Change:
     """Something that changes during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". What is None
-    stays: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1)."""
+    stays: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1). Or switch, and als: whether its ports write their
+    fair rates into senders' control packets from then on."""
 
     at_s: float
-    link: str
+    link: str = ""
     rate_bps: float | None = None
     delay_s: float | None = None
     loss: float | None = None
+    switch: str = ""
+    als: bool | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < float("inf"):
@@ -148,7 +152,13 @@ class Change:
             raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
         if self.loss is not None and not 0 <= self.loss < 1:
             raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
-        if self.rate_bps is None and self.delay_s is None and self.loss is None:
+        if bool(self.link) == bool(self.switch):
+            raise ValueError("give either link or switch")
+        if self.switch and (self.als is None or not self.rate_bps is self.delay_s is self.loss is None):
+            raise ValueError("switch: of a switch, als changes: give als = true or als = false, and nothing of a link")
+        if self.link and self.als is not None:
+            raise ValueError("als: is a switch's: give switch instead of link")
+        if self.link and self.rate_bps is None and self.delay_s is None and self.loss is None:
             raise ValueError("nothing changes: give rate_bps, delay_s or loss")
 
 
@@ -201,7 +211,7 @@ class Settings:
 @dataclass(frozen=True)
 class Experiment:
     """Everything a run needs to know. id: the file's name. bottleneck: switch and its output port number. changes: by time, those
-    within the run; each with the node and port number that sends on its link."""
+    within the run; each with the node and port number that sends on its link, of a switch's own change the switch and -1."""
 
     id: str
     settings: Settings

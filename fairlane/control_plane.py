@@ -18,7 +18,8 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     switches = []
     ports = experiment.topology.ports()
     names = set(experiment.topology.switches)
-    routers = experiment.settings.control.multicast_router_links
+    control = experiment.settings.control
+    routers = control.multicast_router_links
     known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
     for link in routers:
         if link not in known:
@@ -29,11 +30,11 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
             device_id=index + 1,
             address=f"127.0.0.1:{grpc_ports[name]}",
             ports=tuple(
-                Port(p.number, round(p.link.rate_bps), _red(p.link), peer=p.peer if p.peer in names else "", peer_port=p.peer_port
-                     if p.peer in names else 0, multicast_router=f"{name}->{p.peer}" in routers) for p in ports[name]),
+                Port(p.number, round(p.link.rate_bps), _red(p.link), als=name not in control.plain_switches,
+                     peer=p.peer if p.peer in names else "", peer_port=p.peer_port if p.peer in names else 0,
+                     multicast_router=f"{name}->{p.peer}" in routers) for p in ports[name]),
             routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
         ))
-    control = experiment.settings.control
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
 
 

@@ -191,11 +191,13 @@ def fair_rate_delay_s(series: Series, figures: Figures) -> float:
 
 def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> float:
     """Of the sender control packets that reached their receivers, the part with R_d at or below the R_f that was in force at
-    each port of the path while the packet was on its way."""
+    each port of the path while the packet was on its way. Switches that are plain at some time are left out."""
     topology = series.experiment.topology
+    plain = {*series.experiment.settings.control.plain_switches, *(c.switch for c, _, _ in series.experiment.changes)}
     good = total = 0
     for record in series.flows:
-        path = [p for p in addressing.path(topology, record.flow.sender, record.flow.receiver) if p.node in topology.switches]
+        path = [p for p in addressing.path(topology, record.flow.sender, record.flow.receiver)
+                if p.node in topology.switches and p.node not in plain]
         # The longest that a packet can be under way.
         longest = _SLACK_S + sum(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:

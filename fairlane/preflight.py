@@ -33,8 +33,8 @@ def check_machine(experiment: Experiment) -> None:
             raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
     if experiment.changes:
         change = experiment.changes[0][0]
-        raise Refusal(f"{change.link} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when it starts, and"
-                      " keeps them: run it without --fabric mininet.")
+        raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when"
+                      " it starts, and its controller what it is to tell it: run it without --fabric mininet.")
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     if not probes.has_mininet():

@@ -23,13 +23,13 @@ from fairlane.errors import RunFailed
 from finsy.proto import p4r
 
 _BOUNDARY, _FINISH = 0, 1
-# Timers from this on are changes of a link, by their place in the list.
+# Timers from this on are changes, by their place in the list.
 _FIRST_CHANGE = 16
 # What an answer belongs to.
-_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS = range(8)
+_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS, _ALS = range(9)
 _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
          _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate",
-         _GROUPS: "its multicast groups"}
+         _GROUPS: "its multicast groups", _ALS: "to write fair rates, or not to"}
 
 Action = tuple[Any, ...]
 
@@ -44,11 +44,20 @@ class RateChange:
     rate_bps: int
 
 
+@dataclass(frozen=True)
+class AlsChange:
+    """The ports of a switch write their fair rates from at_ns on, or no longer do."""
+
+    at_ns: int
+    switch: str
+    als: bool
+
+
 class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
 
-    def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange] = ()) -> None:
-        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links, told as they happen."""
+    def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange | AlsChange] = ()) -> None:
+        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, told as they happen."""
         self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
@@ -161,8 +170,12 @@ class VirtualController:
             raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
         return []
 
-    def _change(self, change: RateChange) -> list[Action]:
-        index = next(i for i, c in enumerate(self._controls) if c.switch.name == change.switch)
+    def _change(self, change: RateChange | AlsChange) -> list[Action]:
+        index = self._numbers[change.switch]
+        if isinstance(change, AlsChange):
+            entities = self._controls[index].change_als(change.als)
+            kind = p4r.Update.INSERT if change.als else p4r.Update.DELETE
+            return [self._write(index, _ALS, entities, kind)] if self._ready[index] else []
         entities = self._controls[index].change_rate(change.port, change.rate_bps)
         # A switch that has no entries yet gets the new ones with its first.
         return [self._write(index, _LINK, entities, p4r.Update.MODIFY)] if self._ready[index] else []

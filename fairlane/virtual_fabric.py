@@ -23,7 +23,7 @@ from fairlane.flows import Timing
 from fairlane.outcome import Outcome
 from fairlane.progress import Progress, Snapshot
 from fairlane.targets import Toolchain
-from fairlane.virtual_control import RateChange, VirtualController
+from fairlane.virtual_control import AlsChange, RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
 from topologies import addressing
 from topologies.model import Link
@@ -121,7 +121,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
     control_plane.write(config, folder / "controller.json")
-    controller = VirtualController(config, folder, _rate_changes(experiment, timing))
+    controller = VirtualController(config, folder, _told_changes(experiment, timing))
     network.set_control_plane(controller)
     try:
         _schedule_changes(network, experiment, timing)
@@ -210,10 +210,15 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
 
 
-def _rate_changes(experiment: Experiment, timing: Timing) -> list[RateChange]:
-    """Those that the controller is told of, as a router knows the rates of its own links."""
-    return [RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)) for change, node, port in experiment.changes
-            if change.rate_bps is not None and node in experiment.topology.switches]
+def _told_changes(experiment: Experiment, timing: Timing) -> list[RateChange | AlsChange]:
+    """Those that the controller is told of, as a router knows the rates of its own links, and whether it knows ALS."""
+    told: list[RateChange | AlsChange] = []
+    for change, node, port in experiment.changes:
+        if change.als is not None:
+            told.append(AlsChange(_change_ns(timing, change), node, change.als))
+        elif change.rate_bps is not None and node in experiment.topology.switches:
+            told.append(RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)))
+    return told
 
 
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:

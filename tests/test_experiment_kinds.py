@@ -152,6 +152,13 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
     ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
     ("delay_s = 0.1", "loss = 1", "e.toml:48: changes[1].loss: a probability in [0, 1), got 1"),
     ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s or loss"),
+    ("delay_s = 0.1", 'switch = "s1"', "e.toml:45: changes[1]: give either link or switch"),
+    ("delay_s = 0.1", "als = true", "e.toml:48: changes[1].als: is a switch's: give switch instead of link"),
+    ('link = "s1->s2"\n', "", "e.toml:41: changes[0]: give either link or switch"),
+    ('link = "s1->s2"', 'switch = "s1"', "e.toml:43: changes[0].switch: of a switch, als changes: give als = true or als = false, and nothing"),
+    ('link = "s1->s2"\nrate_bps = 500_000', 'switch = "s1"', "e.toml:43: changes[0].switch: of a switch, als changes: give als = true"),
+    ('link = "s1->s2"\nrate_bps = 500_000', 'switch = "h1"\nals = true', "e.toml:43: changes[0].switch: no switch 'h1'; known: s1, s2"),
+    ("[als]\n", '[control]\nplain_switches = ["s1", "s3"]\n[als]\n', "e.toml:10: control.plain_switches[1]: no switch 's3'; known: s1, s2"),
 ])
 def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
