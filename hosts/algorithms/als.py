@@ -1,4 +1,4 @@
-"""ALS, the Adaptive Load Service, unicast (and one rate for a group): Sisalem and Schulzrinne, sections 3.2 and 3.3.
+"""ALS, the Adaptive Load Service, unicast (and one rate for a group): Sisalem and Schulzrinne, sections 3.2, 3.3 and 3.5.
 
 Routers write the smallest fair rate of the path, R_d, and that router's utilisation U into the sender's control packets
 [ALS sec 3.1]; receivers echo the pair in their reports [ALS sec 3.2]; the sender keeps for each receiver i
@@ -11,14 +11,25 @@ Routers write the smallest fair rate of the path, R_d, and that router's utilisa
 
 and at adaptation points, every 5 s, sends at r = min r_i [ALS sec 3.3]. AIR_i* is the AIR_i after the previous report.
 
+"If the receivers or the network do not support ALS ... the sender can refer to sender based adaptation schemes" [ALS sec 3.5].
+The scheme here is DAA (`hosts.algorithms.daa`), for each receiver on its own:
+
+    r_i = min(r_TCP,i, r + A)                  no router answers: no R_d came back, or R_d as announced with U = 0
+    r_i = min(the above, r_i of section 3.3)   a router answers, but the losses contradict R_d: another link is the bottleneck
+
+A report with losses contradicts R_d when the router that wrote R_d was not full (U < `full_utilisation`), or when the smoothed
+loss is above `loss_limit`. The first such report may only mean that R_d is outdated [ALS sec 3.3]; from the second in a row on
+the second line holds, until a report without loss for which the first line reaches R_d.
+
 What the paper leaves open, and what is done here, each a parameter of `AlsParameters`: the rate before the first feedback,
-the lowest rate, receivers that fall silent, reports without R_d. Values from the network are limited to their possible
+the lowest rate, receivers that fall silent, when section 3.5 applies. Values from the network are limited to their possible
 ranges, so that no report can make a rate negative, infinite, above the maximum, or stuck.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 
 from hosts.algorithms.base import (
     Control,
@@ -39,6 +50,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
+from hosts.algorithms.daa import DaaParameters, DirectAdjustment
 
 ADAPTATION_TIMER = "als.adaptation"
 
@@ -76,6 +88,20 @@ class AlsParameters:
     """When no receiver counts, and the flow is older than `first_report_s`, each adaptation point multiplies the rate by
     this, down to `min_rate_bps`. The paper is silent. Halving on missing feedback is TFRC's rule (RFC 5348 section 4.4)."""
 
+    packet_bytes: float = 1000.0
+    """M of DAA's equation 1, an IPv4 datagram of data in bytes. Only for section 3.5, as are the following."""
+
+    additive_increase_bps: float = 50_000.0
+    """A of DAA's equation 4, for each adaptation interval. Its default there, and the reason for it."""
+
+    full_utilisation: float = 0.95
+    """The lowest U, in (0, 1], of a router whose link may be the one that loses packets. The paper is silent. Between U_l = 0.9, which
+    sources at their fair rates make, and the U of 0.99 and more that links with losses report."""
+
+    loss_limit: float = 0.05
+    """The highest smoothed loss l_s [DAA eq 3], in (0, 1], of a path that R_d describes. The paper is silent. Sources that follow R_d
+    lose up to 2% of their packets [ALS sec 4.1.2]."""
+
     max_receivers: int = 4096
     """Receivers remembered at once; reports of further ones are ignored, so that forged reporters cannot use up memory."""
 
@@ -89,6 +115,10 @@ class AlsParameters:
             min_rate_bps=self.min_rate_bps,
             first_report_s=self.first_report_s,
             silence_factor=self.silence_factor,
+            packet_bytes=self.packet_bytes,
+            additive_increase_bps=self.additive_increase_bps,
+            full_utilisation=self.full_utilisation,
+            loss_limit=self.loss_limit,
             max_receivers=self.max_receivers,
         )
         if self.desired_rate_bps is not None:
@@ -99,6 +129,14 @@ class AlsParameters:
             )
         if self.silence_factor > 1:
             raise ValueError(f"AlsParameters.silence_factor = {self.silence_factor!r}: silence must not raise the rate")
+        for name in ("full_utilisation", "loss_limit"):
+            if getattr(self, name) > 1:
+                raise ValueError(f"AlsParameters.{name} = {getattr(self, name)!r}: a fraction is at most 1")
+
+    @property
+    def announced_bps(self) -> float:
+        """R_d of the sender's control packets: "In case the desired rate is not known, ... the rate of the output link" [ALS sec 3.3]."""
+        return self.max_rate_bps if self.desired_rate_bps is None else min(self.desired_rate_bps, self.max_rate_bps)
 
 
 @dataclass(slots=True)
@@ -111,6 +149,12 @@ class ReceiverEntry:
     """r_i."""
     desired_rate_bps: float
     """R_d,i, or what stood in for it."""
+    path: DirectAdjustment
+    """Loss and round trip, and the rate of section 3.5."""
+    contradictions: int = 0
+    """Reports in a row whose losses contradict R_d."""
+    contradicted: bool = False
+    """Whether they say that another link than that of R_d is the bottleneck."""
 
 
 class AlsSender(Sender):
@@ -122,6 +166,12 @@ class AlsSender(Sender):
         self.parameters = parameters
         self.rate_bps = clamp(parameters.initial_rate_bps, parameters.min_rate_bps, parameters.max_rate_bps)
         self.receivers: dict[int, ReceiverEntry] = {}
+        self._sender_based = DaaParameters(
+            packet_bytes=parameters.packet_bytes,
+            additive_increase_bps=parameters.additive_increase_bps,
+            max_rate_bps=max(parameters.announced_bps, parameters.min_rate_bps),
+            min_rate_bps=parameters.min_rate_bps,
+        )
         self._started_s = 0.0
         self._next_adaptation_s = 0.0
 
@@ -129,11 +179,10 @@ class AlsSender(Sender):
         p = self.parameters
         self._started_s = now_s
         self._next_adaptation_s = now_s + p.adaptation_interval_s
-        desired_bps = p.max_rate_bps if p.desired_rate_bps is None else min(p.desired_rate_bps, p.max_rate_bps)
         return (
             SetRate(self.rate_bps),
-            # "a network utilization field (U) that is initialized to 0"; R_d unknown: the output link's rate [ALS sec 3.3]
-            SetControl(desired_rate_bps=desired_bps, utilisation=0.0),
+            # "a network utilization field (U) that is initialized to 0" [ALS sec 3.3]
+            SetControl(desired_rate_bps=p.announced_bps, utilisation=0.0),
             SetTimer(ADAPTATION_TIMER, self._next_adaptation_s),
         )
 
@@ -143,41 +192,78 @@ class AlsSender(Sender):
         if entry is None:
             if len(self.receivers) >= p.max_receivers:
                 return (Note("als.ignored", (("reporter", feedback.reporter), ("reason", "too many receivers"))),)
-            entry = ReceiverEntry(p.initial_air_bps, self.rate_bps, self.rate_bps)
+            entry = ReceiverEntry(p.initial_air_bps, self.rate_bps, self.rate_bps, DirectAdjustment(self._sender_based))
             self.receivers[feedback.reporter] = entry
 
-        # A report without R_d comes from a receiver that has not yet seen a control packet, or knows nothing of ALS. The paper
-        # sends the source to "sender based adaptation schemes" then [ALS sec 3.5]: the rate in use stands in for R_d.
-        if feedback.desired_rate_bps is None:
-            desired_bps, utilisation = self.rate_bps, 1.0
-        else:
+        loss = clamp(feedback.loss_fraction, 0.0, 1.0)
+        sender_based_bps = entry.path.on_report(feedback, self.rate_bps)  # min(r_TCP,i, r + A) [DAA sec 4]
+        answered = self._answered(feedback)
+        if answered:
             desired_bps = clamp(feedback.desired_rate_bps, 0.0, p.max_rate_bps)
             # U above 1 would shrink AIR, and U = 2 would hold it at 0 for ever.
             utilisation = clamp(1.0 if feedback.utilisation is None else feedback.utilisation, 0.0, 1.0)
-        entry.desired_rate_bps = desired_bps
-        loss = clamp(feedback.loss_fraction, 0.0, 1.0)
+            self._judge(entry, loss, utilisation, sender_based_bps >= desired_bps)
+        else:
+            # Until the round trip is known, which r_TCP needs, the rate in use stands in for R_d. A receiver that has seen no control
+            # packet yet knows neither.
+            desired_bps, utilisation = self.rate_bps, 1.0
+            entry.contradictions, entry.contradicted = 0, False
 
-        if loss > 0.0:
+        sender_based = not answered and entry.path.rtt_s is not None
+        if sender_based:
+            desired_bps = wanted_bps = sender_based_bps  # r_i = min(r_TCP,i, r + A) [ALS sec 3.5]
+            entry.air_bps = p.initial_air_bps
+        elif loss > 0.0:
             wanted_bps = desired_bps * (1.0 - loss)  # r_i = R_d,i (1 - l_i) [ALS sec 3.3]
             entry.air_bps = p.initial_air_bps  # AIR_i = 5 kb/s [ALS sec 3.3]
         else:
             grown_bps = entry.air_bps + entry.air_bps * (1.0 - utilisation)  # AIR_i = AIR_i* + AIR_i* (1 - U_i) [ALS sec 3.3]
             entry.air_bps = min(grown_bps, p.max_rate_bps)  # more would change no rate, and it doubles at most each report
             wanted_bps = desired_bps + entry.air_bps  # r_i = R_d,i + AIR_i [ALS sec 3.3]
+        if entry.contradicted:
+            wanted_bps = min(wanted_bps, sender_based_bps)
+            entry.air_bps = p.initial_air_bps
+        entry.desired_rate_bps = desired_bps
         entry.rate_bps = clamp(wanted_bps, p.min_rate_bps, p.max_rate_bps)
-        return (
-            Note(
-                "als.report",
-                (
-                    ("reporter", feedback.reporter),
-                    ("loss", loss),
-                    ("rd_bps", feedback.desired_rate_bps),
-                    ("u", feedback.utilisation),
-                    ("air_bps", entry.air_bps),
-                    ("r_i_bps", entry.rate_bps),
-                ),
+        report = Note(
+            "als.report",
+            (
+                ("reporter", feedback.reporter),
+                ("loss", loss),
+                ("rd_bps", feedback.desired_rate_bps),
+                ("u", feedback.utilisation),
+                ("air_bps", entry.air_bps),
+                ("r_i_bps", entry.rate_bps),
             ),
         )
+        if not sender_based and not entry.contradicted:
+            return (report,)
+        values = (
+            ("reporter", feedback.reporter),
+            ("answered", int(answered)),
+            ("l_s", entry.path.smoothed_loss),
+            ("tau_s", entry.path.rtt_s),
+            ("sender_based_bps", sender_based_bps),
+        )
+        return report, Note("als.sender_based", values)
+
+    def _answered(self, feedback: Feedback) -> bool:
+        """Whether a router wrote R_d and U [ALS sec 3.1]. One with R_f above the announced R_d leaves both, as if it were not there: it
+        sets no limit, and neither do plain routers."""
+        if feedback.desired_rate_bps is None:
+            return False
+        return feedback.desired_rate_bps < floor(self.parameters.announced_bps) or bool(feedback.utilisation)
+
+    def _judge(self, entry: ReceiverEntry, loss: float, utilisation: float, reaches_desired: bool) -> None:
+        """Find out whether the losses contradict R_d. After one report alone it may be "outdated due to a change in the network
+        conditions" [ALS sec 3.3]."""
+        p = self.parameters
+        elsewhere = loss > 0.0 and (utilisation < p.full_utilisation or entry.path.smoothed_loss > p.loss_limit)
+        entry.contradictions = entry.contradictions + 1 if elsewhere else 0
+        if entry.contradictions >= 2 and entry.path.rtt_s is not None:
+            entry.contradicted = True
+        elif loss == 0.0 and reaches_desired:
+            entry.contradicted = False
 
     def on_leave(self, now_s: float, reporter: int, rng: Rng) -> tuple[SenderAction, ...]:
         self.receivers.pop(reporter, None)

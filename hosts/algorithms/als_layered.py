@@ -101,12 +101,11 @@ class AlsLayeredSender(AlsSender):
         desired = [e.desired_rate_bps for e in self.receivers.values()]
         # R_d,min, then (R_d,max - R_d,min) / 2 each [ALS sec 3.4]
         sizes = [floor(size_bps) for size_bps in self._split(min(desired), max(desired))]
-        wanted_bps = p.max_rate_bps if p.desired_rate_bps is None else min(p.desired_rate_bps, p.max_rate_bps)
         announced = tuple(Layer(address, float(size)) for address, size in zip(p.group_addresses, sizes, strict=True))
         return (
             SetRate(self.rate_bps),
             self._layers(),
-            SetControl(desired_rate_bps=wanted_bps, utilisation=0.0, layers=announced),
+            SetControl(desired_rate_bps=p.announced_bps, utilisation=0.0, layers=announced),
             Note(
                 "als_layered.adapt",
                 (

@@ -112,6 +112,35 @@ def tcp_rate_bps(packet_bytes: float, rtt_s: float, timeout_s: float, loss: floa
     return packet_bytes * 8 / seconds_per_packet if seconds_per_packet > 0 else inf  # r_TCP = M / (...) [DAA eq 1]
 
 
+class DirectAdjustment:
+    """Loss and round trip of the path to one receiver, and the rate that follows: equations 1, 3 and 4."""
+
+    def __init__(self, parameters: DaaParameters) -> None:
+        self.parameters = parameters
+        self.smoothed_loss = 0.0
+        """l_s."""
+        self.rtt_s: float | None = None
+        """tau, of the newest report that had one."""
+        self.tcp_bps = inf
+        """r_TCP of the newest report; infinite without a bound."""
+
+    def on_report(self, feedback: Feedback, rate_bps: float) -> float:
+        """The next rate in bit/s, between the lowest and the highest of the parameters. rate_bps: r, at which the sender sends."""
+        p = self.parameters
+        if feedback.rtt_s is not None and 0 <= feedback.rtt_s < inf:
+            self.rtt_s = feedback.rtt_s  # tau = T - T_DLSR - T_LSR [DAA eq 2], as the runner computed it
+        loss = clamp(feedback.loss_fraction, 0.0, 1.0)
+        self.smoothed_loss = (1 - p.smoothing) * self.smoothed_loss + p.smoothing * loss  # l_s [DAA eq 3]
+
+        if self.rtt_s is not None:
+            timeout_s = max(p.timeout_rtts * self.rtt_s, p.min_timeout_s)
+            self.tcp_bps = tcp_rate_bps(p.packet_bytes, self.rtt_s, timeout_s, self.smoothed_loss, p.packets_per_ack)  # [DAA eq 1]
+        else:
+            self.tcp_bps = rate_bps if self.smoothed_loss > 0 else inf
+        add_bps = rate_bps + p.additive_increase_bps  # r_add = r + A [DAA eq 4]
+        return clamp(min(self.tcp_bps, add_bps), p.min_rate_bps, p.max_rate_bps)  # r = min[r_TCP, r_add] [DAA sec 4]
+
+
 class DaaSender(Sender):
     """The sending half of DAA [DAA sec 4]."""
 
@@ -120,40 +149,25 @@ class DaaSender(Sender):
     def __init__(self, parameters: DaaParameters = DaaParameters()) -> None:
         self.parameters = parameters
         self.rate_bps = initial_rate(parameters)
-        self.smoothed_loss = 0.0
-        """l_s."""
-        self.rtt_s: float | None = None
-        """tau, of the newest report that had one."""
+        self.path = DirectAdjustment(parameters)
         self._silence = SilenceWatch(SILENCE_TIMER, parameters.report_timeout_s)
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         return SetRate(self.rate_bps), self._silence.start(now_s)
 
     def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
-        p = self.parameters
         self._silence.heard(now_s)
-        if feedback.rtt_s is not None and 0 <= feedback.rtt_s < inf:
-            self.rtt_s = feedback.rtt_s  # tau = T - T_DLSR - T_LSR [DAA eq 2], as the runner computed it
-        loss = clamp(feedback.loss_fraction, 0.0, 1.0)
-        self.smoothed_loss = (1 - p.smoothing) * self.smoothed_loss + p.smoothing * loss  # l_s [DAA eq 3]
-
-        if self.rtt_s is not None:
-            timeout_s = max(p.timeout_rtts * self.rtt_s, p.min_timeout_s)
-            tcp_bps = tcp_rate_bps(p.packet_bytes, self.rtt_s, timeout_s, self.smoothed_loss, p.packets_per_ack)  # [DAA eq 1]
-        else:
-            tcp_bps = self.rate_bps if self.smoothed_loss > 0 else inf
-        add_bps = self.rate_bps + p.additive_increase_bps  # r_add = r + A [DAA eq 4]
-        self.rate_bps = clamp(min(tcp_bps, add_bps), p.min_rate_bps, p.max_rate_bps)  # r = min[r_TCP, r_add] [DAA sec 4]
+        self.rate_bps = self.path.on_report(feedback, self.rate_bps)
         return (
             SetRate(self.rate_bps),
             Note(
                 "daa.report",
                 (
                     ("reporter", feedback.reporter),
-                    ("loss", loss),
-                    ("l_s", self.smoothed_loss),
-                    ("tau_s", self.rtt_s),
-                    ("r_tcp_bps", tcp_bps if tcp_bps < inf else None),
+                    ("loss", clamp(feedback.loss_fraction, 0.0, 1.0)),
+                    ("l_s", self.path.smoothed_loss),
+                    ("tau_s", self.path.rtt_s),
+                    ("r_tcp_bps", self.path.tcp_bps if self.path.tcp_bps < inf else None),
                     ("rate_bps", self.rate_bps),
                 ),
             ),

@@ -80,9 +80,9 @@ def test_smoothed_loss() -> None:
     """[DAA eq 3], sigma 0.3: 0 -> 0.7 x 0 + 0.3 x 0.10 = 0.03 -> 0.7 x 0.03 + 0.3 x 0.20 = 0.081."""
     sender = daa()
     sender.on_feedback(5.0, heard(0.10), RNG)
-    assert sender.smoothed_loss == pytest.approx(0.03)
+    assert sender.path.smoothed_loss == pytest.approx(0.03)
     sender.on_feedback(10.0, heard(0.20), RNG)
-    assert sender.smoothed_loss == pytest.approx(0.081)
+    assert sender.path.smoothed_loss == pytest.approx(0.081)
 
 
 def test_additive_increase() -> None:
@@ -108,7 +108,7 @@ def test_report_without_round_trip_uses_the_last_and_holds_before_the_first() ->
     sender = daa()
     assert rate_set(sender.on_feedback(5.0, heard(0.2, rtt_s=None), RNG)) == 1_000_000
     assert rate_set(sender.on_feedback(6.0, heard(0.06, rtt_s=0.1), RNG)) < 300_000
-    assert sender.on_feedback(7.0, heard(0.06, rtt_s=None), RNG) and sender.rtt_s == 0.1
+    assert sender.on_feedback(7.0, heard(0.06, rtt_s=None), RNG) and sender.path.rtt_s == 0.1
     assert rate_set(daa().on_feedback(5.0, heard(0.0, rtt_s=None), RNG)) == 1_050_000
 
 

@@ -81,7 +81,8 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
     assert all(f["loss"] == 0 for f in feedback)
     assert all(0 <= f["rtt_s"] < 1.0 for f in feedback if f["rtt_s"] is not None)
     rates = [r["rate_bps"] for r in records(sent_log, "sent")]
-    assert rates[0] == 400_000 and rates[-1] == 2_000_000  # R_d + AIR, limited to the link
+    # No router answers on the loopback: r + A at adaptation points after a report [ALS sec 3.5].
+    assert rates[0] == 400_000 and 450_000 <= rates[-1] <= 700_000 and rates == sorted(rates)
 
     starts = records(sent_log, "start")
     assert 0 <= starts[0]["t"] - start_at < 1.0
