@@ -318,6 +318,55 @@ def test_a_link_changes_for_packets_controller_and_shares_alike(tmp_path: Path) 
     assert all(0.005 < d < 0.015 for t, d in delays if 1 < t < 5)
 
 
+PLAIN = """\
+title = "routers that learn ALS and forget it"
+bottleneck = "s1->s2"
+duration_s = 60.0
+[control]
+plain_switches = ["s1", "s2"]
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate_bps = 4_000_000, delay_s = 0.005, queue_packets = 50 }
+access = { rate_bps = 100_000_000 }
+[als]
+initial_rate_bps = 200_000.0
+maximum_rate_bps = 50_000_000.0
+[[flows]]
+name = "f"
+kind = "als"
+[[changes]]
+at_s = 20.0
+switch = "s1"
+als = true
+[[changes]]
+at_s = 40.0
+switch = "s1"
+als = false
+"""
+
+
+def test_a_plain_switch_leaves_control_packets_as_they_are_until_it_learns_als(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    path.write_text(PLAIN)
+    raw_folder = tmp_path / "raw"
+    raw_folder.mkdir()
+    experiment = loader.load(path)
+    outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), raw_folder, Silent())
+    recorded = series.load(raw_folder, experiment, outcome.timing)
+    told = {when: {r for t, r in recorded.flows[0].controls if start < t < end}
+            for when, start, end in (("before", 0, 20), ("while", 20.1, 40), ("after", 40.1, 60))}
+    # R_f = 0.9 x 4 Mb/s for one connection: the count of the interval before is there at once.
+    assert told == {"before": {50e6}, "while": {3.6e6}, "after": {50e6}}
+    # DAA's steps of 50 kb/s; R_d and more while a router answers; then steps again, from the rate in use.
+    rates = [(t, r) for t, r in recorded.flows[0].sending_rate]
+    assert max(r for t, r in rates if t < 20) <= 200e3 + 4 * 50e3
+    assert 3.6e6 < max(r for t, r in rates if 30 < t < 40) < 3.8e6
+    assert all(r < 4.2e6 for t, r in rates)
+    # Connections are counted all the time, and nothing is said of a limit that nobody told.
+    assert metrics.desired_rate_within_fair_rate_fraction(recorded, metrics.compute(recorded)) == 1.0
+
+
 def recorded_begin(folder: Path) -> float:
     """When the first sender began, in the records' time."""
     return next(r["t"] for r in map(json.loads, (folder / "f-0.sender.jsonl").read_text().splitlines()) if r["kind"] == "start")
