@@ -132,8 +132,8 @@ def test_a_machine_that_cannot_says_so_and_a_row_that_never_could_is_refused(tmp
 def test_the_files_at_hand_can_run_there() -> None:
     """What the ledger's rows say of Mininet, whatever the machine."""
     chosen = {run.row.id: run for run in wall_clock.plan([row.load(loader.find(name)) for name in (
-        "als-3", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3")], Path("nowhere"))}
-    assert set(chosen) == {"als-3", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3"}
+        "als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3")], Path("nowhere"))}
+    assert set(chosen) == {"als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3"}
     for run in chosen.values():
         assert [reason for flow in run.experiment.flows if (reason := wall_clock.preflight.flows.obstacle(flow))] == []
 

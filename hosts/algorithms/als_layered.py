@@ -22,6 +22,11 @@ size 0 (all receivers alike) is not joined: it carries nothing. The R_d,i of all
 paper says "seen in the last adaptation interval", which with reports that come every 5 s on average would drop a receiver from time
 to time and make the layers flap.
 
+Nor does the paper say what layers are without ALS routers [ALS sec 3.5]. A receiver that no router answers (U = 0) has no R_d to
+join by, and stays in the basic layer; its r_i and R_d,i are those of DAA. While the losses of some receiver contradict its R_d
+(`hosts.algorithms.als`), everything is sent on the basic layer: R_d would let that receiver join more than its path carries, and
+the sender cannot tell it to leave.
+
 `SetRate` is the rate of the basic layer, `SetLayers` that of every layer. `SetControl` is the announcement.
 """
 
@@ -96,6 +101,8 @@ class AlsLayeredSender(AlsSender):
             return (*decided, self._layers())
 
         r_min, r_max = min(rates), max(rates)  # r_min = min(r_i), r_max = max(r_i) [ALS sec 3.4]
+        if any(e.contradicted for e in self.receivers.values()):
+            r_max = r_min
         self.rate_bps = r_min
         self.layer_rates_bps = self._split(r_min, r_max)  # r_min, then (r_max - r_min) / 2 each [ALS sec 3.4]
         desired = [e.desired_rate_bps for e in self.receivers.values()]
@@ -154,6 +161,8 @@ class AlsLayeredReceiver(AlsReceiver):
     def _wanted(self, control: Control) -> tuple[int, ...]:
         """The groups up to the largest n with R_d >= sum of R_L,i, i = 0 ... n; never fewer than the basic layer's."""
         wanted = list(self.parameters.group_addresses[:1])
+        if control.utilisation == 0:
+            return tuple(wanted)  # no router wrote R_d: it says nothing of the path
         total_bps = control.layers[0].rate_bps
         for layer in control.layers[1:]:
             total_bps += layer.rate_bps

@@ -23,12 +23,15 @@ HISTORY = 32
 
 @dataclass(frozen=True)
 class Path:
-    """capacity_bps: of the bottleneck. queue_packets: that wait there. random_loss: of each data packet, before the queue."""
+    """capacity_bps: of the bottleneck. queue_packets: that wait there. random_loss: of each data packet, before the queue.
+    fair_rate_bps: R_f of the routers, infinite where none answers; None: nine tenths of the bottleneck. utilisation: their U."""
 
     capacity_bps: float = 1e6
     rtt_s: float = 0.05
     queue_packets: int = 20
     random_loss: float = 0.0
+    fair_rate_bps: float | None = None
+    utilisation: float = 0.5
 
 
 @dataclass
@@ -298,10 +301,12 @@ class ClosedLoop:
         return rate_bps, max(0.0, 1 - arrived / expected) if expected > 0 else 0.0
 
     def _on_rtcp(self) -> None:
-        """Both ends' control packets; the routers' fair rate is nine tenths of the bottleneck."""
+        """Both ends' control packets."""
         said = self._control
         if said is not None:
-            control = base.Control(1, min(said.desired_rate_bps, 0.9 * self.path.capacity_bps), 0.5, said.layers)
+            fair_bps = 0.9 * self.path.capacity_bps if self.path.fair_rate_bps is None else self.path.fair_rate_bps
+            utilisation = said.utilisation if math.isinf(fair_bps) else self.path.utilisation
+            control = base.Control(1, min(said.desired_rate_bps, fair_bps), utilisation, said.layers)
             self._do(self.receiver.on_control(self.now_s, control, self.rng), "receiver")
         if self._newest is not None and self.receiver.interests.rtcp:
             _, loss = self._interval()

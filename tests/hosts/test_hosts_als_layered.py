@@ -115,6 +115,31 @@ def test_announcing_what_is_sent_would_lock_a_receiver_out() -> None:
     assert (len(told.joined), len(sent.joined)) == (3, 2)
 
 
+def test_a_receiver_that_no_router_answers_stays_in_the_basic_layer() -> None:
+    """R_d as announced, U = 0 [ALS sec 3.5]: 10 Mb/s would be enough for all three."""
+    receiver = AlsLayeredReceiver()
+    unanswered = replace(control(10e6, 90e3, 90e3, 90e3), utilisation=0.0)
+    assert of(JoinLayers, receiver.on_control(1.0, unanswered, RNG)) == []
+    assert of(JoinLayers, receiver.on_control(2.0, control(270e3, 90e3, 90e3, 90e3), RNG)) == [JoinLayers(GROUPS)]
+    assert of(JoinLayers, receiver.on_control(3.0, unanswered, RNG)) == [JoinLayers((BASE,))]
+
+
+def test_a_receiver_that_no_router_answers_takes_part_with_the_rate_of_daa() -> None:
+    """Reporter 0: r_0 = R_d,0 = r + A = 100 + 50 kb/s [DAA eq 4]; reporter 1: 270 kb/s and 5 kb/s of AIR: 150, then 62.5 kb/s each."""
+    plain = Feedback(reporter=0, loss_fraction=0.0, rtt_s=0.1, desired_rate_bps=10e6, utilisation=0.0)
+    actions = adapted([plain, heard(1, 270e3)])
+    assert rates(actions) == [150e3, 62.5e3, 62.5e3]
+    assert sizes(actions) == [150e3, 60e3, 60e3]
+
+
+def test_upper_layers_are_empty_while_losses_contradict_a_receivers_fair_rate() -> None:
+    """Two reports in a row with losses from a router that is half idle: R_d,0 = 2 Mb/s is not the bottleneck's."""
+    wrong = Feedback(reporter=0, loss_fraction=0.5, rtt_s=0.1, desired_rate_bps=2e6, utilisation=0.5)
+    assert rates(adapted([wrong, heard(1, 270e3)]))[1] > 0
+    base, *upper = rates(adapted([wrong, wrong, heard(1, 270e3)]))
+    assert base < 100e3 and upper == [0.0, 0.0]
+
+
 def test_one_receiver_needs_one_layer() -> None:
     """r_max = r_min: nothing is left for the upper layers, and nobody joins them."""
     actions = adapted([heard(0, 90e3)])
