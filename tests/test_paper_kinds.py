@@ -92,6 +92,7 @@ CONTRADICTION = 'contradiction = "2 x 1 Mb/s on a link of 1 Mb/s"'
     (CONTRADICTION, IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
     ("", IMPOSSIBLE, FULL, "contradiction", 1, "a link carries at most 1 times its rate"),
     (CONTRADICTION, IMPOSSIBLE, DOUBLE, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
+    (READING, IMPOSSIBLE, FULL, "reading", 1, "the link of section 2"),
     (f"{READING}\n{CONTRADICTION}", "", FULL, "reading", 1, "the link of section 2"),
     (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
     (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, DOUBLE, "reading", 1, "the link of section 2"),

@@ -42,12 +42,12 @@ def contradicted(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def kind(ledger: Ledger, verdicts: Sequence[Verdict]) -> Kind:
-    """The kind of a row. A row without an ordinary expectation shows nothing, and is unexplained. Where a file names both a reading and a
-    contradiction, the contradiction wins only if a figure stated to be impossible indeed does not come out."""
+    """The kind of a row. A row without an ordinary expectation shows nothing, and is unexplained. Where a file names a reading, it is
+    a contradiction only if `[ledger] contradiction` names that, too, and a figure stated to be impossible indeed does not come out."""
     counted, impossible = ordinary(verdicts), contradicted(verdicts)
     if not counted or not all(v.holds for v in counted):
         return "unexplained"
-    if ledger.reading and all(v.holds for v in impossible):
+    if ledger.reading and not (ledger.contradiction and any(not v.holds for v in impossible)):
         return "reading"
     if ledger.contradiction or impossible:
         return "contradiction"
