@@ -71,7 +71,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    chosen = Files([file for file in files if file.generated_by is not None or not file.src_uri.endswith((".md", ".png", ".py"))])
+    # Of the theme's files all; those of docs/ come below, under their paths in the repository.
+    chosen = Files([file for file in files if file.generated_by is not None or not Path(file.abs_src_path or "").is_relative_to(ROOT / "docs")])
     assets = {STYLE}
     for path in pages():
         chosen.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
