@@ -121,7 +121,8 @@ TCP_PROFILES: dict[str, dict[str, Any]] = {
 class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as tcp-reno without SACK, which
     the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised window, in full segments.
-    None: what the flavour's standard says. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
+    None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them, by a time drawn from 0 to
+    this. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000
@@ -145,6 +146,7 @@ class TcpSettings:
     rtt_estimator: Literal["rfc6298", "ticks"] | None = None
     avoid_multiple_fast_retransmits: bool | None = None
     hold_ssthresh: bool | None = None
+    sending_jitter_s: float = 0.0
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> TcpSettings:
@@ -155,6 +157,8 @@ class TcpSettings:
         _check_packet_bytes(self.packet_bytes, 100)
         _check_positive(self, "max_window_packets", "initial_window_packets", "initial_ssthresh_packets", "delayed_ack_timeout_s",
                         "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s")
+        if not 0 <= self.sending_jitter_s < float("inf"):
+            raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")
 
     def network_options(self) -> dict[str, Any]:
         """As `fairlane_virtual.Network.add_tcp_flow` takes them."""

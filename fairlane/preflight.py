@@ -31,6 +31,9 @@ def check_machine(experiment: Experiment) -> None:
         if link.loss or link.jitter_s:
             what = "loss" if link.loss else "jitter_s"
             raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
+        if link.framing != "ethernet":
+            raise Refusal(f"link {' - '.join(link.ends)} has framing = {link.framing!r}, which is in virtual time only: give a rate of whole"
+                          " Ethernet frames, or run it without --fabric mininet.")
     if experiment.changes:
         change = experiment.changes[0][0]
         raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when"

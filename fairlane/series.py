@@ -78,7 +78,7 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One output port's sums, by the name of its link ("s1->s2"). queue: packets waiting, packet seconds; None when unknown. rates_bps: what
+    """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets waiting, packet seconds; None when unknown. rates_bps: what
     the link has from each time on."""
 
     name: str
@@ -164,7 +164,8 @@ def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[
             drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
     if "held_packets" in told:
         drops["held"] = Steps(told["time_s"].to_numpy(), told["held_packets"].to_numpy(dtype=float))
-    return LinkRecord(name, port, Steps(times, rows["tx_bytes"].to_numpy(dtype=float)),
+    counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]
+    return LinkRecord(name, port, Steps(times, counted.to_numpy(dtype=float)),
                       Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops, rates)
 
 

@@ -192,7 +192,7 @@ def build(experiment: Experiment, options: Options):
 
 def _link(link: Link):
     return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
-                                 loss=link.loss or None, jitter_ns=round(link.jitter_s * NS))
+                                 loss=link.loss or None, jitter_ns=round(link.jitter_s * NS), overhead_bytes=-link.uncounted_bytes)
 
 
 def _change_ns(timing: Timing, change: Change) -> int:
@@ -232,7 +232,7 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset:
         if flavour == "reno" and not settings.paper_reno:
             flavour = "sack"  # what Linux makes of "reno"
         network.add_tcp_flow(flow.name, flow.sender, flow.receiver, tcp_port, *times, flavour=flavour,
-                             packet_bytes=settings.packet_bytes, options=settings.network_options())
+                             packet_bytes=settings.packet_bytes, options=settings.network_options(), sending_jitter_ns=round(settings.sending_jitter_s * NS))
     elif isinstance(settings, OnOffSettings):
         on, off = (x if settings.shape is None else (x, settings.shape) for x in (settings.on_s, settings.off_s))
         network.add_on_off_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, rate_bps=round(settings.rate_bps),

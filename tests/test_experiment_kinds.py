@@ -138,6 +138,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
     ("packet_bytes = 600", 'sack_recovery = "rfc3517"', "e.toml:13: tcp.sack_recovery: expected one of 'rfc6675', 'sack1', got 'rfc3517'"),
     ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: 100 to 1500, IP header included, got 60"),
     ("max_window_packets = 20", "max_window = 20", "e.toml:15: tcp-sack.max_window: unknown key of tcp-sack; did you mean 'max_window_packets'?"),
+    ("delayed_ack = false", "sending_jitter_s = -0.001", "e.toml:27: flows[2].parameters.sending_jitter_s: must not be negative, got -0.001 s"),
     ("delayed_ack = false", "delayed_ack = 1", "e.toml:27: flows[2].parameters.delayed_ack: expected true or false, got 1"),
     ("shape = 1.5", "shape = 0.5", "e.toml:37: flows[4].parameters.shape: Pareto periods of a finite mean need a shape above 1, got 0.5"),
     ('kind = "mpeg4"', 'kind = "mpeg"', "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'?"),
@@ -180,6 +181,7 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
 
 @pytest.mark.parametrize(("link", "message"), [
     ('queue = "ared"', "topology.bottleneck.queue: expected one of 'red', 'droptail', got 'ared'"),
+    ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
     ("loss = 1.0", "topology.bottleneck.loss: a probability in [0, 1), got 1"),
     ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
 ])

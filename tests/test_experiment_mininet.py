@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments import fabrics, loader, sweep
+from fairlane import preflight
+from fairlane.errors import Refusal
 from fairlane.located_toml import ConfigError, parse
 from fairlane.paper import row, single
 
@@ -63,6 +65,17 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     assert single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
     # A part of the sweep without the table's points is a sweep all the same.
     assert single.wants_sweep(path, ["delay_s=0.01"]) and len(row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (', framing = "ip"', "link s1 - s2 has framing = 'ip', which is in virtual time only: give a rate of whole Ethernet frames"),
+    (", jitter_s = 0.001", "link s1 - s2 has jitter_s, which is in virtual time only"),
+])
+def test_links_that_only_virtual_time_has_are_refused_before_anything_starts(tmp_path: Path, more: str, said: str) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))
+    with pytest.raises(Refusal, match=said):
+        preflight.check_machine(loader.load(path, fabric="mininet"))
 
 
 def test_seeds_of_its_own() -> None:

@@ -50,6 +50,7 @@ def test_two_nodes_of_one_name() -> None:
     ({"rate_bps": 0.0}, "rate_bps: a link of 0 bit/s never sends: give a positive rate"),
     ({"rate_bps": float("nan")}, "rate_bps: a link of nan bit/s never sends: give a positive rate"),
     ({"delay_s": -0.001}, "delay_s: must not be negative, got -0.001 s"),
+    ({"framing": "ppp"}, "framing: 'ethernet' or 'ip', got 'ppp'"),
     ({"queue_packets": 0}, "queue_packets: a queue of 0 packets holds none: give at least 1"),
 ])
 def test_impossible_links_are_refused(arguments: dict, message: str) -> None:

@@ -20,12 +20,14 @@ class LinkSpec:
     queue: Literal["red", "droptail"] | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
+    framing: Literal["ethernet", "ip"] = "ethernet"
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link
 
     def between(self, a: str, b: str) -> Link:
-        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s)
+        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s,
+                    self.framing)
 
 
 def dumbbell(pairs: int, bottleneck: LinkSpec, access: LinkSpec) -> Topology:

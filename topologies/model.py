@@ -11,6 +11,7 @@ from typing import Literal
 
 # Port numbers of v1model are 9 bits wide; 510 and 511 are the CPU port and the drop port.
 MAX_PORT = 509
+ETHERNET_BYTES = 14
 
 
 class TopologyError(ValueError):
@@ -63,7 +64,8 @@ class Link:
     rate_bps: > 0. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
     queue: "red", with the parameters `red`, or "droptail": only a full queue drops. Left out: "red" where `red` is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
-    [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order.
+    [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
+    frames or the IP datagrams in them.
     """
 
     ends: tuple[str, str]
@@ -74,6 +76,7 @@ class Link:
     queue: Literal["red", "droptail"] | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
+    framing: Literal["ethernet", "ip"] = "ethernet"
 
     def __post_init__(self) -> None:
         discipline = self.queue or ("droptail" if self.red is None else "red")
@@ -81,6 +84,8 @@ class Link:
             raise ValueError(f"queue: 'red' or 'droptail', got {discipline!r}")
         object.__setattr__(self, "queue", discipline)
         object.__setattr__(self, "red", None if discipline == "droptail" else self.red or Red())
+        if self.framing not in ("ethernet", "ip"):
+            raise ValueError(f"framing: 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
             raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
         if not (math.isfinite(self.jitter_s) and self.jitter_s >= 0):
@@ -91,6 +96,11 @@ class Link:
             raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
         if self.queue_packets < 1:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets holds none: give at least 1")
+
+    @property
+    def uncounted_bytes(self) -> int:
+        """Of each frame, the bytes that rate_bps does not count."""
+        return ETHERNET_BYTES if self.framing == "ip" else 0
 
 
 @dataclass(frozen=True)

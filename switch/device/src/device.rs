@@ -24,8 +24,8 @@ pub struct PortConfig {
     pub delay_ns: Nanos,
     /// Priority queues, 1 to [`crate::MAX_PRIORITIES`]; the highest is served first.
     pub priorities: usize,
-    /// Bytes added to each frame on the link.
-    pub overhead_bytes: u32,
+    /// Bytes added to each frame on the link, or taken away: [`fairlane_tm::PortConfig`].
+    pub overhead_bytes: i32,
 }
 
 impl Default for PortConfig {

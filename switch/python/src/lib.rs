@@ -68,7 +68,7 @@ impl Link {
         queue_packets: u32,
         loss: Option<Bound<'_, PyAny>>,
         jitter_ns: u64,
-        overhead_bytes: u32,
+        overhead_bytes: i32,
     ) -> PyResult<Link> {
         let loss = loss_model(loss)?;
         Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes }))
@@ -326,8 +326,9 @@ impl Network {
     }
 
     /// Adds a bulk TCP flow. `options` are the fields of `fairlane_tcp::Config` that differ from the flavour's defaults: an
-    /// unknown one is refused by name. `bytes`: None sends for ever. Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, flavour, packet_bytes, bytes=None, options=None))]
+    /// unknown one is refused by name. `bytes`: None sends for ever. `sending_jitter_ns`: what TCP sends leaves its host up to so much
+    /// later. Raises ValueError.
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, flavour, packet_bytes, bytes=None, options=None, sending_jitter_ns=0))]
     #[allow(clippy::too_many_arguments)]
     fn add_tcp_flow(
         &mut self,
@@ -341,9 +342,10 @@ impl Network {
         packet_bytes: u32,
         bytes: Option<u64>,
         options: Option<Bound<'_, PyDict>>,
+        sending_jitter_ns: u64,
     ) -> PyResult<()> {
         let config = tcp_config(flavour, packet_bytes, options)?;
-        let kind = FlowKind::Tcp(TcpSpec { config, source: bytes.map_or(Ftp::Persistent, Ftp::Bytes) });
+        let kind = FlowKind::Tcp(TcpSpec { config, source: bytes.map_or(Ftp::Persistent, Ftp::Bytes), sending_jitter: sending_jitter_ns });
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
     }

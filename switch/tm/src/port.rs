@@ -25,8 +25,9 @@ pub struct PortConfig {
     pub capacity: Capacity,
     /// Number of priority queues, 1..=[`MAX_PRIORITIES`]; the highest index is served first.
     pub priorities: usize,
-    /// Bytes added to each frame on the link (for example 24: Ethernet's preamble, FCS and inter-frame gap).
-    pub overhead_bytes: u32,
+    /// Bytes added to each frame on the link (24: Ethernet's preamble, FCS and inter-frame gap), or taken away (-14: the rate counts
+    /// datagrams without Ethernet's header).
+    pub overhead_bytes: i32,
 }
 
 impl Default for PortConfig {
@@ -277,7 +278,7 @@ impl<T> Port<T> {
     pub(crate) fn transmitted(&mut self, bytes: u32) -> Nanos {
         self.stats.transmitted_packets += 1;
         self.stats.transmitted_bytes += u64::from(bytes);
-        self.link.transmit((u64::from(bytes) + u64::from(self.config.overhead_bytes)) * 8)
+        self.link.transmit(u64::from(bytes).saturating_add_signed(self.config.overhead_bytes.into()) * 8)
     }
 
     pub(crate) fn clear(&mut self, now: Nanos) -> Vec<T> {

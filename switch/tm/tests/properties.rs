@@ -21,11 +21,12 @@ proptest! {
     fn the_rate_is_exact_on_late_wake_ups(
         rate in 1_000u64..40_000_000_000,
         bytes in 1u32..9000,
+        overhead_bytes in -14i32..=24,
         count in 1usize..200,
         lateness in prop::collection::vec(0u64..5_000_000, 200),
         start in 0u64..1_000_000_000_000,
     ) {
-        let mut tm = manager(config(Some(rate), Capacity::Unlimited, 1));
+        let mut tm = manager(PortConfig { overhead_bytes, ..config(Some(rate), Capacity::Unlimited, 1) });
         for packet in 0..count {
             tm.enqueue(start, PORT, 0, bytes, packet).expect("unlimited");
         }
@@ -40,7 +41,7 @@ proptest! {
             prop_assert_eq!(dequeued.deq_time, finish);
             finish = tm.transmitted(port, bytes).expect("the port exists");
         }
-        let bits = count as u128 * u128::from(bytes) * 8;
+        let bits = count as u128 * u128::from(bytes.saturating_add_signed(overhead_bytes)) * 8;
         let exact = (bits * 1_000_000_000).div_ceil(u128::from(rate)) as u64;
         prop_assert_eq!(finish - start, exact);
         let busy = tm.stats(finish, PORT).expect("the port exists").busy_ns;

@@ -222,7 +222,8 @@ impl Network {
                 let mut rng = Rng::stream(seed, &format!("flow {}", spec.name));
                 let (iss, receiver_iss) = (rng.bits() as u32, rng.bits() as u32);
                 let refused = |error: fairlane_tcp::ConfigError| fail(error.to_string());
-                let sender = TcpSender::new(ends(from, to, spec.start, spec.stop), &tcp, iss).map_err(refused)?;
+                let processing = Rng::stream(seed, &format!("flow {} processing", spec.name));
+                let sender = TcpSender::new(ends(from, to, spec.start, spec.stop), &tcp, iss, processing).map_err(refused)?;
                 let receiver = TcpReceiver::new(ends(to, from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
                 (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }

@@ -40,13 +40,20 @@ pub struct ChannelConfig {
     pub loss: Option<LossModel>,
     /// Each frame takes up to so much longer, drawn uniformly; a link never reorders.
     pub jitter_ns: Nanos,
-    /// Bytes added to each frame on the link.
-    pub overhead_bytes: u32,
+    /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
+    pub overhead_bytes: i32,
 }
 
 impl Default for ChannelConfig {
     fn default() -> Self {
         ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter_ns: 0, overhead_bytes: 0 }
+    }
+}
+
+impl ChannelConfig {
+    /// Of a frame, as the rate counts them.
+    fn bits(&self, frame: &[u8]) -> u64 {
+        8 * (frame.len() as u64).saturating_add_signed(self.overhead_bytes.into())
     }
 }
 
@@ -126,8 +133,7 @@ impl Channel {
             return Sent::Full(frame);
         }
         transmitter.begin(now);
-        let bits = 8 * (frame.len() as u64 + u64::from(self.config.overhead_bytes));
-        let finish = transmitter.transmit(bits);
+        let finish = transmitter.transmit(self.config.bits(&frame));
         let lost = self.loses();
         let arrival = self.arrival(finish.saturating_add(self.config.delay_ns));
         self.frames.push_back(OnTheWay { start, arrival, lost, frame });
@@ -190,13 +196,12 @@ impl Channel {
         let mut link = Link::new(rate_bps);
         link.begin(free);
         link.transmit(0);
-        let (delay, overhead) = (self.config.delay_ns, u64::from(self.config.overhead_bytes));
         let mut before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(0, |last| last.arrival);
         for waiting in self.frames.iter_mut().skip(self.begun) {
             waiting.start = link.free_at().max(now);
             link.begin(now);
-            let finish = link.transmit(8 * (waiting.frame.len() as u64 + overhead));
-            waiting.arrival = finish.saturating_add(delay).max(before);
+            let finish = link.transmit(self.config.bits(&waiting.frame));
+            waiting.arrival = finish.saturating_add(self.config.delay_ns).max(before);
             before = waiting.arrival;
         }
         *transmitter = link;

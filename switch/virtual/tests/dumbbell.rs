@@ -37,6 +37,55 @@ fn an_empty_path_takes_serialisation_and_propagation() {
 }
 
 #[test]
+fn a_rate_may_count_datagrams_alone() {
+    // 1000 bytes of the 1014: 80 us on each access link at 100 Mb/s, 800 us at 10 Mb/s.
+    let datagrams = |link: ChannelConfig| ChannelConfig { overhead_bytes: -14, ..link };
+    let mut network = dumbbell(1, 1, &datagrams(link(10_000_000, 5 * MS, 50)), &datagrams(link(100_000_000, 10_000, 1000)));
+    network.add_flow(fixed("f", 1, 1e6, 0, SECOND)).expect("a good flow");
+    network.run_until(2 * SECOND).expect("runs");
+    let one = 80_000 + 10_000 + 800_000 + 5_000_000 + 80_000 + 10_000;
+    assert_eq!(delays(&network, 0), (125 * one, one));
+}
+
+/// How long after the acknowledgement that lets it go each segment of a TCP with a window of one leaves its host.
+fn sending_delays(jitter: u64) -> Vec<u64> {
+    let path = std::env::temp_dir().join(format!("fairlane-sending-{}-{jitter}.csv", std::process::id()));
+    let mut network = dumbbell(1, 1, &link(10_000_000, 5 * MS, 50), &link(100_000_000, 10_000, 1000));
+    let mut flow = tcp("f", 1, Flavour::Sack, 60 * SECOND);
+    let FlowKind::Tcp(spec) = &mut flow.kind else { unreachable!() };
+    spec.config = fairlane_tcp::Config { max_window: 960, handshake: false, delayed_ack: false, ..spec.config.clone() };
+    spec.sending_jitter = jitter;
+    network.add_flow(flow).expect("a good flow");
+    network.trace(&path).expect("a file");
+    network.run_until(60 * SECOND).expect("runs");
+    let text = std::fs::read_to_string(&path).expect("written");
+    std::fs::remove_file(&path).expect("removed");
+    let (mut acknowledged, mut found) = (None, Vec::new());
+    for row in text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[2] == "a1") {
+        let time: u64 = row[0].parse().expect("a time");
+        match row[1] {
+            "receive" => acknowledged = Some(time),
+            "send" => found.extend(acknowledged.take().map(|before| time - before)),
+            other => panic!("{other}"),
+        }
+    }
+    found
+}
+
+#[test]
+fn sending_jitter_is_uniform_from_none_to_all_of_it() {
+    let at_once = sending_delays(0);
+    assert!(at_once.len() > 4_000 && at_once.iter().all(|&delay| delay == 0), "{}", at_once.len());
+    let found = sending_delays(MS);
+    assert!(found.len() > 4_000 && found.iter().all(|&delay| delay <= MS), "{}", found.len());
+    // A tenth of the draws lies in each tenth of the range; 4 standard deviations are 4 sqrt(0.1 * 0.9 / 4000) = 0.019.
+    for tenth in 0..10 {
+        let part = found.iter().filter(|&&delay| delay * 10 / (MS + 1) == tenth).count() as f64 / found.len() as f64;
+        assert!((part - 0.1).abs() < 0.019, "{tenth}: {part}");
+    }
+}
+
+#[test]
 fn a_flow_may_come_and_go_while_the_network_runs() {
     let setting = || dumbbell(2, 1, &link(10_000_000, 5 * MS, 50), &link(100_000_000, 10_000, 1000));
     let mut planned = setting();

@@ -1,10 +1,13 @@
 //! TCP flows: the state machines of `fairlane-tcp` with headers around them.
 
+use std::collections::VecDeque;
+
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use super::{Ends, Io};
 use crate::algorithm::Fault;
 use crate::record::{FlowLog, FlowRecord};
+use crate::rng::Rng;
 use crate::wire::ip::{self, Datagram, PROTOCOL_TCP};
 use crate::Nanos;
 
@@ -17,9 +20,12 @@ const CE: u8 = 0b11;
 pub struct TcpSpec {
     pub config: Config,
     pub source: Ftp,
+    /// What TCP sends leaves its host up to so much later, drawn uniformly; see [`Processing`].
+    pub sending_jitter: Nanos,
 }
 
-fn send_segments(ends: &Ends, io: &mut Io) -> Result<(), Fault> {
+/// Turns what TCP has sent into frames, each of which `send` takes.
+fn send_segments(ends: &Ends, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io)) -> Result<(), Fault> {
     let mut segments = std::mem::take(io.segments);
     for transmit in segments.drain(..) {
         let segment = transmit.segment;
@@ -38,10 +44,46 @@ fn send_segments(ends: &Ends, io: &mut Io) -> Result<(), Fault> {
         if payload > 0 {
             io.work.data_packets += 1;
         }
-        io.send(frame);
+        send(frame, io);
     }
     *io.segments = segments;
     Ok(())
+}
+
+/// Time that a host takes before it sends, `overhead_` of ns-2: what an event lets TCP send waits for a time drawn from 0 to `jitter`,
+/// and what TCP may send meanwhile leaves with it. The order stays.
+struct Processing {
+    jitter: Nanos,
+    rng: Rng,
+    /// When what waits leaves.
+    due: Nanos,
+    frames: VecDeque<Vec<u8>>,
+}
+
+impl Processing {
+    fn new(jitter: Nanos, rng: Rng) -> Self {
+        Processing { jitter, rng, due: 0, frames: VecDeque::new() }
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        (!self.frames.is_empty()).then_some(self.due)
+    }
+
+    fn take(&mut self, frame: Vec<u8>, io: &mut Io) {
+        if self.jitter == 0 {
+            return io.send(frame);
+        }
+        if self.frames.is_empty() {
+            self.due = io.now.saturating_add(self.rng.up_to(self.jitter));
+        }
+        self.frames.push_back(frame);
+    }
+
+    fn release(&mut self, io: &mut Io) {
+        if self.due <= io.now {
+            self.frames.drain(..).for_each(|frame| io.send(frame));
+        }
+    }
 }
 
 /// The sending end.
@@ -49,21 +91,24 @@ pub(crate) struct TcpSender {
     pub(super) ends: Ends,
     tcp: Sender,
     source: Ftp,
+    processing: Processing,
     opened: bool,
     over: bool,
     pub(crate) log: FlowLog,
 }
 
 impl TcpSender {
-    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32) -> Result<Self, ConfigError> {
+    /// `rng`: of the times between TCP's decision and the sending.
+    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
         let tcp = Sender::new(spec.config.clone(), iss)?;
-        Ok(TcpSender { ends, tcp, source: spec.source, opened: false, over: false, log: FlowLog::new() })
+        let processing = Processing::new(spec.sending_jitter, rng);
+        Ok(TcpSender { ends, tcp, source: spec.source, processing, opened: false, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         match (self.opened, self.over) {
             (false, _) => Some(self.ends.start),
-            (true, false) => Some(self.tcp.next_timer().map_or(self.ends.stop, |timer| timer.min(self.ends.stop))),
+            (true, false) => [self.tcp.next_timer(), self.processing.next(), Some(self.ends.stop)].into_iter().flatten().min(),
             (true, true) => None,
         }
     }
@@ -75,7 +120,7 @@ impl TcpSender {
             self.sample(io.now);
             self.source.attach(&mut self.tcp);
             self.tcp.open(io.now, io.segments);
-            return send_segments(&self.ends, io);
+            return self.send(io);
         }
         if self.over {
             return Ok(());
@@ -85,11 +130,16 @@ impl TcpSender {
             self.over = true;
             return Ok(());
         }
+        self.processing.release(io);
         if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
             self.tcp.on_timer(io.now, io.segments);
-            return send_segments(&self.ends, io);
+            return self.send(io);
         }
         Ok(())
+    }
+
+    fn send(&mut self, io: &mut Io) -> Result<(), Fault> {
+        send_segments(&self.ends, io, |frame, io| self.processing.take(frame, io))
     }
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
@@ -99,7 +149,7 @@ impl TcpSender {
         // What does not parse is no segment of ours, and dropped as a host would.
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, io.segments);
-        send_segments(&self.ends, io)
+        self.send(io)
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
@@ -144,7 +194,7 @@ impl TcpReceiver {
     pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
         if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
             self.tcp.on_timer(io.now, io.segments);
-            return send_segments(&self.ends, io);
+            return send_segments(&self.ends, io, |frame, io| io.send(frame));
         }
         Ok(())
     }
@@ -152,7 +202,7 @@ impl TcpReceiver {
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, datagram.tos & CE == CE, io.segments);
-        send_segments(&self.ends, io)
+        send_segments(&self.ends, io, |frame, io| io.send(frame))
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {

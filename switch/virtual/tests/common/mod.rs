@@ -120,7 +120,7 @@ pub fn flow(name: &str, n: u8, start: Nanos, stop: Nanos, kind: FlowKind) -> Flo
 /// A persistent TCP flow of 1000 byte datagrams.
 pub fn tcp(name: &str, n: u8, flavour: fairlane_tcp::Flavour, stop: Nanos) -> FlowSpec {
     let config = fairlane_tcp::Config { flavour, mss: 960, ..fairlane_tcp::Config::default() };
-    flow(name, n, 0, stop, FlowKind::Tcp(TcpSpec { config, source: fairlane_tcp::Ftp::Persistent }))
+    flow(name, n, 0, stop, FlowKind::Tcp(TcpSpec { config, source: fairlane_tcp::Ftp::Persistent, sending_jitter: 0 }))
 }
 
 /// The last totals of a receiver of data: packets, bytes, lost.
