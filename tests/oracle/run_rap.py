@@ -6,13 +6,12 @@
     python tests/oracle/run_rap.py --at n=1 --at flavour=tcp-tahoe rap-3     prints single points and writes nothing
 
 Each point's scenario is read from the experiment file itself: rates, delays, buffer, RED, numbers and kinds of flows, duration,
-window. Set equal: packets of 100 B on the wire (links here carry 14 B of Ethernet more and are that much faster), waiting packets, TCP's
+window. Set equal: packets of 100 B and acknowledgements of 40 B on the wire (links here have `framing = "ip"`), waiting packets, TCP's
 window, ticks, 200 ms of least RTO, no delayed acknowledgements; flows start within the first second. ns-2's TCP starts with a window of
 two packets and without handshake.
 
-Jitter: where the file has any (`pacing_jitter` of the rate-based flows), ns-2's TCP adds up to a packet's time on the bottleneck to each
-sending, RAP up to a fifth of it to each gap: the whole would cost RAP 6% of its rate. A run in which SRTT of a RAP agent froze is
-left out and another seed taken, ten at most.
+Jitter: ns-2's TCP adds up to the file's `tcp.sending_jitter_s` to each sending, RAP up to a fifth of it to each gap: the whole would cost
+RAP 6% of its rate. Acknowledgements have none. A run in which SRTT of a RAP agent froze is left out and another seed taken, ten at most.
 """
 
 from __future__ import annotations
@@ -38,13 +37,12 @@ TCL = Path(__file__).with_name("rates.tcl")
 SEEDS = 5
 SPARE = 10
 """Seeds tried in place of runs in which a RAP agent's SRTT froze."""
-ETHERNET_BYTES = 14
 RAP_JITTER = 0.2
 """RAP's part of TCP's jitter."""
 
 
 def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP_JITTER) -> dict[str, Any]:
-    """What rates.tcl needs to know of an experiment. jitter: of a TCP sending, in packets' times on the bottleneck."""
+    """What rates.tcl needs to know of an experiment. jitter: of a TCP sending, in parts of the file's."""
     node, port = experiment.bottleneck
     ports = experiment.topology.ports()
     trunk = ports[node][port - 1].link
@@ -52,16 +50,15 @@ def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP
     tcp = next(g for g in experiment.settings.flows if g.kind.startswith("tcp-"))
     flow = next(f for f in experiment.flows if f.kind == rap.kind)
     access = ports[flow.sender][0].link
-    packet = flow.settings.packet_bytes
-    framed = (packet + ETHERNET_BYTES) / packet
-    rate_bps = trunk.rate_bps / framed
-    jittered = flow.settings.pacing_jitter > 0
+    if (trunk.framing, access.framing) != ("ip", "ip"):
+        raise SystemExit(f"{experiment.id}: ns-2's links carry datagrams: give bottleneck and access framing = \"ip\"")
+    sending_jitter_s = next(f for f in experiment.flows if f.kind == tcp.kind).settings.sending_jitter_s
     start, end = experiment.window_s
     given = {
         "agent": "rap", "fine": int(rap.kind == "rap-fine"), "flavour": tcp.kind.removeprefix("tcp-"), "adaptive": rap.count, "sacks": tcp.count,
-        "rate_bps": round(rate_bps), "delay_ms": round(1e3 * trunk.delay_s, 6), "access_bps": round(access.rate_bps / framed),
-        "access_ms": round(1e3 * access.delay_s, 6), "buffer_packets": trunk.queue_packets, "packet_bytes": packet, "seconds": end, "from": start,
-        "jitter_s": round(jitter * 8 * packet / rate_bps, 9) if jittered else 0.0, "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
+        "rate_bps": round(trunk.rate_bps), "delay_ms": round(1e3 * trunk.delay_s, 6), "access_bps": round(access.rate_bps),
+        "access_ms": round(1e3 * access.delay_s, 6), "buffer_packets": trunk.queue_packets, "packet_bytes": flow.settings.packet_bytes,
+        "seconds": end, "from": start, "jitter_s": round(jitter * sending_jitter_s, 9), "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
     }
     if trunk.red is not None:
         given |= {"red": 1, "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6), "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
