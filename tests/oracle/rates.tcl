@@ -3,7 +3,8 @@
 source [file join [file dirname [info script]] tcp_common.tcl]
 options {agent rap adaptive 1 sacks 1 rate_bps 80000 delay_ms 20 access_bps 10000000 access_ms 3 buffer_packets 20
          packet_bytes 100 ack_bytes 40 seconds 120 from 30 seed 1 jitter_s 0.0005 rap_jitter 0.2 tcp_tick 0.1 fine 0
-         tcp_jitter 1.0 flavour sack starts_s 1.0 red 0 min_threshold 5 max_threshold 60 max_p 0.02 weight 0.002 wait 0}
+         tcp_jitter 1.0 flavour sack starts_s 1.0 initial_window 2 limited_transmit 1 initial_rto 1.0 min_rto 0.2
+         red 0 min_threshold 5 max_threshold 60 max_p 0.02 weight 0.002 wait 0}
 
 ns-random $opt(seed)
 set start_rng [new RNG]
@@ -14,6 +15,10 @@ Agent/TCP set packetSize_ [expr {$opt(packet_bytes) - 40}]
 Agent/TCP set window_ 1000
 Agent/TCP set tcpTick_ $opt(tcp_tick)
 Agent/TCP set syn_ false
+Agent/TCP set windowInit_ $opt(initial_window)
+Agent/TCP set singledup_ $opt(limited_transmit)
+Agent/TCP set rtxcur_init_ $opt(initial_rto)
+Agent/TCP set minrto_ $opt(min_rto)
 # Up to so much is added to the time of each sending: without it drop-tail queues lock phases.
 Agent/TCP set overhead_ [expr {$opt(tcp_jitter) * $opt(jitter_s)}]
 # It makes each gap longer, so that it costs RAP rate: a fifth of the others'.

@@ -6,9 +6,9 @@
     python tests/oracle/run_rap.py --at n=1 --at flavour=tcp-tahoe rap-3     prints single points and writes nothing
 
 Each point's scenario is read from the experiment file itself: rates, delays, buffer, RED, numbers and kinds of flows, duration,
-window. Set equal: packets of 100 B and acknowledgements of 40 B on the wire (links here have `framing = "ip"`), waiting packets, TCP's
-window, ticks, 200 ms of least RTO, no delayed acknowledgements; flows start within the first second. ns-2's TCP starts with a window of
-two packets and without handshake.
+window. Set equal: packets of 100 B and acknowledgements of 40 B on the wire (links here have `framing = "ip"`), waiting packets, and of TCP the
+window, the first window, ticks, the first and the least RTO, limited transmit, no delayed acknowledgements and no handshake; flows start
+within the first second.
 
 Jitter: ns-2's TCP adds up to the file's `tcp.sending_jitter_s` to each sending, RAP up to a fifth of it to each gap: the whole would cost
 RAP 6% of its rate. Acknowledgements have none. A run in which SRTT of a RAP agent froze is left out and another seed taken, ten at most.
@@ -52,13 +52,15 @@ def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP
     access = ports[flow.sender][0].link
     if (trunk.framing, access.framing) != ("ip", "ip"):
         raise SystemExit(f"{experiment.id}: ns-2's links carry datagrams: give bottleneck and access framing = \"ip\"")
-    sending_jitter_s = next(f for f in experiment.flows if f.kind == tcp.kind).settings.sending_jitter_s
+    sender = next(f for f in experiment.flows if f.kind == tcp.kind).settings
     start, end = experiment.window_s
     given = {
         "agent": "rap", "fine": int(rap.kind == "rap-fine"), "flavour": tcp.kind.removeprefix("tcp-"), "adaptive": rap.count, "sacks": tcp.count,
         "rate_bps": round(trunk.rate_bps), "delay_ms": round(1e3 * trunk.delay_s, 6), "access_bps": round(access.rate_bps),
         "access_ms": round(1e3 * access.delay_s, 6), "buffer_packets": trunk.queue_packets, "packet_bytes": flow.settings.packet_bytes,
-        "seconds": end, "from": start, "jitter_s": round(jitter * sending_jitter_s, 9), "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
+        "seconds": end, "from": start, "jitter_s": round(jitter * sender.sending_jitter_s, 9), "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
+        "initial_window": sender.initial_window_packets, "limited_transmit": int(sender.limited_transmit), "initial_rto": sender.initial_rto_s,
+        "min_rto": sender.min_rto_s, "tcp_tick": sender.timer_granularity_s,
     }
     if trunk.red is not None:
         given |= {"red": 1, "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6), "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
