@@ -207,12 +207,20 @@ def test_a_layered_flow_has_several_receivers_that_join_in_their_own_time(tmp_pa
     assert together.receiver_start_s == (1.0, 1.0, 1.0)
 
 
+def test_receivers_can_be_given_by_number(tmp_path: Path) -> None:
+    (flow,) = load(tmp_path, LAYERED.replace('hosts = [["h1", "h9", "h10", "h11"]]', "receivers = 3")).flows
+    assert (flow.sender, flow.all_receivers, flow.receiver_start_s) == ("h1", ("h2", "h3", "h4"), (20.0, 0.0, 0.0))
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("als-layered", "als", "flows[0].hosts[0]: als has one receiver, got 3"),
     ('"h10", ', '"h9", ', "flows[0].hosts[0]: a receiver is named twice"),
     ('"h10", ', '"h1", ', "flows[0].hosts[0]: h1 cannot send to itself"),
     ('"h10", ', "", "flows[0].receiver_start_s: 3 times, and not as many receivers in hosts"),
     ('["h1", "h9", "h10", "h11"]', '["h1"]', "flows[0].receiver_start_s: 3 times"),
+    ('hosts = [["h1", "h9", "h10", "h11"]]', "receivers = 2", "flows[0].receiver_start_s: 3 times for 2 receivers"),
+    ('hosts = [["h1", "h9", "h10", "h11"]]\nreceiver_start_s = [20.0, 0.0, 0.0]', "receivers = 99", "flows[0].receivers: 99 receivers and a sender on"),
+    ("receiver_start_s =", "receivers = 3\nreceiver_start_s =", "flows[0].receivers: at least 1, of one flow, without hosts; got 3"),
     ("20.0", "31.0", "flows[0].receiver_start_s: a receiver joins at 31 s, after the run's end at 30 s"),
 ])
 def test_receivers_that_cannot_be(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -114,6 +114,7 @@ class Attack:
         self.timers: dict[tuple[str, str], float] = {}
         self.in_force: dict[tuple[str, type], object] = {}
         self._last: base.Feedback | None = None
+        self._reporters: set[int] = set()
         self._highest = -1
         self._received = self._lost = 0
         self._arrival_s = 0.0
@@ -127,6 +128,7 @@ class Attack:
 
     def feedback(self, report: base.Feedback) -> None:
         self._last = report
+        self._reporters.add(report.reporter)
         self._do("sender", self.sender.on_feedback, (report,))
 
     def plausible(self, loss: float, rtt_s: float, rate_bps: float, event_rate: float | None) -> None:
@@ -179,7 +181,10 @@ class Attack:
         self._loss(self.book.expire(self.now_s))
 
     def left(self) -> Left:
-        """For a `ClosedLoop` to go on with: the round trip is measured anew, as after a path change."""
+        """For a `ClosedLoop` to go on with: the round trip is measured anew, as after a path change, and the session has timed out those
+        that reported (RFC 3550 section 6.3.5)."""
+        for reporter in sorted(self._reporters):
+            self.leave(reporter)
         book = self.book
         book.sent.clear(), book.outstanding.clear()
         book.latest = book.srtt = book.rttvar = 0.0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from statistics import fmean
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hosts.wire.schedule import COMPENSATION, RtcpParameters, RtcpSchedule
 
@@ -112,3 +115,91 @@ def test_average_size_moves_by_a_sixteenth() -> None:
     schedule.received_data(0.0, 2)
     schedule.received_rtcp(0.0, 2, 260)
     assert schedule.deterministic_interval_s() == pytest.approx(2 * 110 / 50)
+
+
+def rtcp_interval(members: int, senders: int, rtcp_bw: float, we_sent: bool, avg_rtcp_size: float, initial: bool) -> float:
+    """RFC 3550 appendix A.7's function of this name, before its random factor; rtcp_bw in bytes a second."""
+    minimum = 2.5 if initial else 5.0
+    n = members
+    if senders <= members * 0.25:
+        if we_sent:
+            rtcp_bw, n = rtcp_bw * 0.25, senders
+        else:
+            rtcp_bw, n = rtcp_bw * 0.75, n - senders
+    return max(avg_rtcp_size * n / rtcp_bw, minimum)
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.booleans(), st.floats(1e3, 1e8), st.integers(60, 1500), st.booleans())
+def test_the_interval_is_that_of_appendix_a_7(others: int, sending: int, we_sent: bool, bandwidth_bps: float, size: int, first: bool) -> None:
+    sending = min(sending, others)
+    schedule = RtcpSchedule(0.0, RtcpParameters(bandwidth_bps), 1, size, middle)
+    for ssrc in range(2, 2 + others):
+        schedule.received_rtcp(0.0, ssrc, size)
+    for ssrc in range(2, 2 + sending):
+        schedule.received_data(0.0, ssrc)
+    if we_sent:
+        schedule.sent_data(0.0)
+    if not first:
+        schedule.sent_rtcp(0.0, size)
+    wanted = rtcp_interval(1 + others, sending + we_sent, bandwidth_bps * 0.05 / 8, we_sent, size, first)
+    assert schedule.deterministic_interval_s() == pytest.approx(wanted)
+
+
+RECEIVER_BYTES, SENDER_BYTES = 136, 152
+
+
+def group(receivers: int, bandwidth_bps: float, until_s: float, seed: int) -> list[tuple[float, int]]:
+    """(time, SSRC) of each report in a group of which all members hear each other at once; the sender is 0. All join at 0."""
+    draw = random.Random(seed).random
+    parameters = RtcpParameters(bandwidth_bps)
+    members = [RtcpSchedule(0.0, parameters, n, SENDER_BYTES if n == 0 else RECEIVER_BYTES, draw) for n in range(receivers + 1)]
+    due = [(member.next_s, n) for n, member in enumerate(members)]
+    heapq.heapify(due)
+    reports = []
+    while due[0][0] < until_s:
+        now, n = heapq.heappop(due)
+        member = members[n]
+        if n == 0:
+            member.sent_data(now)
+        else:
+            member.received_data(now, 0)
+        if member.expire(now):
+            size = SENDER_BYTES if n == 0 else RECEIVER_BYTES
+            member.sent_rtcp(now, size)
+            reports.append((now, n))
+            for other in members:
+                if other is not member:
+                    other.received_rtcp(now, n, size)
+        heapq.heappush(due, (member.next_s, n))
+    assert not any(member.take_silent() for member in members)
+    return reports
+
+
+@pytest.mark.parametrize("receivers", [2, 5, 10, 20, 40, 100, 200])
+def test_a_group_keeps_to_rfc_3550s_interval_and_bandwidth(receivers: int) -> None:
+    """Within 10% of section 6.3.1's interval; RTCP at most 5% of the session bandwidth (section 6.2)."""
+    bandwidth_bps, start_s, until_s = 100_000.0, 200.0, 1000.0
+    reports = [x for x in group(receivers, bandwidth_bps, until_s, receivers) if x[0] >= start_s]
+    of_receivers = sum(n > 0 for _, n in reports)
+    size = (of_receivers * RECEIVER_BYTES + (len(reports) - of_receivers) * SENDER_BYTES) / len(reports)
+    rule_s = rtcp_interval(receivers + 1, 1, bandwidth_bps * 0.05 / 8, False, size, False)
+    assert receivers * (until_s - start_s) / of_receivers == pytest.approx(rule_s, rel=0.1)
+    bandwidth = 8 * size * len(reports) / (until_s - start_s) / bandwidth_bps
+    assert bandwidth < 0.05 * 1.1
+    if rule_s > 5.0:  # the receivers' three quarters are used
+        assert 8 * of_receivers * RECEIVER_BYTES / (until_s - start_s) / bandwidth_bps == pytest.approx(0.0375, rel=0.1)
+
+
+def test_a_sender_waits_for_its_receivers_own_interval_before_it_forgets_them() -> None:
+    """Section 6.3.5: five Td "for a receiver, that is, with we_sent false": 5 x 200 x 100 B / 468.75 B/s = 213 s; the sender's
+    own Td is 5 s."""
+    sender = RtcpSchedule(0.0, RtcpParameters(100_000), 1, 100, middle)
+    for ssrc in range(2, 202):
+        sender.received_rtcp(0.0, ssrc, 100)
+    for now, left in ((100.0, []), (213.0, []), (213.5, list(range(2, 202)))):
+        sender.sent_data(now)
+        sender.expire(now)
+        assert sender.take_silent() == left
+        sender.sent_rtcp(now, 100)
+        assert sender.deterministic_interval_s() == 5.0
+    assert sender.members == 1

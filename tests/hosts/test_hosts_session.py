@@ -20,7 +20,7 @@ from hosts.session.sender import SenderSession
 from hosts.wire.acks import AckPacket, parse_ack
 from hosts.wire.alsf import find_alsf
 from hosts.wire.reports import ReportPacket
-from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SenderReport, parse_compound
+from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, SenderReport, emit_compound, parse_compound
 from hosts.wire.rtp import parse_rtp
 from hosts.wire.stamp import parse_stamp
 
@@ -422,6 +422,43 @@ def test_loss_on_layers_is_of_all_packets() -> None:
     made.run(39.0)
     after = [f.loss_fraction for f in sender.heard[-2:]]
     assert after and all(0.1 < x < 0.25 for x in after)  # half of a third
+
+
+def test_receivers_of_a_group_hear_each_other_through_the_sender() -> None:
+    """RFC 5760 section 5; a session with one peer reflects nothing."""
+    made = net(Layers(), Joining(), layered=True, receivers=12)
+    made.run(20.0)
+    assert [r._member.schedule.members for r in made.receivers] == [13] * 12 and made.sender._member.schedule.members == 13
+    assert all(r.totals()["foreign_packets"] == r.totals()["malformed_packets"] == 0 for r in made.receivers)
+    assert not any(r._record.of("bye") for r in made.receivers)
+    made.receivers[3].finish(made.now)
+    made.run(0.3)
+    assert [r._member.schedule.members for n, r in enumerate(made.receivers) if n != 3] == [12] * 11
+    assert not any(r._record.of("bye") for r in made.receivers)  # the source is still there
+    single = net(Layers(), Joining())
+    single.sender.layered = False
+    single.sender.on_control(single.now, emit_compound([ReceiverReport(90)]))
+    assert not single.sender.outbox.reflected
+
+
+def test_a_receiver_that_falls_silent_leaves_for_the_algorithm() -> None:
+    """RFC 3550 section 6.3.5: after five intervals, 25 s here."""
+    sender = Layers()
+    made = net(sender, Joining(), layered=True, receivers=2)
+    made.run(20.0)
+    made.receivers.pop()
+    made.run(20.0)
+    assert sender.left == []
+    made.run(20.0)
+    assert sender.left == [91] and [x["ssrc"] for x in made.log.of("timeout")] == [91]
+
+
+def test_blocks_of_upper_layers_name_no_sender_report() -> None:
+    """Only the base layer's source sends SRs: LSR and DLSR of others are 0 (RFC 3550 section 6.4.1)."""
+    made = net(Layers(), Joining(), layered=True)
+    made.run(39.0)
+    blocks = [c[0].blocks for c in map(parse_compound, made.control) if isinstance(c[0], ReceiverReport) and len(c[0].blocks) == 2]
+    assert blocks and all(base.ssrc == 7 and base.lsr and upper.ssrc == 8 and (upper.lsr, upper.dlsr) == (0, 0) for base, upper in blocks)
 
 
 def test_a_goodbye_reaches_the_algorithm() -> None:

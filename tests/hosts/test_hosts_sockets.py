@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.sockets import SocketError, mark_as_sender_control, open_udp
+from hosts.sockets import SocketError, mark_as_sender_control, open_udp, send_without_options
 from hosts.wire.alsf import ROUTER_ALERT_OPTION, find_alsf
 from hosts.wire.rtcp import ReceiverReport, ReportBlock, emit_compound, parse_compound
 
@@ -144,12 +144,14 @@ def test_udp_checksum_of_control_packets_is_zero() -> None:
         seen = {}
         for sock, payload in ((marked, b"control"), (plain, b"plain--")):
             sock.send(payload)
-        while len(seen) < 2:
+        send_without_options(marked, b"reflect", ("127.0.0.1", port))
+        while len(seen) < 3:
             packet = raw.recv(2048)
             header = 4 * (packet[0] & 15)
-            if packet[header + 8 :] in (b"control", b"plain--"):
+            if packet[header + 8 :] in (b"control", b"plain--", b"reflect"):
                 seen[packet[header + 8 :]] = packet[20:header], packet[header + 6 : header + 8]
     assert seen[b"control"] == (ROUTER_ALERT_OPTION, b"\0\0")
+    assert seen[b"reflect"] == (b"", b"\0\0")
     assert seen[b"plain--"][0] == b"" and seen[b"plain--"][1] != b"\0\0"
 
 
