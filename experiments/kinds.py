@@ -139,7 +139,7 @@ class TcpSettings:
     limited_transmit: bool | None = None
     timestamps: bool = True
     handshake: bool | None = None
-    reduction_base: Literal["flight-size", "window"] | None = None
+    reduction_base: Literal["flight-size", "window", "window-segments"] | None = None
     byte_counting: bool | None = None
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
     sack_recovery: Literal["rfc6675", "sack1"] | None = None

@@ -56,6 +56,9 @@ pub enum ReductionBase {
     FlightSize,
     /// The congestion window, or the peer's where that is smaller (ns-2, Linux).
     Window,
+    /// The same, and half of it is rounded down to whole segments (4.4BSD; ns-2's slow start threshold, from which its Tahoe and NewReno
+    /// take their window).
+    WindowSegments,
 }
 
 impl std::str::FromStr for ReductionBase {
@@ -65,7 +68,8 @@ impl std::str::FromStr for ReductionBase {
         match text {
             "flight-size" => Ok(ReductionBase::FlightSize),
             "window" => Ok(ReductionBase::Window),
-            _ => Err(ConfigError { key: "reduction_base", given: text.to_string(), hint: "flight-size or window" }),
+            "window-segments" => Ok(ReductionBase::WindowSegments),
+            _ => Err(ConfigError { key: "reduction_base", given: text.to_string(), hint: "flight-size, window or window-segments" }),
         }
     }
 }

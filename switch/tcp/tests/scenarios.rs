@@ -241,6 +241,19 @@ fn rfc_6675_2_a_duplicate_ack_reports_new_data() {
 }
 
 #[test]
+fn rfc_6675_5_1_a_recovery_may_follow_another_from_the_recovery_point_on() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    let third = bench.ack_sack(0, &[(1, 4)]);
+    assert_eq!(third[0], 0);
+    // all that was sent before is acknowledged, and the first segment sent since is lost
+    let sent = bench.ack(10);
+    assert!(!bench.sender.in_recovery());
+    assert_eq!(sent[0], 10);
+    assert!(bench.ack_sack(10, &[(11, 14)]).contains(&10));
+    assert_eq!(bench.sender.stats().fast_retransmits, 2);
+}
+
+#[test]
 fn rfc_6675_5_is_lost_starts_recovery_before_the_third_duplicate() {
     let mut bench = in_flight(Flavour::Sack, 10);
     assert_eq!(bench.ack_sack(0, &[(1, 4)])[0], 0, "more than two segments SACKed above it, in one ACK");
@@ -298,13 +311,17 @@ fn fall_floyd_1996_sack1_waits_for_its_timer_when_most_of_a_window_is_lost() {
 }
 
 #[test]
-fn bsd_4_4_has_neither_of_the_later_guards() {
+fn bsd_4_4_has_neither_of_the_later_guards_and_halves_in_segments() {
     // duplicates of what a timeout sent again begin a fast retransmit (S. Floyd, "TCP and Successive Fast Retransmits", 1995)
     let mut bench = in_flight_with(Config { avoid_multiple_fast_retransmits: false, ..config(Flavour::Reno) }, 10);
     bench.fire_timer();
     let sent: Vec<u64> = (0..3).flat_map(|_| bench.ack(0)).collect();
     assert!(sent.contains(&0));
     assert_eq!(bench.sender.stats().fast_retransmits, 1);
+    // 9 / 2 segments are 4 (tcp_input.c: `win = min(tp->snd_wnd, tp->snd_cwnd) / 2 / tp->t_maxseg`)
+    let mut bench = in_flight_with(Config { reduction_base: ReductionBase::WindowSegments, ..config(Flavour::Tahoe) }, 9);
+    bench.fire_timer();
+    assert_eq!(bench.sender.ssthresh(), 4 * MSS);
     // a second timeout of the same segment halves the window of one (tcp_timer.c, TCPT_REXMT)
     let mut bench = in_flight_with(Config { hold_ssthresh: false, reduction_base: ReductionBase::Window, ..config(Flavour::Reno) }, 10);
     bench.fire_timer();

@@ -92,7 +92,7 @@ impl Core {
     pub fn reduction_base(&self) -> u64 {
         let base = match self.reduction_base {
             ReductionBase::FlightSize => self.flight_size().saturating_sub(self.limited_sent),
-            ReductionBase::Window => self.cwnd.min(self.window_limit),
+            ReductionBase::Window | ReductionBase::WindowSegments => self.cwnd.min(self.window_limit),
         };
         // In recovery duplicate ACKs inflate both; what they add is no part of the window. RFC 5681 allows less than equation (4).
         if self.in_recovery {
@@ -104,7 +104,9 @@ impl Core {
 
     /// RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
     pub fn half(&self) -> u64 {
-        (self.reduction_base() / 2).max(2 * self.mss)
+        let half = self.reduction_base() / 2;
+        let fraction = if self.reduction_base == ReductionBase::WindowSegments { half % self.mss } else { 0 };
+        (half - fraction).max(2 * self.mss)
     }
 
     /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
@@ -130,6 +132,11 @@ impl Core {
     /// retransmit sent again (RFC 6582 section 3.2 step 2).
     pub fn may_fast_retransmit(&self) -> bool {
         !self.in_recovery && (self.una > self.recover || !self.avoid_multiple_fast_retransmits)
+    }
+
+    /// The same with SACK blocks, which show that a duplicate ACK reports new data: from the recovery point on (RFC 6675 section 5.1).
+    pub fn may_sack_recover(&self) -> bool {
+        !self.in_recovery && self.una >= self.recover
     }
 
     /// Marks the start of a reduction: all that is sent up to now belongs to it.

@@ -16,7 +16,7 @@ pub(crate) fn on_new_ack(core: &mut Core, grow: impl FnOnce(&mut Core)) {
 /// `reduce` gives the new slow start threshold.
 pub(crate) fn on_dup_ack(core: &mut Core, reduce: impl FnOnce(&mut Core) -> u64) {
     // steps (1) and (2)
-    if (core.dup_acks >= DUP_THRESH || core.board.is_lost(core.una)) && core.may_fast_retransmit() {
+    if (core.dup_acks >= DUP_THRESH || core.board.is_lost(core.una)) && core.may_sack_recover() {
         // step (4)
         core.ssthresh = reduce(core);
         core.cwnd = core.ssthresh;
