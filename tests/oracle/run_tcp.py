@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FLAVOURS = ["tahoe", "reno", "newreno", "sack", "cubic"]
 RATE_BPS = 10_000_000
-PACKET_BITS = 8000
+PACKET_BYTES = 1000
 
 
 def single_cases() -> list[dict]:
@@ -24,7 +24,7 @@ def single_cases() -> list[dict]:
     cases = []
     for flavour in FLAVOURS:
         for rtt_ms in (10, 100):
-            bdp = RATE_BPS * rtt_ms // 1000 // PACKET_BITS
+            bdp = RATE_BPS * rtt_ms // 1000 // (8 * PACKET_BYTES)
             for buffer_packets in (20, bdp):
                 for delayed_ack in (0, 1):
                     cases.append(
@@ -39,6 +39,27 @@ def cause_cases() -> list[dict]:
     return [
         dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=125, seconds=100, delayed_ack=0, min_rto_ms=1000)
         for flavour in ("sack", "cubic")
+    ]
+
+
+def small_segment_cases() -> list[dict]:
+    """Segments of 60 B, packets of 100 B, and a clock of 0.1 s, as in the RAP paper. Windows saw between about 13 and 26, 35 and 70, 65 and 130
+    segments: half of the bandwidth-delay product and the buffer together, and all of it."""
+    return [
+        dict(flavour=flavour, rate_bps=rate_bps, rtt_ms=rtt_ms, buffer_packets=buffer_packets, seconds=600, delayed_ack=0, packet_bytes=100, tick_ms=100)
+        for flavour in FLAVOURS[:-1]
+        for rate_bps, rtt_ms, buffer_packets in ((80_000, 52, 20), (320_000, 100, 30), (800_000, 100, 30))
+    ]
+
+
+def drop_cases() -> list[dict]:
+    """Named packets of a window of 20 segments are lost, as in Fall and Floyd 1996: 1 to 17 in a row, every second one, and retransmissions too."""
+    rows = [range(61, 61 + count) for count in (1, 2, 3, 4, 6, 8, 10, 12, 14, 17)]
+    lost = [*rows, range(61, 73, 2), range(61, 79, 3), [61, 81], [61, 62, 81, 82], [61, 64, 83, 120, 121, 122]]
+    return [
+        dict(flavour=flavour, rate_bps=800_000, rtt_ms=100, window_packets=20, drops=",".join(map(str, packets)), seconds=20, tick_ms=100)
+        for flavour in FLAVOURS[:-1]
+        for packets in lost
     ]
 
 
@@ -69,6 +90,8 @@ def network_red_cases() -> list[dict]:
 FILES = {
     "tcp_single.json": ("tcp_single.tcl", single_cases),
     "tcp_causes.json": ("tcp_single.tcl", cause_cases),
+    "tcp_drops.json": ("tcp_drops.tcl", drop_cases),
+    "tcp_small_segments.json": ("tcp_single.tcl", small_segment_cases),
     "tcp_red.json": ("tcp_red.tcl", red_cases),
     "tcp_network_red.json": ("tcp_red.tcl", network_red_cases),
 }
@@ -98,7 +121,9 @@ def run(script: str, case: dict) -> dict:
             result = {name: float(value) if "." in value else int(value) for name, value in zip(words[::2], words[1::2])}
     if not result:
         raise RuntimeError(f"{script} printed no results for {case}")
-    longest_rtt_s = case["rtt_ms"] / 1000 + case["buffer_packets"] * PACKET_BITS / case["rate_bps"]
+    if "mean_queue" not in result:
+        return {"case": case, "ns2": result}
+    longest_rtt_s = case["rtt_ms"] / 1000 + case["buffer_packets"] * 8 * case.get("packet_bytes", PACKET_BYTES) / case["rate_bps"]
     result["drop_events"] = loss_events(drops, longest_rtt_s)
     result["mean_queue"] = round(result["mean_queue"], 6)
     return {"case": case, "ns2": result}

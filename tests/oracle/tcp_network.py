@@ -4,7 +4,8 @@
 
     h1..hN -- s1 ==bottleneck== s2 -- h(N+1)..h(2N)
 
-ns-2 counts 1000 B for a data packet on the link, so the IPv4 datagram is 986 B here, beside 14 B of Ethernet header. Access links are
+ns-2 counts 1000 B for a data packet on the link, so the IPv4 datagram is 986 B here, beside 14 B of Ethernet header. A packet of 100 B is
+an IPv4 datagram of 100 B, so that its segment has 60 B, and the link is faster by its header. Access links are
 fast and without delay, as ns-2's agents sit on the bottleneck's own nodes. The switches get their program and entries before the flows
 begin.
 """
@@ -30,17 +31,23 @@ from topologies.builders import LinkSpec
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parents[1] / "p4src" / "als.p4"
 NS = 1_000_000_000
+ETHERNET_BYTES = 14
 FRAME_BYTES = 1000
-DATAGRAM_BYTES = FRAME_BYTES - 14
-PAYLOAD_BYTES = DATAGRAM_BYTES - 40
+DATAGRAM_BYTES = FRAME_BYTES - ETHERNET_BYTES
 WINDOW_PACKETS = 10_000
 BEGIN_S = 2
 ACCESS = LinkSpec(10e9, 0.0, WINDOW_PACKETS)
 BOTTLENECK = ("s1", 1)
 
 # What tcp_common.tcl sets.
-OPTIONS = dict(initial_window_segments=2, max_window=WINDOW_PACKETS * PAYLOAD_BYTES // 256 * 256, initial_rto_ns=NS, min_rto_ns=NS // 5, max_rto_ns=60 * NS,
-               timer_granularity_ns=NS // 100, delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, reduction_base="window", byte_counting=False)
+OPTIONS = dict(initial_window_segments=2, initial_rto_ns=NS, min_rto_ns=NS // 5, max_rto_ns=60 * NS,
+               delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, byte_counting=False)
+
+# ns-2's slow start threshold is a whole number of segments; Reno, SACK and CUBIC do not take their window from it.
+HALVES = {"tahoe": "window-segments", "newreno": "window-segments"}
+
+# Rules of ns-2's senders that RFC 6675, RFC 6298 and RFC 5681 changed: the profile fall-floyd-1996.
+SACK1 = {"sack_recovery": "sack1", "rtt_estimator": "ticks", "hold_ssthresh": False}
 
 
 def rows(name: str) -> list[dict]:
@@ -53,7 +60,9 @@ def run(case: dict, **options) -> dict:
     import fairlane_virtual
 
     flows, seconds = case.get("flows", 1), case["seconds"]
-    topology = builders.dumbbell(flows, LinkSpec(case["rate_bps"], case["rtt_ms"] / 2000, case["buffer_packets"]), ACCESS)
+    packet, datagram = case.get("packet_bytes", FRAME_BYTES), case.get("packet_bytes", DATAGRAM_BYTES)
+    rate_bps = case["rate_bps"] * (datagram + ETHERNET_BYTES) // packet
+    topology = builders.dumbbell(flows, LinkSpec(rate_bps, case["rtt_ms"] / 2000, case["buffer_packets"]), ACCESS)
     addresses = addressing.assign(topology)
     network = fairlane_virtual.Network(case.get("seed", 1), record_interval_ns=NS)
     for i, name in enumerate(topology.switches):
@@ -72,15 +81,17 @@ def run(case: dict, **options) -> dict:
         files = targets.compiler().compile(PROGRAM, Path(folder))
         controller = VirtualController(_configuration(case, topology, addresses, *files), Path(folder))
         network.set_control_plane(controller)
-        tcp = {**OPTIONS, "delayed_ack": bool(case["delayed_ack"]), **options}
+        tcp = {**OPTIONS, "max_window": WINDOW_PACKETS * (datagram - 40) // 256 * 256, "timer_granularity_ns": case.get("tick_ms", 10) * NS // 1000,
+               "reduction_base": HALVES.get(case["flavour"], "window"), "delayed_ack": bool(case["delayed_ack"]), **options}
         rng = random.Random(case.get("seed", 1))
         for i in range(flows):
             start = BEGIN_S + (i * 0.618033988749895) % 1.0 * (flows > 1) + case.get("jitter", 0) * rng.random()
             network.add_tcp_flow(f"tcp-{i}", f"h{i + 1}", f"h{flows + i + 1}", 5201, round(start * NS), (BEGIN_S + seconds) * NS,
-                                 flavour=case["flavour"], packet_bytes=DATAGRAM_BYTES, options=tcp)
+                                 flavour=case["flavour"], packet_bytes=datagram, options=tcp)
         network.run_until((BEGIN_S + seconds) * NS)
         controller.close()
-    return _results(network, flows, seconds)
+    results = _results(network, flows, seconds)
+    return {**results, "received_bytes": results.pop("delivered_bytes") // (datagram - 40) * packet}
 
 
 def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path: Path) -> Config:
@@ -113,7 +124,7 @@ def _results(network, flows: int, seconds: int) -> dict:
         for name in totals:
             totals[name] += sent[name]
     queue = (integral[BEGIN_S + seconds] - integral[BEGIN_S]) / NS / seconds
-    return {"received_bytes": delivered // PAYLOAD_BYTES * FRAME_BYTES, **totals, "drops": drops, "mean_queue": queue}
+    return {"delivered_bytes": delivered, **totals, "drops": drops, "mean_queue": queue}
 
 
 def run_all(cases: list[tuple[dict, dict]]) -> list[dict]:
@@ -137,7 +148,7 @@ def medians(results: Iterable[dict]) -> dict:
 
 def single_runs(delayed_acks_too: bool = True) -> list[tuple[dict, dict, dict, str]]:
     """(case, ns-2's results, options, name of the rule) of one flow. CUBIC at 10 ms runs under ns-2's rule as well, and two cells under
-    RFC 6298's minimum RTO on both sides. delayed_acks_too: at 10 ms as well."""
+    RFC 6298's minimum RTO on both sides; SACK runs under ns-2's rules as well. delayed_acks_too: at 10 ms as well."""
     runs = []
     for row in rows("tcp_single.json"):
         case = row["case"]
@@ -146,8 +157,20 @@ def single_runs(delayed_acks_too: bool = True) -> list[tuple[dict, dict, dict, s
         runs.append((case, row["ns2"], {}, ""))
         if case["flavour"] == "cubic" and case["rtt_ms"] == 10:
             runs.append((case, row["ns2"], {"reno_friendliness": "linux26"}, "Linux 2.6"))
+        if case["flavour"] == "sack":
+            runs.append((case, row["ns2"], SACK1, "Sack1"))
     for row in rows("tcp_causes.json"):
         runs.append((row["case"], row["ns2"], {"min_rto_ns": NS * row["case"]["min_rto_ms"] // 1000}, "RTO >= 1 s"))
+    return runs
+
+
+def small_segment_runs() -> list[tuple[dict, dict, dict, str]]:
+    """The same of one flow with segments of 60 B, and a clock of 0.1 s. SACK runs under ns-2's rules as well."""
+    runs = []
+    for row in rows("tcp_small_segments.json"):
+        runs.append((row["case"], row["ns2"], {}, ""))
+        if row["case"]["flavour"] == "sack":
+            runs.append((row["case"], row["ns2"], SACK1, "Sack1"))
     return runs
 
 
@@ -161,14 +184,13 @@ def red_runs() -> dict[tuple[float, str], list[tuple[dict, dict]]]:
 
 def report() -> str:
     """The tables of docs/tcp-against-ns2.md, all cells run anew."""
-    single, red = single_runs(), red_runs()
+    single, red = single_runs() + small_segment_runs(), red_runs()
     results = run_all([(case, options) for case, _, options, _ in single] + [(case, {}) for runs in red.values() for case, _ in runs])
-    lines = ["| flavour | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio | timeouts, ns-2 "
-             "| timeouts | drops, ns-2 | drops | mean queue, ns-2 | mean queue |", "|" + "---|" * 17]
+    lines = ["| flavour | link Mb/s | packet B | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio "
+             "| timeouts, ns-2 | timeouts | drops, ns-2 | drops | mean queue, ns-2 | mean queue |", "|" + "---|" * 19]
     for (case, ns2, _, rule), ours in zip(single, results):
         lines.append(
-            f"| {case['flavour']} | {case['rtt_ms']} | {case['buffer_packets']} | {'yes' if case['delayed_ack'] else 'no'} | {rule} "
-            f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} "
+            f"{cell(case, rule)} {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} "
             f"| {ns2['loss_events']} | {ours['loss_events']} | {ratio(ours['loss_events'], ns2['loss_events']):.2f} "
             f"| {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} |")
     lines += ["", "| thresholds | flavour | mean queue, ns-2 | mean queue | ratio | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | timeouts, ns-2 "
@@ -181,6 +203,12 @@ def report() -> str:
             f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} | {ns2['loss_events']} "
             f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |")
     return "\n".join(lines) + "\n"
+
+
+def cell(case: dict, rule: str) -> str:
+    """How a row of one flow begins."""
+    return (f"| {case['flavour']} | {case['rate_bps'] / 1e6:g} | {case.get('packet_bytes', FRAME_BYTES)} | {case['rtt_ms']} | {case['buffer_packets']} "
+            f"| {'yes' if case['delayed_ack'] else 'no'} | {rule} |")
 
 
 def _mbps(result: dict, case: dict) -> str:

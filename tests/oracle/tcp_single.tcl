@@ -1,6 +1,9 @@
 # One persistent flow over a drop-tail bottleneck. Prints one line "name value ..." of results, then the instants of drops.
 source [file join [file dirname [info script]] tcp_common.tcl]
-options {flavour reno rate_bps 10000000 rtt_ms 100 buffer_packets 20 seconds 100 delayed_ack 0 min_rto_ms 200}
+options {flavour reno rate_bps 10000000 rtt_ms 100 buffer_packets 20 seconds 100 delayed_ack 0 min_rto_ms 200 packet_bytes 1000 tick_ms 10}
+# 40 B of header come on top.
+Agent/TCP set packetSize_ [expr {$opt(packet_bytes) - 40}]
+Agent/TCP set tcpTick_ [expr {$opt(tick_ms) / 1000.0}]
 Agent/TCP set minrto_ [expr {$opt(min_rto_ms) / 1000.0}]
 Agent/TCP/Linux set minrto_ [expr {$opt(min_rto_ms) / 1000.0}]
 

@@ -24,14 +24,14 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-SINGLE = tcp_network.single_runs(delayed_acks_too=False)
+SINGLE = tcp_network.single_runs(delayed_acks_too=False) + tcp_network.small_segment_runs()
 # The other thresholds leave the queue empty at times, where ns-2 departs from the paper's RED: docs/tcp-against-ns2.md.
 RED = {flavour: runs for (minimum, flavour), runs in tcp_network.red_runs().items() if minimum > 20}
 
 
 def name(run: tuple) -> str:
     case, _, _, rule = run
-    return "-".join([case["flavour"], f"{case['rtt_ms']}ms", str(case["buffer_packets"]), *(["delack"] if case["delayed_ack"] else []),
+    return "-".join([case["flavour"], *([f"{case['rate_bps'] // 1000}kbit", "60B"] if "packet_bytes" in case else []), f"{case['rtt_ms']}ms", str(case["buffer_packets"]), *(["delack"] if case["delayed_ack"] else []),
                      *([rule.replace(" ", "")] if rule else [])])
 
 
@@ -65,9 +65,8 @@ def test_ten_flows_over_red_have_ns2s_mean_queue(results, flavour):
 
 def test_every_cell_is_in_the_page():
     page = (tcp_network.HERE.parents[1] / "docs" / "tcp-against-ns2.md").read_text()
-    for case, *_, rule in tcp_network.single_runs():
-        delayed = "yes" if case["delayed_ack"] else "no"
-        assert f"| {case['flavour']} | {case['rtt_ms']} | {case['buffer_packets']} | {delayed} | {rule} |" in page
+    for case, *_, rule in tcp_network.single_runs() + tcp_network.small_segment_runs():
+        assert tcp_network.cell(case, rule) in page
     for runs in tcp_network.red_runs().values():
         case = runs[0][0]
         assert f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {case['flavour']} |" in page
