@@ -9,7 +9,7 @@ pub use red::RedParameters;
 use fairlane_tcp::{Config, Ftp, Nanos, Receiver, Sender, Transmit};
 use red::Red;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// IPv4 and TCP headers, as ns-2 counts them whatever the options.
 pub const HEADER: u64 = 40;
@@ -24,6 +24,8 @@ pub struct Settings {
     /// Packets that may wait, the one in service not counted.
     pub buffer_packets: usize,
     pub red: Option<RedParameters>,
+    /// Packets that the bottleneck loses, by number: 1 is the first that comes to it.
+    pub lost: BTreeSet<u64>,
     pub seed: u64,
     pub until: Nanos,
     pub starts: Vec<Nanos>,
@@ -87,6 +89,7 @@ struct Dumbbell {
     flows: Vec<Flow>,
     queue: VecDeque<(usize, Transmit)>,
     busy: bool,
+    arrived: u64,
     back_queue: VecDeque<(usize, Transmit)>,
     back_busy: bool,
     red: Option<Red>,
@@ -103,7 +106,10 @@ pub fn run(settings: Settings) -> Outcome {
         .map(|i| {
             let mut sender = Sender::new(settings.config.clone(), 1 << 31).unwrap();
             Ftp::Persistent.attach(&mut sender);
-            let receiver = Receiver::new(settings.config.clone(), i as u32).unwrap();
+            let mut receiver = Receiver::new(settings.config.clone(), i as u32).unwrap();
+            if !settings.config.handshake {
+                receiver.listen_without_handshake(1 << 31);
+            }
             Flow { sender, receiver, sender_event: None, receiver_event: None }
         })
         .collect();
@@ -115,6 +121,7 @@ pub fn run(settings: Settings) -> Outcome {
         flows,
         queue: VecDeque::new(),
         busy: false,
+        arrived: 0,
         back_queue: VecDeque::new(),
         back_busy: false,
         red,
@@ -219,6 +226,7 @@ impl Dumbbell {
     /// A packet comes to the bottleneck.
     fn arrive(&mut self, i: usize, t: Transmit) {
         self.count_queue();
+        self.arrived += 1;
         let full = self.busy && self.queue.len() >= self.settings.buffer_packets;
         let waiting = self.queue.len();
         let now = self.now;
@@ -226,7 +234,7 @@ impl Dumbbell {
             Some(red) => red.drops(now, waiting, full),
             None => full,
         };
-        if dropped {
+        if dropped || self.settings.lost.contains(&self.arrived) {
             self.outcome.drops.push((self.now, i));
         } else {
             self.queue.push_back((i, t));
