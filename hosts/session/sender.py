@@ -157,7 +157,7 @@ class SenderSession:
         if ssrc == self.options.ssrc:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
         if self.layered:
-            self.outbox.reflected.append(payload)  # RFC 5760 section 5: all members of the group hear each report
+            self.outbox.reflected.append(payload)  # RFC 5760, simple feedback model: all members of the group hear each report
         self._on_compound(now, packets, len(payload))
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)

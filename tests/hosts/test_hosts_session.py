@@ -425,7 +425,7 @@ def test_loss_on_layers_is_of_all_packets() -> None:
 
 
 def test_receivers_of_a_group_hear_each_other_through_the_sender() -> None:
-    """RFC 5760 section 5; a session with one peer reflects nothing."""
+    """RFC 5760, simple feedback model; a session with one peer reflects nothing."""
     made = net(Layers(), Joining(), layered=True, receivers=12)
     made.run(20.0)
     assert [r._member.schedule.members for r in made.receivers] == [13] * 12 and made.sender._member.schedule.members == 13

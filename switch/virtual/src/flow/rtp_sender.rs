@@ -189,7 +189,7 @@ impl RtpSender {
             return Ok(());
         }
         if self.spec.layered {
-            // RFC 5760 section 5: all members of the group hear each report.
+            // RFC 5760, simple feedback model: all members of the group hear each report.
             self.push_rtcp(payload, &[], io);
         }
         let bytes = datagram.payload.len() + IPV4_BYTES;
