@@ -170,6 +170,7 @@ impl RtcpSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::{prop_assert, proptest};
 
     fn run(participants: u32, rounds: usize) -> Vec<f64> {
         let mut schedule = RtcpSchedule::new(0.0, 10e6, 1, 120, Rng::stream(1, "test"));
@@ -198,6 +199,57 @@ mod tests {
         assert!(waits[1..].iter().all(|wait| (2.0..6.2).contains(wait)));
         // "the first RTCP packet ... half" (section 6.2).
         assert!(waits[0] < 3.1);
+    }
+
+    /// RFC 3550 appendix A.7's `rtcp_interval`, before its random factor; `rtcp_bw` in bytes a second.
+    fn rtcp_interval(members: f64, senders: f64, mut rtcp_bw: f64, we_sent: bool, avg_rtcp_size: f64, initial: bool) -> f64 {
+        let minimum = if initial { 2.5 } else { 5.0 };
+        let mut n = members;
+        if senders <= members * 0.25 {
+            if we_sent {
+                rtcp_bw *= 0.25;
+                n = senders;
+            } else {
+                rtcp_bw *= 0.75;
+                n -= senders;
+            }
+        }
+        f64::max(avg_rtcp_size * n / rtcp_bw, minimum)
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_is_that_of_appendix_a_7(
+            others in 0u32..300, part in 0.0..1.0, we_sent: bool, bandwidth in 1e3..1e8, bytes in 60usize..1500, first: bool,
+        ) {
+            let sending = (f64::from(others) * part) as u32;
+            let mut schedule = RtcpSchedule::new(0.0, bandwidth, 1, bytes, Rng::stream(1, "test"));
+            (2..2 + others).for_each(|ssrc| schedule.received_rtcp(0.0, ssrc, bytes));
+            (2..2 + sending).for_each(|ssrc| schedule.received_data(0.0, ssrc));
+            if we_sent {
+                schedule.sent_data(0.0);
+            }
+            if !first {
+                schedule.sent_rtcp(0.0, bytes);
+            }
+            let (members, senders) = (f64::from(1 + others), f64::from(sending + u32::from(we_sent)));
+            let wanted = rtcp_interval(members, senders, bandwidth * 0.05 / 8.0, we_sent, bytes as f64, first);
+            prop_assert!((schedule.deterministic_interval_s() / wanted - 1.0).abs() < 1e-9);
+        }
+    }
+
+    /// Section 6.3.5: five Td "for a receiver": 5 x 200 x 100 B / 468.75 B/s = 213 s, though the sender's own Td is 5 s.
+    #[test]
+    fn a_sender_waits_for_its_receivers_own_interval_before_it_forgets_them() {
+        let mut sender = RtcpSchedule::new(0.0, 100e3, 1, 100, Rng::stream(1, "test"));
+        (2..202).for_each(|ssrc| sender.received_rtcp(0.0, ssrc, 100));
+        for (now, left) in [(100.0, 0), (213.0, 0), (213.5, 200)] {
+            sender.sent_data(now);
+            sender.expire(now);
+            assert_eq!(sender.take_silent().len(), left);
+            sender.sent_rtcp(now, 100);
+            assert_eq!(sender.deterministic_interval_s(), 5.0);
+        }
     }
 
     #[test]

@@ -246,6 +246,46 @@ fn receivers_report_all_their_layers_and_hear_the_control_packets() {
     assert!((15_000 - received as i64 - lost).abs() <= 10);
 }
 
+/// Reports of all receivers within a time, and the mean size of those and of the sender's.
+fn reports(network: &Network, from: Nanos) -> (usize, f64) {
+    let (sender, receiver) = network.logs(&network.flows()[0]);
+    let sizes: Vec<_> = sender.iter().filter_map(|(at, record)| match record {
+        FlowRecord::Feedback { bytes, .. } if *at >= from => Some(*bytes),
+        _ => None,
+    }).collect();
+    let own = receiver.iter().filter_map(|(at, record)| match record {
+        FlowRecord::Control { bytes, .. } if *at >= from => Some(*bytes),
+        _ => None,
+    });
+    let (sum, count) = sizes.iter().copied().chain(own).fold((0, 0), |(sum, count), bytes| (sum + bytes, count + 1));
+    (sizes.len(), sum as f64 / f64::from(count))
+}
+
+/// RFC 3550 sections 6.2 and 6.3.1: three quarters of 5% of 100 kb/s are 468.75 B/s.
+#[test]
+fn receivers_hear_each_other_and_report_as_rarely_as_their_number_demands() {
+    for (receivers, rule) in [(10, false), (40, true), (200, true)] {
+        let mut network = dumbbell(receivers, 7, &link(10_000_000, 5 * MS, 1000), &link(100_000_000, 0, 1000));
+        replicate(&mut network, "s1", GROUPS[0], &[1]);
+        replicate(&mut network, "s2", GROUPS[0], &(2..u32::from(receivers) + 2).collect::<Vec<_>>());
+        let (from, end) = (100 * SECOND, 400 * SECOND);
+        let ends = (1..=receivers).map(|n| receiver(n, Joins::new(&[]))).collect();
+        let mut layered = spec(Timetable::new(&[(0.0, &[8e3])]), ends, end);
+        layered.session_bandwidth_bps = 100e3;
+        network.add_layered_flow(layered).expect("a good flow");
+        network.run_until(end).expect("runs");
+        let (count, bytes) = reports(&network, from);
+        let interval_s = f64::from(receivers) * 300.0 / count as f64;
+        let rule_s = f64::max(5.0, f64::from(receivers) * bytes / 468.75);
+        assert_eq!(rule, rule_s > 5.0);
+        assert!((0.9..1.1).contains(&(interval_s / rule_s)), "{receivers} receivers: {interval_s} s, by the rule {rule_s} s");
+        let (sender, receiver) = network.logs(&network.flows()[0]);
+        assert!(!sender.iter().any(|(_, record)| matches!(record, FlowRecord::Timeout { .. })));
+        // Reports of other receivers are no control packets, and not foreign.
+        assert!(receiver.iter().all(|(_, record)| !matches!(record, FlowRecord::Control { sender, .. } if *sender != 7)));
+    }
+}
+
 #[test]
 fn a_layered_run_repeats() {
     let run = || {
