@@ -102,9 +102,9 @@ class AckBook:
             return loss, None
         return loss, Ack(sequence, self.latest_rtt_s if sample_s is None else sample_s, newly, self.path())
 
-    def expire(self, now_s: float) -> Loss | None:
-        """Packets as old as the timeout in force are lost."""
-        if now_s < self.next_expiry_s():
+    def expire(self, now_s: float, sending: bool = False) -> Loss | None:
+        """Packets as old as the timeout in force are lost. sending: a paced packet leaves next; `before_sending` waits for that."""
+        if now_s < (self._oldest_expires_s() if sending else self.next_expiry_s()):
             return None
         end = self._oldest
         while end <= self.last_sent_sequence and self._packets[end - self._base][0] + self._timeout_s <= now_s:
@@ -114,7 +114,10 @@ class AckBook:
         return loss
 
     def next_expiry_s(self) -> float:
-        """When `expire` has something to do."""
+        """When `expire` has something to do by itself."""
+        return float("inf") if self._timeout is None or self._timeout.before_sending else self._oldest_expires_s()
+
+    def _oldest_expires_s(self) -> float:
         if self._timeout is None or self._oldest > self.last_sent_sequence:
             return float("inf")
         return self._packets[self._oldest - self._base][0] + self._timeout_s

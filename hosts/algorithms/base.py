@@ -221,17 +221,19 @@ class SetWindow:
 
 @dataclass(frozen=True, slots=True)
 class SetLossTimeout:
-    """Packets outstanding longer than this are lost; checked before each sending and when idle, "using the updated value of the SRTT
-    estimate" [RAP sec III]: with `srtt_factor` > 0, and once a round trip is known, at each moment
+    """Packets outstanding longer than this are lost, "using the updated value of the SRTT estimate" [RAP sec III]: with
+    `srtt_factor` > 0, and once a round trip is known, at each moment
 
         srtt_factor SRTT + max(granularity_s, rttvar_factor RTTVAR)        (RFC 6298 section 2.3)
 
-    and else `timeout_s`."""
+    and else `timeout_s`. A timer runs for the oldest of them; with `before_sending` the runner looks only when the pacing
+    lets a packet go, before it leaves [RAP sec III]. That is for senders with a rate: a window alone would never look."""
 
     timeout_s: float
     srtt_factor: float = 0.0
     rttvar_factor: float = 0.0
     granularity_s: float = 0.0
+    before_sending: bool = False
 
     def in_force_s(self, srtt_s: float, rttvar_s: float) -> float:
         """With the round-trip times of a moment."""

@@ -45,6 +45,7 @@ from hosts.algorithms.base import (
 )
 
 STEP_TIMER = "rap.step"
+TIMER, BEFORE_SENDING = "timer", "before-sending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ class RapParameters:
 
     first_rtt_poll_s: float = 0.05
     """How often a starting sender looks whether a round trip is known. Short beside `initial_ipg_s`."""
+
+    timeout_check: str = TIMER
+    """"timer": a timer runs for the oldest outstanding packet, with G and doubling as TCP's (RFC 6298). "before-sending": the source
+    looks "before sending a new packet" [RAP sec III], and the timeout has neither G nor doubling: the paper names neither, and its
+    authors' simulation has neither (ns-2, rap.cc)."""
 
     timeout_srtt_factor: float = 1.0
     """Timeout = this x SRTT + max(`timeout_granularity_s`, `timeout_deviation_factor` x deviation). "Jacobson/Karel's algorithm"
@@ -115,6 +121,8 @@ class RapParameters:
             max_ipg_s=self.max_ipg_s,
             min_rtt_s=self.min_rtt_s,
         )
+        if self.timeout_check not in (TIMER, BEFORE_SENDING):
+            raise ValueError(f'RapParameters.timeout_check = {self.timeout_check!r}: "{TIMER}" or "{BEFORE_SENDING}"')
         if self.beta >= 1:
             raise ValueError(f"RapParameters.beta = {self.beta!r}: a decrease is below 1")
         if self.max_ipg_s < self.min_ipg_s:
@@ -206,6 +214,8 @@ class RapSender(Sender):
         """The runner follows the round trip with it "using the updated value of the SRTT estimate" [RAP sec III]; times a power of two
         after timeouts."""
         p = self.parameters
+        if p.timeout_check == BEFORE_SENDING:
+            return SetLossTimeout(p.initial_timeout_s, p.timeout_srtt_factor, p.timeout_deviation_factor, before_sending=True)
         basic = SetLossTimeout(p.initial_timeout_s, p.timeout_srtt_factor, p.timeout_deviation_factor, p.timeout_granularity_s)
         if path is None:
             return basic

@@ -82,7 +82,8 @@ class SenderSession:
 
     def wake(self, now: float) -> None:
         if self._acks is not None:
-            self._on_loss(now, self._acks.expire(now))
+            sending = any(now >= stream.next_s() for stream in self.streams)
+            self._on_loss(now, self._acks.expire(now, sending))
         if self._member is not None and self._member.is_due(now):
             self._member.send(now, self._report(now))
             for silent in self._member.take_silent():

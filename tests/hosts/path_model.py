@@ -90,7 +90,7 @@ class AckBook:
         return self._lose([n for n, sent_s in self.outstanding.items() if sent_s + timeout_s <= now_s], LossCause.TIMEOUT)
 
     def next_expiry(self) -> float | None:
-        if self.timeout is None or not self.outstanding:
+        if self.timeout is None or self.timeout.before_sending or not self.outstanding:
             return None
         return next(iter(self.outstanding.values())) + self._timeout_s()
 

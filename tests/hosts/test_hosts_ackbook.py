@@ -107,6 +107,17 @@ def test_the_timeout_follows_the_round_trip() -> None:
     assert SetLossTimeout(3.0, 2.0, 4.0, 0.5).in_force_s(0.25, 0.01) == 1.0
 
 
+def test_a_timeout_before_sending_has_no_timer() -> None:
+    """Packets at 0, 10, 20, 30 ms, 0.1 s old at 0.1, 0.11, 0.12, 0.13 s: found when a packet is to leave, whenever that is."""
+    made = book(4)
+    made.set_timeout(SetLossTimeout(0.1, before_sending=True))
+    assert made.next_expiry_s() == float("inf") and made.expire(0.115) is None
+    loss = made.expire(0.115, sending=True)
+    assert (loss.first_sequence, loss.last_sequence, loss.cause) == (0, 1, LossCause.TIMEOUT)
+    assert made.expire(0.119, sending=True) is None
+    assert made.expire(0.1201, sending=True).first_sequence == 2
+
+
 def test_round_trip_times_by_hand() -> None:
     """RFC 6298 section 2: first 0.1 s, then 0.18 s: SRTT = 0.1 + 0.08 / 8, RTTVAR = 0.05 + (0.08 - 0.05) / 4."""
     made = book(2, spacing_s=1.0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.algorithms.base import Ack, AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
-from hosts.algorithms.rap import STEP_TIMER, RapParameters, RapSender, increased_ipg_s
+from hosts.algorithms.rap import BEFORE_SENDING, STEP_TIMER, RapParameters, RapSender, increased_ipg_s
 from hosts.algorithms.rap_fine import TUNING_TIMER, RapFineParameters, RapFineSender
 
 RNG = random.Random(0)
@@ -165,6 +165,20 @@ def test_timeout_is_jacobsons_with_karns_doubling() -> None:
     for sequence in range(100, 200, 10):
         actions = sender.on_loss(4.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, **state), RNG)
     assert sender._timeout.in_force_s(0.1, 0.05) == pytest.approx(60.0) and not timeouts(actions)
+
+
+def test_the_papers_timeout_is_looked_for_before_sending() -> None:
+    """"Before sending a new packet, the source checks for a potential timeout [...] using the updated value of the SRTT" [RAP sec III]:
+    SRTT + 4 deviations, 0.1 + 4 x 0.005 = 0.12 where RFC 6298's G makes it 0.2; no timeout changes it."""
+    sender = started(replace(SIZE_100, timeout_check=BEFORE_SENDING))
+    [timeout] = timeouts(RapSender(sender.parameters).on_start(0.0, RNG))
+    assert timeout.before_sending and not sender._loss_timeout(path()).granularity_s
+    assert [timeout.in_force_s(*x) for x in ((0.0, 0.0), (0.1, 0.0), (0.1, 0.005))] == pytest.approx([3.0, 0.1, 0.12])
+    for sequence in (30, 40, 50):
+        assert not timeouts(sender.on_loss(2.0, lost(sequence, cause=LossCause.TIMEOUT, sent=sequence, rttvar_s=0.005), RNG))
+    assert sender.backoffs == 3 and sender.ipg_s == pytest.approx(0.8)
+    with pytest.raises(ValueError, match='timeout_check = \'never\': "timer" or "before-sending"'):
+        RapParameters(timeout_check="never")
 
 
 def test_a_step_without_acknowledgement_adds_nothing() -> None:

@@ -179,14 +179,14 @@ class Acked(base.Sender):
 
     interests = Interests(acks=AckDetail.LOSSES)
 
-    def __init__(self, rate_bps: float = 400_000.0, timeout_s: float | None = None) -> None:
-        self.rate_bps, self.timeout_s = rate_bps, timeout_s
+    def __init__(self, rate_bps: float = 400_000.0, timeout_s: float | None = None, before_sending: bool = False) -> None:
+        self.rate_bps, self.timeout_s, self.before_sending = rate_bps, timeout_s, before_sending
         self.losses: list[base.Loss] = []
         self.acks: list[base.Ack] = []
         self.paths: list[base.PathState] = []
 
     def on_start(self, now_s, rng):
-        more = () if self.timeout_s is None else (base.SetLossTimeout(self.timeout_s),)
+        more = () if self.timeout_s is None else (base.SetLossTimeout(self.timeout_s, before_sending=self.before_sending),)
         return (base.SetRate(self.rate_bps), base.SetTimer("look", now_s + 1.0), *more)
 
     def on_ack(self, now_s, ack, rng):
@@ -233,6 +233,18 @@ def test_a_blackout_is_a_timeout() -> None:
     assert algorithm.losses[0].first_sequence == 20
     lost = sum(x.lost_packets for x in algorithm.losses)
     assert lost + 20 + made.sender._acks.in_flight_packets == len(made.data)
+
+
+def test_a_timeout_before_sending_is_found_when_a_packet_leaves() -> None:
+    """A packet of 1000 bytes each 0.8 s, 0.5 s of timeout, nothing arrives: the timer finds packet 0 lost 0.5 s after it was sent,
+    the look before sending when packet 1 is to leave, 0.8 s after it."""
+    for before_sending, found_s in ((False, 0.5), (True, 0.8)):
+        made = net(Acked(10_000.0, 0.5, before_sending), Deaf(), loses=lambda n: True)
+        made.run(4.0)
+        sent_s = [parse_stamp(parse_rtp(packet).payload).sent_ns * 1e-9 for _, packet in made.data]
+        losses = [(fields["first_sequence"], now) for kind, now, fields in made.log if kind == "loss"]
+        assert len(losses) >= 3
+        assert losses == [(n, pytest.approx(sent_s[n] + found_s, abs=1e-6)) for n, _ in enumerate(losses)]
 
 
 class Windowed(Acked):

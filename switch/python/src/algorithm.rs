@@ -141,6 +141,7 @@ fn action_of(action: &Bound<'_, PyAny>) -> PyResult<Action> {
             srtt_factor: field("srtt_factor")?.extract()?,
             rttvar_factor: field("rttvar_factor")?.extract()?,
             granularity_s: field("granularity_s")?.extract()?,
+            before_sending: field("before_sending")?.extract()?,
         }),
         "SetControl" => Action::SetControl {
             desired_rate_bps: field("desired_rate_bps")?.extract()?,

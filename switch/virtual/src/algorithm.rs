@@ -151,6 +151,8 @@ pub struct LossTimeout {
     pub rttvar_factor: f64,
     /// G of RFC 6298.
     pub granularity_s: f64,
+    /// Looked for only before a paced packet leaves.
+    pub before_sending: bool,
 }
 
 impl LossTimeout {

@@ -212,6 +212,46 @@ fn an_acknowledged_flow_fills_the_link_by_its_window() {
     assert!(acked <= packets && packets - acked < 60, "{acked} of {packets}");
 }
 
+/// A packet of 1000 bytes each 0.8 s, a timeout of 0.5 s.
+struct Patient {
+    before_sending: bool,
+}
+
+impl algorithm::SenderAlgorithm for Patient {
+    fn interests(&self) -> algorithm::Interests {
+        algorithm::Interests { acks: algorithm::AckDetail::Losses, loss_distance_packets: 3, ..Default::default() }
+    }
+
+    fn on_start(&mut self, _: u64, actions: &mut algorithm::Actions) -> Result<(), algorithm::Fault> {
+        actions.push(algorithm::Action::SetRate { rate_bps: 10_000.0, burst_packets: 1 });
+        let timeout = algorithm::LossTimeout { timeout_s: 0.5, before_sending: self.before_sending, ..Default::default() };
+        actions.push(algorithm::Action::SetLossTimeout(timeout));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_timeout_before_sending_is_found_when_the_next_packet_leaves() {
+    // Packet n leaves at 0.8 n s and never arrives: the timer finds it lost 0.5 s later, the look before sending 0.8 s later.
+    let dead = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 1.0 }), ..link(5_000_000, 0, 15) };
+    for (before_sending, found_after) in [(false, 500 * MS), (true, 800 * MS)] {
+        let mut network = dumbbell(1, 1, &dead, &link(100_000_000, 0, 1000));
+        let mut spec = fixed("f", 1, 1e6, 0, 4 * SECOND);
+        let FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
+        rtp.sender = Box::new(Patient { before_sending });
+        network.add_flow(spec).expect("a good flow");
+        network.run_until(5 * SECOND).expect("runs");
+        let (sender, _) = network.logs(&network.flows()[0]);
+        let found: Vec<_> = sender
+            .iter()
+            .filter_map(|(at, record)| if let FlowRecord::Loss { first_sequence, .. } = record { Some((*first_sequence, *at)) } else { None })
+            .take(4)
+            .collect();
+        let expected: Vec<_> = (0..4).map(|n| (n, n * 800 * MS + found_after)).collect();
+        assert_eq!(found, expected, "{before_sending}");
+    }
+}
+
 #[test]
 fn tcp_fills_the_bottleneck_with_every_flavour() {
     for flavour in Flavour::ALL {

@@ -199,17 +199,21 @@ impl AckBook {
         Some(instant(timeout).max(1))
     }
 
-    /// Packets older than the timeout in force are lost.
-    pub(super) fn expire(&mut self, now: Nanos) -> Option<Loss> {
-        let timeout = self.timeout()?;
+    /// Packets older than the timeout in force are lost. `sending`: the look before a paced packet leaves, and not the timer's.
+    pub(super) fn expire(&mut self, now: Nanos, sending: bool) -> Option<Loss> {
+        let timeout = self.timeout().filter(|_| self.looks_before_sending() == sending)?;
         let loss = self.lose(LossCause::Timeout, |_, sent| sent.saturating_add(timeout) <= now);
         self.forget();
         loss
     }
 
-    /// When [`AckBook::expire`] has something to do.
+    fn looks_before_sending(&self) -> bool {
+        self.timeout.is_some_and(|timeout| timeout.before_sending)
+    }
+
+    /// When [`AckBook::expire`] has something to do by itself.
     pub(super) fn next_expiry(&self) -> Option<Nanos> {
-        let timeout = self.timeout()?;
+        let timeout = self.timeout().filter(|_| !self.looks_before_sending())?;
         let (sent, _) = self.packets.get((self.oldest - self.base) as usize)?;
         Some(sent.saturating_add(timeout))
     }
@@ -298,10 +302,21 @@ mod tests {
         let mut book = book(4);
         book.set_timeout(fixed(100e-9));
         assert_eq!(book.next_expiry(), Some(100));
-        let loss = book.expire(115).expect("two are too old");
+        let loss = book.expire(115, false).expect("two are too old");
         assert_eq!((loss.first_sequence, loss.last_sequence, loss.cause), (0, 1, LossCause::Timeout));
         assert_eq!(book.next_expiry(), Some(120));
         assert_eq!(book.path().in_flight_packets, 2);
+    }
+
+    #[test]
+    fn a_timeout_before_sending_has_no_timer() {
+        let mut book = book(4);
+        book.set_timeout(LossTimeout { before_sending: true, ..fixed(100e-9) });
+        assert_eq!((book.next_expiry(), book.expire(115, false)), (None, None));
+        let loss = book.expire(115, true).expect("two are too old");
+        assert_eq!((loss.first_sequence, loss.last_sequence, loss.cause), (0, 1, LossCause::Timeout));
+        // Both are done with; the next is 100 ns old at 120.
+        assert_eq!((book.expire(119, true), book.expire(120, true).map(|loss| loss.first_sequence)), (None, Some(2)));
     }
 
     #[test]
@@ -326,7 +341,7 @@ mod tests {
     fn a_late_acknowledgement_tells_the_round_trip() {
         let mut book = book(400);
         book.set_timeout(fixed(100e-9));
-        assert_eq!(book.expire(10_000).map(|loss| loss.lost_packets), Some(400));
+        assert_eq!(book.expire(10_000, false).map(|loss| loss.lost_packets), Some(400));
         let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0 }).expect("was sent");
         let ack = ack.expect("a sample is news");
         assert_eq!((loss, ack.newly_acked_packets), (None, 0));
@@ -344,7 +359,7 @@ mod tests {
         let second: Nanos = 1_000_000_000;
         (0..3).for_each(|n| book.sent(n * second));
         let expires = |book: &AckBook| book.next_expiry().map(|at| (at + 5) / 10 * 10);
-        book.set_timeout(LossTimeout { timeout_s: 3.0, srtt_factor: 1.0, rttvar_factor: 4.0, granularity_s: 0.1 });
+        book.set_timeout(LossTimeout { timeout_s: 3.0, srtt_factor: 1.0, rttvar_factor: 4.0, granularity_s: 0.1, ..LossTimeout::default() });
         assert_eq!(expires(&book), Some(3 * second));
         // A first round trip of 0.2 s: SRTT = 0.2, RTTVAR = 0.1.
         book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0 }).expect("was sent");
@@ -365,7 +380,7 @@ mod tests {
             for (number, waits) in order {
                 if waits {
                     now += 10;
-                    lost += book.expire(now).map_or(0, |loss| loss.lost_packets);
+                    lost += book.expire(now, false).map_or(0, |loss| loss.lost_packets);
                     prop_assert!(book.next_expiry().is_none_or(|at| at > now));
                 }
                 if let Some((loss, said)) = book.acknowledge(now, arrivals.arrived(number)) {

@@ -117,8 +117,7 @@ impl RtpSender {
             State::Waiting => Some(self.ends.start),
             State::Over => None,
             State::Running => {
-                let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
-                let paced = self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(Pacer::next).min().filter(|_| ready);
+                let paced = self.next_paced();
                 let produced = self.backlog.as_ref().and_then(Backlog::next);
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
                 let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
@@ -140,9 +139,11 @@ impl RtpSender {
             self.finish(io);
             return Ok(());
         }
-        let expired = self.acks.as_mut().and_then(|acks| acks.expire(now));
-        self.on_loss(expired, io)?;
+        self.expire(false, io)?;
         self.produce(io);
+        if self.next_paced().is_some_and(|at| at <= now) {
+            self.expire(true, io)?;
+        }
         for index in 0..self.streams.len() {
             self.send_paced(index, io);
         }
@@ -423,6 +424,18 @@ impl RtpSender {
         self.apply(io)?;
         self.fill_window(io);
         Ok(())
+    }
+
+    /// When the pacing lets the next packet go, where one waits.
+    fn next_paced(&self) -> Option<Nanos> {
+        let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
+        self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(Pacer::next).min().filter(|_| ready)
+    }
+
+    /// Looks for timeouts. `sending`: before a paced packet leaves, and not by the timer.
+    fn expire(&mut self, sending: bool, io: &mut Io) -> Result<(), Fault> {
+        let expired = self.acks.as_mut().and_then(|acks| acks.expire(io.now, sending));
+        self.on_loss(expired, io)
     }
 
     fn on_loss(&mut self, loss: Option<Loss>, io: &mut Io) -> Result<(), Fault> {
