@@ -18,6 +18,8 @@ const SENDER_FRACTION: f64 = 0.25;
 const MIN_INTERVAL_S: f64 = 5.0;
 /// M of section 6.3.5: a member silent for so many Td is gone; a sender for two.
 const TIMEOUT_INTERVALS: f64 = 5.0;
+/// Members up to which a participant that leaves says BYE at once (section 6.3.7).
+const MAX_MEMBERS_FOR_PROMPT_BYE: usize = 50;
 
 /// The timetable of one participant.
 #[derive(Debug)]
@@ -29,6 +31,10 @@ pub struct RtcpSchedule {
     members: BTreeMap<u32, f64>,
     senders: BTreeMap<u32, f64>,
     initial: bool,
+    /// Whether this participant ever sent RTP or RTCP.
+    has_sent: bool,
+    /// Of a participant that leaves: the BYE packets, its own included, which section 6.3.7 counts in place of members.
+    byes: Option<usize>,
     average_bytes: f64,
     /// tp
     last_s: f64,
@@ -49,6 +55,8 @@ impl RtcpSchedule {
             members: BTreeMap::from([(own_ssrc, now_s)]),
             senders: BTreeMap::new(),
             initial: true,
+            has_sent: false,
+            byes: None,
             average_bytes: first_packet_bytes as f64,
             last_s: now_s,
             pmembers: 1,
@@ -71,7 +79,7 @@ impl RtcpSchedule {
 
     /// Td of a sender, or of a receiver.
     fn interval_s(&self, sends: bool) -> f64 {
-        let (members, senders) = (self.members.len() as f64, self.senders.len() as f64);
+        let (members, senders) = (self.byes.unwrap_or(self.members.len()) as f64, self.senders.len() as f64);
         let mut bandwidth = self.session_bandwidth_bps * RTCP_FRACTION / 8.0;
         let mut n = members;
         if senders <= members * SENDER_FRACTION {
@@ -94,22 +102,35 @@ impl RtcpSchedule {
     /// This participant sent RTP data (section 6.3.8).
     pub fn sent_data(&mut self, now_s: f64) {
         self.senders.insert(self.own_ssrc, now_s);
+        self.has_sent = true;
     }
 
     /// A data packet of `ssrc` arrived (section 6.3.3).
     pub fn received_data(&mut self, now_s: f64, ssrc: u32) {
+        if self.byes.is_some() {
+            return;
+        }
         self.members.insert(ssrc, now_s);
         self.senders.insert(ssrc, now_s);
     }
 
     /// A compound of `ssrc` arrived, `bytes` with UDP and IP headers (section 6.3.3).
     pub fn received_rtcp(&mut self, now_s: f64, ssrc: u32, bytes: usize) {
+        if self.byes.is_some() {
+            return;
+        }
         self.members.insert(ssrc, now_s);
-        self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
+        self.average(bytes);
     }
 
-    /// `ssrc` left: reverse reconsideration (section 6.3.4).
-    pub fn received_bye(&mut self, now_s: f64, ssrc: u32) {
+    /// `ssrc` left, by a compound of `bytes` that [`RtcpSchedule::received_rtcp`] has had: reverse reconsideration (section 6.3.4).
+    /// A participant that leaves too counts the BYE, whether it knows `ssrc` or not (section 6.3.7).
+    pub fn received_bye(&mut self, now_s: f64, ssrc: u32, bytes: usize) {
+        if let Some(byes) = self.byes.as_mut().filter(|_| ssrc != self.own_ssrc) {
+            *byes += 1;
+            self.average(bytes);
+            return;
+        }
         if ssrc == self.own_ssrc || self.members.remove(&ssrc).is_none() {
             return;
         }
@@ -123,10 +144,32 @@ impl RtcpSchedule {
         }
     }
 
-    /// The time has come. True: send a report and call [`RtcpSchedule::sent_rtcp`]. False: reconsidered, there is a new
-    /// [`RtcpSchedule::next_s`] (sections 6.3.5, 6.3.6).
+    /// This participant leaves; its BYE compound has `bytes`, headers included (section 6.3.7). True: send it now. False: more than
+    /// 50 members; send it when [`RtcpSchedule::expire`] says so. A participant that has sent nothing must not say BYE:
+    /// [`RtcpSchedule::next_s`] is infinite.
+    pub fn leave(&mut self, now_s: f64, bytes: usize) -> bool {
+        if !self.has_sent {
+            self.next_s = f64::INFINITY;
+            return false;
+        }
+        if self.members.len() <= MAX_MEMBERS_FOR_PROMPT_BYE {
+            return true;
+        }
+        self.last_s = now_s;
+        self.byes = Some(1);
+        self.senders.clear();
+        self.initial = true;
+        self.average_bytes = bytes as f64;
+        self.next_s = now_s + self.draw();
+        false
+    }
+
+    /// The time has come. True: send a report and call [`RtcpSchedule::sent_rtcp`], or send BYE. False: reconsidered, there is a
+    /// new [`RtcpSchedule::next_s`] (sections 6.3.5 to 6.3.7).
     pub fn expire(&mut self, now_s: f64) -> bool {
-        self.time_out(now_s);
+        if self.byes.is_none() {
+            self.time_out(now_s);
+        }
         let due_s = self.last_s + self.draw();
         self.pmembers = self.members.len();
         if due_s > now_s {
@@ -138,15 +181,20 @@ impl RtcpSchedule {
 
     /// A report of `bytes` went out, headers included (section 6.3.6).
     pub fn sent_rtcp(&mut self, now_s: f64, bytes: usize) {
-        self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
+        self.average(bytes);
         self.last_s = now_s;
         self.initial = false;
+        self.has_sent = true;
         self.next_s = now_s + self.draw();
     }
 
     /// Members that timed out since the last call (section 6.3.5).
     pub fn take_silent(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.silent)
+    }
+
+    fn average(&mut self, bytes: usize) {
+        self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
     }
 
     fn time_out(&mut self, now_s: f64) {
@@ -238,6 +286,64 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Section 6.3.7 and `OnExpire`, `OnReceive` of appendix A.7 for EVENT_BYE, with the same draws. The average size follows
+        /// section 6.3.7: only BYE packets count; appendix A.7 counts reports too.
+        #[test]
+        fn a_bye_waits_as_in_appendix_a_7(
+            others in 0u32..300, seed: u64, heard in proptest::collection::vec((0.0..0.2, proptest::bool::ANY, 60usize..200), 0..300),
+        ) {
+            let (bandwidth, size) = (100e3, 120);
+            let mut schedule = RtcpSchedule::new(0.0, bandwidth, 1, size, Rng::stream(seed, "test"));
+            schedule.sent_rtcp(1.0, size);
+            (2..2 + others).for_each(|ssrc| schedule.received_rtcp(1.0, ssrc, 100));
+            let mut draws = Rng::stream(seed, "test");
+            (draws.unit(), draws.unit());
+            let tp = 2.0;
+            if others + 1 <= 50 {
+                prop_assert!(schedule.leave(tp, size));
+                return Ok(());
+            }
+            prop_assert!(!schedule.leave(tp, size));
+            let (mut members, mut avg_rtcp_size, mut sent) = (1.0, size as f64, false);
+            let mut interval = |members, avg| rtcp_interval(members, 0.0, bandwidth * 0.05 / 8.0, false, avg, true) * (draws.unit() + 0.5) / (E - 1.5);
+            let mut tn = tp + interval(members, avg_rtcp_size);
+            let mut tc = tp;
+            for (gap, bye, bytes) in heard.into_iter().chain(std::iter::repeat_n((1e9, false, 100), 1)) {
+                while !sent && tn <= tc + gap {
+                    prop_assert!((schedule.next_s() / tn - 1.0).abs() < 1e-9);
+                    let now = schedule.next_s();
+                    let t = interval(members, avg_rtcp_size);
+                    sent = tp + t <= now;
+                    tn = tp + t;
+                    prop_assert!(schedule.expire(now) == sent);
+                }
+                tc += gap;
+                schedule.received_data(tc, 7);
+                schedule.received_rtcp(tc, 1000, bytes);
+                if bye {
+                    schedule.received_bye(tc, 1000, bytes);
+                    members += 1.0;
+                    avg_rtcp_size = bytes as f64 / 16.0 + 15.0 / 16.0 * avg_rtcp_size;
+                }
+            }
+            prop_assert!(sent);
+        }
+    }
+
+    /// "a participant which never sent an RTP or RTCP packet MUST NOT send a BYE packet" (section 6.3.7).
+    #[test]
+    fn who_has_sent_nothing_says_no_bye() {
+        for others in [0, 49, 200] {
+            let mut schedule = RtcpSchedule::new(0.0, 100e3, 1, 100, Rng::stream(1, "test"));
+            (2..2 + others).for_each(|ssrc| schedule.received_data(0.0, ssrc));
+            assert!(!schedule.leave(1.0, 100) && schedule.next_s() == f64::INFINITY);
+        }
+        let mut sender = RtcpSchedule::new(0.0, 100e3, 1, 100, Rng::stream(1, "test"));
+        sender.sent_data(0.5);
+        assert!(sender.leave(1.0, 100));
+    }
+
     /// Section 6.3.5: five Td "for a receiver": 5 x 200 x 100 B / 468.75 B/s = 213 s, though the sender's own Td is 5 s.
     #[test]
     fn a_sender_waits_for_its_receivers_own_interval_before_it_forgets_them() {
@@ -261,7 +367,7 @@ mod tests {
         schedule.expire(0.1);
         let before = schedule.next_s();
         for other in 2..10 {
-            schedule.received_bye(0.1, other);
+            schedule.received_bye(0.1, other, 120);
         }
         assert!(schedule.next_s() < before);
         schedule.received_data(0.2, 99);

@@ -286,6 +286,43 @@ fn receivers_hear_each_other_and_report_as_rarely_as_their_number_demands() {
     }
 }
 
+/// When the sender hears BYE of `leaving` receivers that leave at 150 s, of `receivers` in all.
+fn byes(receivers: u8, leaving: u8) -> Vec<Nanos> {
+    let mut network = dumbbell(receivers, 7, &link(10_000_000, 5 * MS, 1000), &link(100_000_000, 0, 1000));
+    replicate(&mut network, "s1", GROUPS[0], &[1]);
+    replicate(&mut network, "s2", GROUPS[0], &(2..u32::from(receivers) + 2).collect::<Vec<_>>());
+    let leave = 150 * SECOND;
+    let ends = (1..=receivers).map(|n| LayeredReceiver { stop: (n <= leaving).then_some(leave), ..receiver(n, Joins::new(&[])) }).collect();
+    let mut layered = spec(Timetable::new(&[(0.0, &[8e3])]), ends, 300 * SECOND);
+    layered.session_bandwidth_bps = 100e3;
+    network.add_layered_flow(layered).expect("a good flow");
+    network.run_until(300 * SECOND).expect("runs");
+    let flow = &network.flows()[0];
+    for (index, (_, log)) in network.receiver_logs(flow).enumerate() {
+        let last = log.iter().rev().find(|(_, record)| matches!(record, FlowRecord::Data { .. })).expect("data").0;
+        assert!(index >= usize::from(leaving) || last == leave, "data counts until it leaves");
+    }
+    let (sender, _) = network.logs(flow);
+    // The interval falls with the group, and a member that waits to say BYE may be silent for five of the new ones (section 6.3.5).
+    let stays = |ssrc: u32| ssrc > 1000 + u32::from(leaving);
+    assert!(!sender.iter().any(|(_, record)| matches!(record, FlowRecord::Timeout { ssrc } if stays(*ssrc))));
+    sender.iter().filter_map(|(at, record)| matches!(record, FlowRecord::Bye { .. }).then_some(*at)).collect()
+}
+
+/// RFC 3550 section 6.3.7: BYE has 5% of the session bandwidth for itself, of which receivers get three quarters; the first ones
+/// come after 2.5 s x 0.5 / 1.21828 = 1.03 s at the earliest.
+#[test]
+fn many_receivers_that_leave_together_space_their_byes() {
+    let leave = 150 * SECOND;
+    let few = byes(49, 40);
+    assert!(few.len() == 40 && few.iter().all(|at| (leave..leave + 20 * MS).contains(at)), "{few:?}");
+    let many = byes(120, 100);
+    assert_eq!(many.len(), 100);
+    let (first, last) = (many[0] - leave, many[99] - leave);
+    // 100 BYE packets of about 100 bytes at 468.75 B/s take 21 s; reconsideration lets the first come together.
+    assert!(first >= 1_026 * MS && (10 * SECOND..60 * SECOND).contains(&last), "{first} {last}");
+}
+
 #[test]
 fn a_layered_run_repeats() {
     let run = || {

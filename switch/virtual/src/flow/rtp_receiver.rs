@@ -58,6 +58,8 @@ pub(crate) struct RtpReceiver {
     loss_distance: Option<u64>,
     arrivals: Option<Arrivals>,
     started: bool,
+    /// Waits to say BYE (RFC 3550 section 6.3.7): it hears RTCP only.
+    leaving: bool,
     over: bool,
     rng: Rng,
     schedule: Option<RtcpSchedule>,
@@ -93,6 +95,7 @@ impl RtpReceiver {
             loss_distance,
             arrivals: spec.acks.then(Arrivals::default),
             started: false,
+            leaving: false,
             over: false,
             rng: Rng::stream(seed, &spec.stream),
             spec,
@@ -123,6 +126,9 @@ impl RtpReceiver {
             return Some(self.ends.start);
         }
         let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
+        if self.leaving {
+            return scheduled;
+        }
         [scheduled, self.timers.next(), Some(self.ends.stop)].into_iter().flatten().min()
     }
 
@@ -139,18 +145,26 @@ impl RtpReceiver {
             self.algorithm.on_start(io.now, &mut self.actions)?;
             return self.apply(io);
         }
-        if io.now >= self.ends.stop {
-            self.finish(io);
+        if io.now >= self.ends.stop && !self.leaving {
+            self.leave(io);
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
         if let Some(schedule) = self.schedule.as_mut().filter(|schedule| instant(schedule.next_s()) <= now) {
             if schedule.expire(now_s) {
+                if self.leaving {
+                    self.send_rtcp(io, true);
+                    self.finish(io);
+                    return Ok(());
+                }
                 let bytes = self.send_rtcp(io, false);
                 if let Some(schedule) = &mut self.schedule {
                     schedule.sent_rtcp(now_s, bytes);
                 }
             }
+        }
+        if self.leaving {
+            return Ok(());
         }
         while let Some(name) = self.timers.take_due(now)? {
             let reception = self.reception();
@@ -169,6 +183,7 @@ impl RtpReceiver {
         let Some(index) = self.heard.iter().position(|heard| heard.group == group && heard.member) else { return Ok(()) };
         let Some(payload) = datagram.udp_payload() else { return Ok(()) };
         match datagram.ports() {
+            Some((_, to)) if to == self.ends.port && self.leaving => Ok(()),
             Some((_, to)) if to == self.ends.port => self.on_data(index, datagram, payload, io),
             Some(_) => self.on_rtcp(datagram, payload, io),
             None => Ok(()),
@@ -176,7 +191,7 @@ impl RtpReceiver {
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
-        if !self.started || self.over {
+        if !self.started || self.leaving || self.over {
             return;
         }
         let mut delay_max_ns = 0;
@@ -315,8 +330,8 @@ impl RtpReceiver {
         }
         let (now, now_s) = (io.now, io.now_s());
         let bytes = datagram.payload.len() + IPV4_BYTES;
-        if self.spec.base_group.is_some() && compound.sender.is_none() {
-            // Of another receiver: only the timetable counts it.
+        if self.leaving || self.spec.base_group.is_some() && compound.sender.is_none() {
+            // Of another receiver, or for one that leaves: only the timetable counts it.
         } else if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
             self.foreign += 1;
         } else {
@@ -345,7 +360,7 @@ impl RtpReceiver {
         if let Some(schedule) = &mut self.schedule {
             schedule.received_rtcp(now_s, compound.ssrc, bytes);
             for &gone in &compound.bye {
-                schedule.received_bye(now_s, gone);
+                schedule.received_bye(now_s, gone, bytes);
             }
         }
         Ok(())
@@ -425,11 +440,29 @@ impl RtpReceiver {
         io.send(frame);
     }
 
-    fn finish(&mut self, io: &mut Io) {
-        if self.schedule.is_some() {
-            self.send_rtcp(io, true);
-        }
+    /// The last sample. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the receiver stays
+    /// in the base layer's group, where it hears the BYE of others.
+    fn leave(&mut self, io: &mut Io) {
         self.sample(io.now);
+        let mut bye = Vec::new();
+        self.report(io, false, true).emit(&mut bye);
+        let now_s = io.now_s();
+        if let Some(schedule) = &mut self.schedule {
+            if schedule.leave(now_s, IPV4_BYTES + UDP_BYTES + bye.len()) {
+                self.send_rtcp(io, true);
+            } else if schedule.next_s().is_finite() {
+                self.leaving = true;
+                for heard in self.heard[1..].iter_mut().filter(|heard| heard.member) {
+                    heard.member = false;
+                    io.memberships.extend(heard.group.map(|group| (group, false)));
+                }
+                return;
+            }
+        }
+        self.finish(io);
+    }
+
+    fn finish(&mut self, io: &mut Io) {
         for heard in self.heard.iter().filter(|heard| heard.member) {
             io.memberships.extend(heard.group.map(|group| (group, false)));
         }

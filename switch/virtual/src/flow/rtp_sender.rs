@@ -33,6 +33,8 @@ const SENT_PERIOD: Nanos = 1_000_000_000;
 enum State {
     Waiting,
     Running,
+    /// Waits to say BYE (RFC 3550 section 6.3.7).
+    Leaving,
     Over,
 }
 
@@ -116,6 +118,7 @@ impl RtpSender {
         match self.state {
             State::Waiting => Some(self.ends.start),
             State::Over => None,
+            State::Leaving => self.schedule.as_ref().map(|schedule| instant(schedule.next_s())),
             State::Running => {
                 let paced = self.next_paced();
                 let produced = self.backlog.as_ref().and_then(Backlog::next);
@@ -135,8 +138,16 @@ impl RtpSender {
             return Ok(());
         }
         let now = io.now;
+        if self.state == State::Leaving {
+            let now_s = io.now_s();
+            if self.schedule.as_mut().is_some_and(|schedule| instant(schedule.next_s()) <= now && schedule.expire(now_s)) {
+                self.send_rtcp(io, true);
+                self.finish(io);
+            }
+            return Ok(());
+        }
         if now >= self.ends.stop {
-            self.finish(io);
+            self.leave(io);
             return Ok(());
         }
         self.expire(false, io)?;
@@ -172,11 +183,12 @@ impl RtpSender {
     }
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        if self.state != State::Running {
+        if !matches!(self.state, State::Running | State::Leaving) {
             return Ok(());
         }
+        let leaving = self.state == State::Leaving;
         if datagram.ports().is_some_and(|(_, to)| to == self.ends.port) {
-            return self.on_direct(datagram, io);
+            return if leaving { Ok(()) } else { self.on_direct(datagram, io) };
         }
         let payload = datagram.udp_payload().unwrap_or_default();
         let Some(compound) = Compound::parse(payload) else {
@@ -194,15 +206,17 @@ impl RtpSender {
             self.push_rtcp(payload, &[], io);
         }
         let bytes = datagram.payload.len() + IPV4_BYTES;
-        self.on_blocks(&compound, bytes, io)?;
-        for &gone in &compound.bye {
-            self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
+        if !leaving {
+            self.on_blocks(&compound, bytes, io)?;
+            for &gone in &compound.bye {
+                self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
+            }
         }
         let now_s = io.now_s();
         if let Some(schedule) = &mut self.schedule {
             schedule.received_rtcp(now_s, compound.ssrc, bytes);
             for &gone in &compound.bye {
-                schedule.received_bye(now_s, gone);
+                schedule.received_bye(now_s, gone, bytes);
             }
         }
         Ok(())
@@ -241,11 +255,24 @@ impl RtpSender {
         Ok(())
     }
 
-    fn finish(&mut self, io: &mut Io) {
-        if self.schedule.is_some() {
-            self.send_rtcp(io, true);
-        }
+    /// No more data. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the sender reflects.
+    fn leave(&mut self, io: &mut Io) {
         self.note_sent(io.now);
+        let mut bye = Vec::new();
+        self.report(io, true).emit(&mut bye);
+        let now_s = io.now_s();
+        if let Some(schedule) = &mut self.schedule {
+            if schedule.leave(now_s, IP_UDP_BYTES + bye.len()) {
+                self.send_rtcp(io, true);
+            } else if schedule.next_s().is_finite() {
+                self.state = State::Leaving;
+                return;
+            }
+        }
+        self.finish(io);
+    }
+
+    fn finish(&mut self, io: &mut Io) {
         let end = FlowRecord::End {
             packets: self.sent_packets(),
             rtcp_sent: self.rtcp_sent,
