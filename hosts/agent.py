@@ -1,7 +1,7 @@
 """`python -m hosts.agent`: one end of one rate-adaptive flow.
 
-Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with an RTCP BYE and a complete log; exit code 0. Exit code 2:
-bad arguments, a socket or log file that cannot be opened, an algorithm that asks for what its half of a flow cannot do; the message
+Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where RFC 3550
+section 6.3.7 lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an algorithm that asks for what its half of a flow cannot do; the message
 says which.
 """
 

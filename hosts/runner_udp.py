@@ -44,7 +44,7 @@ class Runner:
         self._listen()
 
     def run(self) -> None:
-        """From start time to stop time or signal; then BYE, last records, sockets closed."""
+        """From start time to stop time or signal; then BYE, last records, sockets closed. After a signal a BYE that must wait is left out."""
         options = self.options
         self.loop.catch_signals()
         gc.collect()
@@ -70,6 +70,11 @@ class Runner:
             self._read(self.transport.groups())
             self.session.finish(self.clock.now_s())
             self._send_outbox()
+            # A signal ends the wait for BYE's turn: a participant may leave without one (RFC 3550 section 6.3.7).
+            while not self.loop.stopping and (due_s := self.session.next_s()) < float("inf"):
+                self._read(self.loop.wait(due_s, self._sockets))
+                self.session.wake(self.clock.now_s())
+                self._send_outbox()
             self.log.write(
                 "end",
                 self.clock.now_s(),

@@ -91,7 +91,8 @@ class Session(Protocol):
         """A datagram came to the RTCP port."""
 
     def finish(self, now: float) -> None:
-        """Last words: BYE."""
+        """The flow end stops, and says BYE. In an RTP session of more than 50 members BYE may have to wait (RFC 3550 section 6.3.7):
+        `wake` sends it, and `next_s` is infinite when there is nothing left to do."""
 
     def totals(self) -> dict[str, Any]:
         """For the `end` record."""

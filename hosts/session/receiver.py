@@ -68,6 +68,7 @@ class ReceiverSession:
         self._echo: SetReport | None = None
         self._last_sr: tuple[int, float] | None = None  # (middle of its NTP timestamp, arrival)
         self._next_bin_s = float("inf")
+        self._over = False
         self.foreign_packets = 0
         self.malformed_packets = 0
         self.feedback_packets = 0
@@ -81,6 +82,10 @@ class ReceiverSession:
         self._apply(now, self.algorithm.on_start(now, self._rng))
 
     def wake(self, now: float) -> None:
+        if self._over:
+            if self._member is not None and self._member.is_due(now):
+                self._member.send_bye(self._report(now))
+            return
         if self._member is not None and self._member.is_due(now):
             self._member.send(now, self._report(now))
         for name in self._timers.due(now):
@@ -91,6 +96,8 @@ class ReceiverSession:
             self._next_bin_s += (1 + late_bins) * BIN_S
 
     def next_s(self) -> float:
+        if self._over:
+            return float("inf") if self._member is None else self._member.next_s()
         due = min(self._next_bin_s, self._timers.next_s())
         return due if self._member is None else min(due, self._member.next_s())
 
@@ -105,7 +112,7 @@ class ReceiverSession:
 
     def on_direct(self, now: float, buffer: bytearray, size: int, group: int) -> None:
         """A data packet."""
-        if group not in self._groups:
+        if self._over or group not in self._groups:
             return  # it was left a moment ago
         reception = self._receptions[group]
         try:
@@ -145,14 +152,18 @@ class ReceiverSession:
         ssrc = packets[0].ssrc  # a compound starts with a report
         if ssrc == self.options.ssrc:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
-        self._on_compound(now, ssrc, packets, len(payload))
+        if not self._over:
+            self._on_compound(now, ssrc, packets, len(payload))
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)
 
     def finish(self, now: float) -> None:
-        if self._member is not None and self._member.schedule is not None:
-            self._member.send(now, [*self._report(now), rtcp.Bye((self.options.ssrc,))])
         self._write_data(now)
+        self._over = True
+        if self._member is not None and self._member.leave(now, self._report(now, measured=True)):
+            self._member.send_bye(self._report(now))
+        if self.layered and len(self._groups) > 1:
+            self._groups = self.outbox.membership = self._groups[:1]  # there it hears the BYE of others
 
     def totals(self) -> dict[str, Any]:
         sources = [r.source for r in self._receptions.values() if r.source is not None]

@@ -64,6 +64,7 @@ class SenderSession:
         self._reporters = Reporters(options.exact_loss)
         self._next_log_s = float("inf")
         self._started = False
+        self._over = False
         self.malformed_packets = 0
         self.feedback_packets = 0
         self.rtcp_received_packets = 0
@@ -81,6 +82,10 @@ class SenderSession:
         self._write_sent(now)
 
     def wake(self, now: float) -> None:
+        if self._over:
+            if self._member is not None and self._member.is_due(now):
+                self._member.send_bye(self._report(now))
+            return
         if self._acks is not None:
             sending = any(now >= stream.next_s() for stream in self.streams)
             self._on_loss(now, self._acks.expire(now, sending))
@@ -96,6 +101,8 @@ class SenderSession:
             self._next_log_s += SENT_PERIOD_S * (1 + (now - self._next_log_s) // SENT_PERIOD_S)
 
     def next_s(self) -> float:
+        if self._over:
+            return float("inf") if self._member is None else self._member.next_s()
         due = min(self._timers.next_s(), self._next_log_s)
         if self._member is not None:
             due = min(due, self._member.next_s())
@@ -108,6 +115,8 @@ class SenderSession:
         return due
 
     def next_packet(self, now: float) -> DataStream | None:
+        if self._over:
+            return None
         if self._fills_window:
             if now < self._retry_s or not self._window_is_open():
                 return None
@@ -137,6 +146,8 @@ class SenderSession:
 
     def on_direct(self, now: float, buffer: bytearray, size: int, group: int) -> None:
         """An acknowledgement or a report."""
+        if self._over:
+            return
         payload = memoryview(buffer)[:size]
         is_report = size > 0 and buffer[0] & 15 == REPORT_TYPE
         try:
@@ -159,15 +170,17 @@ class SenderSession:
             return  # our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn
         if self.layered:
             self.outbox.reflected.append(payload)  # RFC 5760, simple feedback model: all members of the group hear each report
-        self._on_compound(now, packets, len(payload))
+        if not self._over:
+            self._on_compound(now, packets, len(payload))
         if self._member is not None:
             self._member.received(now, ssrc, len(payload), packets)
 
     def finish(self, now: float) -> None:
-        if self._member is not None and self._member.schedule is not None:
-            self._member.send(now, [*self._report(now), rtcp.Bye((self.options.ssrc,))])
         if self._started:
             self._write_sent(now)
+        self._over = True
+        if self._member is not None and self._member.leave(now, self._report(now)):
+            self._member.send_bye(self._report(now))
 
     def totals(self) -> dict[str, Any]:
         sent = self.sent_packets

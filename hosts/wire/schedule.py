@@ -13,6 +13,8 @@ from math import e
 
 COMPENSATION = e - 1.5
 """1.21828: RFC 3550 section 6.3.1."""
+MAX_MEMBERS_FOR_PROMPT_BYE = 50
+"""Members up to which a participant that leaves says BYE at once (RFC 3550 section 6.3.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class RtcpSchedule:
         self._members: dict[int, float] = {own_ssrc: now_s}  # SSRC -> last heard
         self._senders: dict[int, float] = {}
         self._initial = True
+        self._has_sent = False  # RTP or RTCP, ever
+        self._byes: int | None = None  # of one that leaves: BYE packets, its own included, in place of members
         self._average_bytes = float(first_packet_bytes)
         self._last_s = now_s  # tp
         self._pmembers = 1
@@ -61,7 +65,7 @@ class RtcpSchedule:
     def _interval_s(self, sends: bool) -> float:
         """Td of a sender, or of a receiver."""
         p = self._parameters
-        members, senders = len(self._members), len(self._senders)
+        members, senders = len(self._members) if self._byes is None else self._byes, len(self._senders)
         bandwidth = p.session_bandwidth_bps * p.rtcp_fraction / 8
         n = members
         if senders <= members * p.sender_fraction:
@@ -80,19 +84,29 @@ class RtcpSchedule:
     def sent_data(self, now_s: float) -> None:
         """This participant sent RTP data (section 6.3.8)."""
         self._senders[self._own_ssrc] = now_s
+        self._has_sent = True
 
     def received_data(self, now_s: float, ssrc: int) -> None:
         """A data packet of `ssrc` arrived (section 6.3.3)."""
+        if self._byes is not None:
+            return
         self._members[ssrc] = now_s
         self._senders[ssrc] = now_s
 
     def received_rtcp(self, now_s: float, ssrc: int, packet_bytes: int) -> None:
         """A compound packet of `ssrc` arrived, `packet_bytes` with UDP and IP headers (section 6.3.3)."""
+        if self._byes is not None:
+            return
         self._members[ssrc] = now_s
-        self._average_bytes += (packet_bytes - self._average_bytes) / 16
+        self._average(packet_bytes)
 
-    def received_bye(self, now_s: float, ssrc: int) -> None:
-        """`ssrc` left: reverse reconsideration (section 6.3.4)."""
+    def received_bye(self, now_s: float, ssrc: int, packet_bytes: int) -> None:
+        """`ssrc` left, by a compound packet that `received_rtcp` has had: reverse reconsideration (section 6.3.4). A participant that
+        leaves too counts the BYE, whether it knows `ssrc` or not (section 6.3.7)."""
+        if self._byes is not None and ssrc != self._own_ssrc:
+            self._byes += 1
+            self._average(packet_bytes)
+            return
         if ssrc == self._own_ssrc or self._members.pop(ssrc, None) is None:
             return
         self._senders.pop(ssrc, None)
@@ -103,10 +117,28 @@ class RtcpSchedule:
             self._last_s = now_s - ratio * (now_s - self._last_s)
             self._pmembers = members
 
+    def leave(self, now_s: float, packet_bytes: int) -> bool:
+        """This participant leaves; its BYE compound has `packet_bytes`, headers included (section 6.3.7). True: send it now. False:
+        more than 50 members; send it when `expire` says so. A participant that has sent nothing must not say BYE: `next_s` is
+        infinite."""
+        if not self._has_sent:
+            self.next_s = float("inf")
+            return False
+        if len(self._members) <= MAX_MEMBERS_FOR_PROMPT_BYE:
+            return True
+        self._last_s = now_s
+        self._byes = 1
+        self._senders.clear()
+        self._initial = True
+        self._average_bytes = float(packet_bytes)
+        self.next_s = now_s + self._draw()
+        return False
+
     def expire(self, now_s: float) -> bool:
-        """The time `next_s` has come. True: send a report now and call `sent_rtcp`. False: reconsidered, wait for the new
-        `next_s` (sections 6.3.5, 6.3.6)."""
-        self._time_out(now_s)
+        """The time `next_s` has come. True: send a report now and call `sent_rtcp`, or send BYE. False: reconsidered, wait for the
+        new `next_s` (sections 6.3.5 to 6.3.7)."""
+        if self._byes is None:
+            self._time_out(now_s)
         due_s = self._last_s + self._draw()
         self._pmembers = len(self._members)
         if due_s > now_s:
@@ -116,15 +148,19 @@ class RtcpSchedule:
 
     def sent_rtcp(self, now_s: float, packet_bytes: int) -> None:
         """A report went out (section 6.3.6)."""
-        self._average_bytes += (packet_bytes - self._average_bytes) / 16
+        self._average(packet_bytes)
         self._last_s = now_s
         self._initial = False
+        self._has_sent = True
         self.next_s = now_s + self._draw()
 
     def take_silent(self) -> list[int]:
         """Members that timed out since the last call (section 6.3.5)."""
         silent, self._silent = self._silent, []
         return silent
+
+    def _average(self, packet_bytes: int) -> None:
+        self._average_bytes += (packet_bytes - self._average_bytes) / 16
 
     def _time_out(self, now_s: float) -> None:
         # "for a receiver, that is, with we_sent false": a sender's own Td is far shorter than its receivers' in a large group.

@@ -88,12 +88,12 @@ def test_reverse_reconsideration_on_bye() -> None:
     schedule.expire(schedule.next_s)
     schedule.sent_rtcp(10.0, 100)
     wait = schedule.next_s - 10.0
-    schedule.received_bye(10.0, 4)
-    schedule.received_bye(10.0, 3)
+    schedule.received_bye(10.0, 4, 100)
+    schedule.received_bye(10.0, 3, 100)
     assert schedule.next_s == pytest.approx(10.0 + wait * (3 / 4) * (2 / 3))
     before = schedule.next_s
-    schedule.received_bye(10.0, 99)
-    schedule.received_bye(10.0, 1)
+    schedule.received_bye(10.0, 99, 100)
+    schedule.received_bye(10.0, 1, 100)
     assert (schedule.next_s, schedule.members) == (before, 2)
 
 
@@ -203,3 +203,57 @@ def test_a_sender_waits_for_its_receivers_own_interval_before_it_forgets_them() 
         sender.sent_rtcp(now, 100)
         assert sender.deterministic_interval_s() == 5.0
     assert sender.members == 1
+
+
+@given(
+    st.integers(0, 300),
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.floats(0, 0.2), st.booleans(), st.integers(60, 200)), max_size=300),
+)
+def test_a_bye_waits_as_in_appendix_a_7(others: int, seed: int, heard: list[tuple[float, bool, int]]) -> None:
+    """Section 6.3.7, and `OnExpire` and `OnReceive` of appendix A.7 for EVENT_BYE, with the same draws. The average size follows section
+    6.3.7, where only BYE packets count; appendix A.7 counts reports too."""
+    bandwidth_bps, size, tp = 100_000.0, 120, 2.0
+    schedule = RtcpSchedule(0.0, RtcpParameters(bandwidth_bps), 1, size, random.Random(seed).random)
+    schedule.sent_rtcp(1.0, size)
+    for ssrc in range(2, 2 + others):
+        schedule.received_rtcp(1.0, ssrc, 100)
+    assert schedule.leave(tp, size) == (others + 1 <= 50)
+    if others + 1 <= 50:
+        return
+    draws = random.Random(seed)
+    draws.random(), draws.random()  # the schedule's own two so far
+    members, avg_rtcp_size, sent = 1, float(size), False
+
+    def interval() -> float:
+        draw = (draws.random() + 0.5) / COMPENSATION
+        return rtcp_interval(members, 0, bandwidth_bps * 0.05 / 8, False, avg_rtcp_size, True) * draw
+
+    tc, tn = tp, tp + interval()
+    for gap, bye, packet_bytes in [*heard, (1e9, False, 100)]:
+        while not sent and tn <= tc + gap:
+            assert schedule.next_s == pytest.approx(tn)
+            now = schedule.next_s
+            tn = tp + interval()
+            sent = tn <= now
+            assert schedule.expire(now) == sent
+        tc += gap
+        schedule.received_data(tc, 7)
+        schedule.received_rtcp(tc, 1000, packet_bytes)
+        if bye:
+            schedule.received_bye(tc, 1000, packet_bytes)
+            members += 1
+            avg_rtcp_size = packet_bytes / 16 + avg_rtcp_size * 15 / 16
+    assert sent
+
+
+@pytest.mark.parametrize("others", [0, 49, 200])
+def test_who_has_sent_nothing_says_no_bye(others: int) -> None:
+    """"a participant which never sent an RTP or RTCP packet MUST NOT send a BYE packet" (section 6.3.7)."""
+    schedule = RtcpSchedule(0.0, WIDE, 1, 100, middle)
+    for ssrc in range(2, 2 + others):
+        schedule.received_data(0.0, ssrc)
+    assert not schedule.leave(1.0, 100) and schedule.next_s == float("inf")
+    sender = RtcpSchedule(0.0, WIDE, 1, 100, middle)
+    sender.sent_data(0.5)
+    assert sender.leave(1.0, 100)

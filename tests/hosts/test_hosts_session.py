@@ -482,6 +482,43 @@ def test_a_goodbye_reaches_the_algorithm() -> None:
     assert sender.left == [90] and isinstance(parse_compound(made.control[-1])[-1], Bye)
 
 
+def test_many_receivers_that_leave_together_space_their_byes() -> None:
+    """RFC 3550 section 6.3.7: 51 receivers and a sender are more than 50 members."""
+    sender = Layers()
+    made = net(sender, Joining(), layered=True, receivers=51)
+    made.run(20.0)
+    leave = made.now
+    for receiver in made.receivers:
+        receiver.finish(leave)
+    received = [r.totals()["received_packets"] for r in made.receivers]
+    made.run(1.0)
+    assert sender.left == []
+    made.run(60.0)
+    assert sorted(sender.left) == [90 + n for n in range(51)]
+    assert all(r.next_s() == float("inf") for r in made.receivers)
+    assert [r.totals()["received_packets"] for r in made.receivers] == received  # data no longer counts
+
+
+def test_few_receivers_that_leave_together_say_bye_at_once() -> None:
+    sender = Layers()
+    made = net(sender, Joining(), layered=True, receivers=49)
+    made.run(20.0)
+    for receiver in made.receivers:
+        receiver.finish(made.now)
+    made.run(0.3)
+    assert len(sender.left) == 49
+
+
+def test_a_receiver_that_has_not_reported_leaves_without_bye() -> None:
+    """RFC 3550 section 6.3.7: the first report comes after 1 s at the earliest."""
+    sender = Layers()
+    made = net(sender, Joining(), layered=True, receivers=2)
+    made.run(0.9)
+    made.receivers[0].finish(made.now)
+    made.run(10.0)
+    assert sender.left == [] and made.receivers[0].next_s() == float("inf")
+
+
 @pytest.mark.parametrize(
     "action", [base.SetWindow(5.0), base.SetLossTimeout(1.0), base.SetLayers(()), base.SetReport(1.0, 1.0), base.JoinLayers((1,))]
 )
