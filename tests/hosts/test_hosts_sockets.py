@@ -14,7 +14,7 @@ import pytest
 
 from hosts.sockets import SocketError, mark_as_sender_control, open_udp, send_without_options
 from hosts.wire.alsf import ROUTER_ALERT_OPTION, find_alsf
-from hosts.wire.rtcp import ReceiverReport, ReportBlock, emit_compound, parse_compound
+from hosts.wire.rtcp import Bye, ReceiverReport, ReportBlock, emit_compound, parse_compound
 
 IP_RECVOPTS = 6
 SENDER_ADDRESS, RECEIVER_ADDRESS = "127.0.0.1", "127.0.0.2"
@@ -95,6 +95,39 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
     data = records(received_log, "data")
     assert sum(d["packets"] for d in data) == received["received_packets"]
     assert records(received_log, "bye") and records(sent_log, "als.adapt")
+
+
+@pytest.mark.parametrize("signalled", [False, True])
+def test_a_process_in_a_large_group_waits_to_say_bye(tmp_path: Path, signalled: bool) -> None:
+    """RFC 3550 section 6.3.7: 2.5 s x 0.5 / 1.21828 = 1.03 s or more; after a signal it leaves without BYE."""
+    port = free_port()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        control.bind((RECEIVER_ADDRESS, port + 1))
+        control.settimeout(8)
+        sender = agent("sender", tmp_path / "s.jsonl", "--port", str(port), "--ssrc", "1", "--max-rate", "1mbit", "--duration", "4")
+        try:
+            _, address = control.recvfrom(2048)
+            for ssrc in range(2, 62):
+                control.sendto(emit_compound([ReceiverReport(ssrc)]), address)
+            if signalled:
+                time.sleep(0.3)
+                sender.send_signal(signal.SIGTERM)
+            sender.communicate(timeout=12)
+        finally:
+            sender.kill()
+        assert sender.returncode == 0
+        control.setblocking(False)
+        heard = []
+        while True:
+            try:
+                heard += parse_compound(control.recv(2048))
+            except BlockingIOError:
+                break
+    assert [type(packet) for packet in heard].count(Bye) == (not signalled)
+    (end,), sent = records(tmp_path / "s.jsonl", "end"), records(tmp_path / "s.jsonl", "sent")
+    waited_s = end["mono_s"] - sent[-1]["mono_s"]
+    assert waited_s < 1.0 if signalled else waited_s > 1.02
+    assert end["rtcp_sent_packets"] >= 1 + (not signalled)
 
 
 def test_sender_control_packets_on_the_wire(tmp_path: Path) -> None:
