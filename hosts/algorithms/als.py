@@ -17,10 +17,10 @@ The scheme here is DAA (`hosts.algorithms.daa`), for each receiver on its own:
     r_i = min(r_TCP,i, r + A)                  no router answers: no R_d came back, or R_d as announced with U = 0
     r_i = min(the above, r_i of section 3.3)   a router answers, but the losses contradict R_d: another link is the bottleneck
 
-A report with losses contradicts R_d when the smoothed loss is above `loss_limit`, or when the router that wrote R_d was not full
-(U < `full_utilisation`). The first such report may only mean that R_d is outdated [ALS sec 3.3], and a link with little buffer
-loses packets though it is idle at times. So the second line holds from the second report in a row on where the losses are high,
-else from the fourth on; until a report without loss for which the first line reaches R_d.
+A report with losses contradicts R_d when the router that wrote R_d was not full (U < `full_utilisation`), or when the loss is above
+`loss_limit`. One such report may only mean that R_d is outdated [ALS sec 3.3], a link with little buffer loses packets though it
+is idle at times, and a switch takes seconds to hold a greedy source. So the second line holds from the fourth report in a row on,
+until a report without loss for which the first line reaches R_d.
 
 What the paper leaves open, and what is done here, each a parameter of `AlsParameters`: the rate before the first feedback,
 the lowest rate, receivers that fall silent, when section 3.5 applies. Values from the network are limited to their possible
@@ -100,12 +100,12 @@ class AlsParameters:
     their fair rates make on the link of R_d; less means that another link holds them back."""
 
     loss_limit: float = 0.05
-    """The highest smoothed loss l_s [DAA eq 3], in (0, 1], of a path that R_d describes. The paper is silent. Sources that follow R_d
-    lose up to 2% of their packets [ALS sec 4.1.2]."""
+    """The highest loss of a report, in (0, 1], on a path that R_d describes. The paper is silent. Sources that follow R_d lose up to 2% of
+    their packets [ALS sec 4.1.2]."""
 
-    idle_reports: int = 4
-    """So many reports in a row with losses and U below `full_utilisation` contradict R_d; with losses above `loss_limit` two do. The
-    paper is silent. With a buffer of 40 packets, two in a row come by chance in 2% of reports, four in less than 0.1%."""
+    contradicting_reports: int = 4
+    """So many reports in a row contradict R_d. The paper is silent. With a buffer of 40 packets, two in a row with losses and
+    U < 0.9 come by chance in 2% of reports, four in less than 0.1%."""
 
     max_receivers: int = 4096
     """Receivers remembered at once; reports of further ones are ignored, so that forged reporters cannot use up memory."""
@@ -124,7 +124,7 @@ class AlsParameters:
             additive_increase_bps=self.additive_increase_bps,
             full_utilisation=self.full_utilisation,
             loss_limit=self.loss_limit,
-            idle_reports=self.idle_reports,
+            contradicting_reports=self.contradicting_reports,
             max_receivers=self.max_receivers,
         )
         if self.desired_rate_bps is not None:
@@ -213,7 +213,6 @@ class AlsSender(Sender):
             # Until the round trip is known, which r_TCP needs, the rate in use stands in for R_d. A receiver that has seen no control
             # packet yet knows neither.
             desired_bps, utilisation = self.rate_bps, 1.0
-            entry.contradictions, entry.contradicted = 0, False
 
         sender_based = not answered and entry.path.rtt_s is not None
         if sender_based:
@@ -264,10 +263,9 @@ class AlsSender(Sender):
         """Find out whether the losses contradict R_d. After one report alone it may be "outdated due to a change in the network
         conditions" [ALS sec 3.3]."""
         p = self.parameters
-        high = entry.path.smoothed_loss > p.loss_limit
-        elsewhere = loss > 0.0 and (utilisation < p.full_utilisation or high)
+        elsewhere = loss > p.loss_limit or (loss > 0.0 and utilisation < p.full_utilisation)
         entry.contradictions = entry.contradictions + 1 if elsewhere else 0
-        if entry.contradictions >= (2 if high else p.idle_reports) and entry.path.rtt_s is not None:
+        if entry.contradictions >= p.contradicting_reports and entry.path.rtt_s is not None:
             entry.contradicted = True
         elif loss == 0.0 and reaches_desired:
             entry.contradicted = False

@@ -133,10 +133,10 @@ def test_a_receiver_that_no_router_answers_takes_part_with_the_rate_of_daa() -> 
 
 
 def test_upper_layers_are_empty_while_losses_contradict_a_receivers_fair_rate() -> None:
-    """Two reports in a row with losses from a router that is half idle: R_d,0 = 2 Mb/s is not the bottleneck's."""
+    """Four reports in a row with losses from a router that is half idle: R_d,0 = 2 Mb/s is not the bottleneck's."""
     wrong = Feedback(reporter=0, loss_fraction=0.5, rtt_s=0.1, desired_rate_bps=2e6, utilisation=0.5)
     assert rates(adapted([wrong, heard(1, 270e3)]))[1] > 0
-    base, *upper = rates(adapted([wrong, wrong, heard(1, 270e3)]))
+    base, *upper = rates(adapted([*[wrong] * 4, heard(1, 270e3)]))
     assert base < 100e3 and upper == [0.0, 0.0]
 
 
