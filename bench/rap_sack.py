@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.model import Control, Experiment, FlowGroup, Settings
-from fairlane import control_plane, targets, virtual_fabric
-from fairlane.virtual_control import VirtualController
+from fairlane.fabrics import control_plane, targets, virtual_fabric
+from fairlane.fabrics.virtual_control import VirtualController
 from hosts.algorithms import ALGORITHMS
 from hosts.algorithms.base import Receiver, Sender
 from topologies import builders

@@ -19,13 +19,12 @@ from pathlib import Path
 
 from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, Flow, FlowGroup, Settings
-from fairlane import control_plane, targets, virtual_fabric
-from fairlane.flows import Timing
-from fairlane.virtual_control import VirtualController
+from fairlane.fabrics import control_plane, targets, virtual_fabric
+from fairlane.fabrics.flows import Timing
+from fairlane.fabrics.virtual_control import VirtualController
 from topologies import builders
 from topologies.builders import LinkSpec
 from topologies.model import Node, Red, Topology
-
 
 MAX_PAIRS = 200
 """Hosts on one switch; more flows share pairs."""

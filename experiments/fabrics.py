@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments import sweep
-from fairlane import schema
-from fairlane.located_toml import Document
+from inputs import schema
+from inputs.located_toml import Document
 
 _OWN = ("at", "without")
 # What is the same on every fabric: it says what is run and expected, not how.

@@ -19,10 +19,10 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fairlane import schema
-from fairlane.located_toml import ConfigError, Document, KeyPath
 from hosts import algorithms, own_algorithms
 from hosts.algorithms.base import Kind
+from inputs import schema
+from inputs.located_toml import ConfigError, Document, KeyPath
 
 own_algorithms.load_listed()
 

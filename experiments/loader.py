@@ -10,13 +10,13 @@ from pathlib import Path
 
 from experiments import fabrics, kinds, sweep
 from experiments.model import Change, Experiment, Flow, FlowGroup, Settings
-from fairlane import located_toml, schema
-from fairlane.located_toml import ConfigError, Document, KeyPath
+from inputs import located_toml, schema
+from inputs.located_toml import ConfigError, Document, KeyPath
 from topologies import load as topology_load
 from topologies.model import Topology
 
 FOLDER = Path(__file__).parent
-# Metric names that a check may use: fairlane.metrics and fairlane.metrics_layers compute them.
+# Metric names that a check may use: fairlane.results.metrics and fairlane.results.metrics_layers compute them.
 METRICS = (
     "als_mean_loss_fraction",
     "bottleneck_utilisation",

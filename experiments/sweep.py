@@ -29,8 +29,8 @@ from typing import Any
 
 from experiments import expressions
 from experiments.expressions import Value
-from fairlane import schema
-from fairlane.located_toml import ConfigError, Document, KeyPath
+from inputs import schema
+from inputs.located_toml import ConfigError, Document, KeyPath
 
 MININET = "mininet"
 """The key of an experiment file that `experiments.fabrics` reads."""

@@ -26,9 +26,11 @@ from matplotlib.figure import Figure
 
 from experiments import loader
 from experiments.model import Experiment
-from fairlane import execute, floors, metrics, own, plots, quick, report, series, targets, virtual_fabric
+from fairlane import ad_hoc, execute, floors, user_files
 from fairlane.errors import Refusal
-from fairlane.progress import Silent
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
+from fairlane.results import metrics, plots, report, series
 
 Plot = Literal["rates", "queue", "fair_rate"]
 
@@ -87,11 +89,11 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
     Warns of flows that cannot give way (`fairlane.floors`).
     """
     for path in algorithms:
-        own.use_algorithm(path)
-    options = quick.Options(tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
+        user_files.use_algorithm(path)
+    options = ad_hoc.Options(tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(settings))
-    if str(experiment) in quick.TOPOLOGIES:
-        chosen = quick.experiment(str(experiment), options, duration_s, seed)
+    if str(experiment) in ad_hoc.TOPOLOGIES:
+        chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
     elif options.given():
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
     else:
@@ -101,7 +103,7 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
 
 def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
     """As `run`, of an experiment that is loaded."""
-    chosen = own.with_programs(chosen, [Path(program) for program in programs])
+    chosen = user_files.with_programs(chosen, [Path(program) for program in programs])
     for warning in floors.warnings(chosen):
         warnings.warn(warning, stacklevel=2)
     virtual_fabric.check_built()

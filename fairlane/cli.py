@@ -13,17 +13,18 @@ from rich.console import Console
 
 from experiments import fabrics, kinds, loader
 from experiments.model import Experiment
-from fairlane import own, probes, quick, schema
+from fairlane import ad_hoc, probes, user_files
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
-from fairlane.located_toml import ConfigError, Document
 from hosts.algorithms import ALGORITHMS
+from inputs import schema
+from inputs.located_toml import ConfigError, Document
 
 if TYPE_CHECKING:
+    from fairlane.fabrics.targets import CompilerChoice
     from fairlane.live import view as live_view
     from fairlane.paper.make import Outcome
     from fairlane.paper.row import Row
     from fairlane.paper.wall_clock import Run
-    from fairlane.targets import CompilerChoice
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help="Fairlane: P4 switches that write fair rates into senders' control packets, in Mininet.")
@@ -109,10 +110,10 @@ def run(
     if prompt:
         raise Refusal("--cli: only with a topology.json of the P4 tutorials; 'fairlane shell' is the same for experiments")
     for path in algorithm or []:
-        own.use_algorithm(path)
-    options = quick.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
+        user_files.use_algorithm(path)
+    options = ad_hoc.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
                             tuple(set_ or ()))
-    if experiment not in quick.TOPOLOGIES:
+    if experiment not in ad_hoc.TOPOLOGIES:
         _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
         from fairlane.paper import row, single
 
@@ -128,25 +129,25 @@ def run(
             if strict and not holds:
                 raise typer.Exit(CHECK_FAILED)
             return
-    chosen = own.with_programs(_chosen(experiment, options, duration, seed, save, at or [], fabric), program or [])
+    chosen = user_files.with_programs(_chosen(experiment, options, duration, seed, save, at or [], fabric), program or [])
     page = _page(live, live_port, live_speed, fabric)
     if fabric == "virtual":
         _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay, page)
         return
     if trace is not None:
         raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
-    from fairlane import flows, preflight, targets
+    from fairlane.fabrics import flows, preflight, targets
 
     preflight.check_machine(chosen)
     from fairlane import execute
-    from fairlane.mininet_run import Options
+    from fairlane.fabrics.mininet_run import Options
 
     toolchain = targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), compiler)
     real = Options(toolchain, grpc_port, restart_after, rtt_check, pcap is not None)
     if page is None:
         holds = execute.execute(chosen, real, fabric, out, console)
     else:
-        from fairlane import progress
+        from fairlane.fabrics import progress
         from fairlane.live.follow import Following
 
         with Following(chosen, page, progress.for_console(console)) as following:
@@ -193,29 +194,29 @@ def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, c
 def _refuse_stray(experiment: str, given: list[str]) -> None:
     """Options of experiments without a file, given to one that has a file."""
     if given and experiment not in loader.names() and not experiment.endswith(".toml"):
-        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, quick.TOPOLOGIES)}")
+        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc.TOPOLOGIES)}")
     if given:
         raise Refusal(f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
-                      f" {', '.join(quick.TOPOLOGIES)} in its place, the options say both.")
+                      f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both.")
 
 
-def _chosen(experiment: str, options: quick.Options, duration: float | None, seed: int | None, save: Path | None,
+def _chosen(experiment: str, options: ad_hoc.Options, duration: float | None, seed: int | None, save: Path | None,
             at: list[str], fabric: str) -> Experiment:
     """The experiment that the words mean: a file's, or one of the options alone."""
-    if experiment not in quick.TOPOLOGIES:
+    if experiment not in ad_hoc.TOPOLOGIES:
         path = loader.find(experiment)
         if fabric == "mininet":
             _say_what_differs(loader.read(path))
         return loader.load(path, duration, seed, at, fabric)
     if at:
         raise Refusal(f"--at: {experiment} has no sweep")
-    chosen = quick.experiment(experiment, options, duration, seed, save.stem if save else None)
+    chosen = ad_hoc.experiment(experiment, options, duration, seed, save.stem if save else None)
     if save is not None:
         if save.suffix != ".toml":
             raise Refusal(f"--save {save}: experiment files end with .toml")
         try:
             with save.open("x", encoding="utf-8") as file:
-                file.write(quick.text(experiment, options, duration, seed))
+                file.write(ad_hoc.text(experiment, options, duration, seed))
         except FileExistsError:
             raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
         except OSError as error:
@@ -232,7 +233,7 @@ def _say_what_differs(document: Document) -> None:
 
 def _run_virtual(chosen: Experiment, target: str, compiler: CompilerChoice, out: Path | None, strict: bool, pcap: Path | None,
                  trace: Path | None, control_delay_s: float, page: live_view.Options | None) -> None:
-    from fairlane import targets, virtual_fabric
+    from fairlane.fabrics import targets, virtual_fabric
 
     if target == "bmv2":
         raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
@@ -264,7 +265,7 @@ def paper(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row is unexplained.")] = False,
 ) -> None:
     """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
-    from fairlane import virtual_fabric
+    from fairlane.fabrics import virtual_fabric
     from fairlane.paper import make
 
     virtual_fabric.check_built()
@@ -305,7 +306,7 @@ def report(
     out: Annotated[Optional[Path], typer.Option(help="FILE.html: also one page with every run's rates and queue; must not exist.", show_default=False)] = None,  # noqa: E501, UP045
 ) -> None:
     """Finished runs beside each other: one table, and a page. Reads results alone, runs nothing."""
-    from fairlane import compare
+    from fairlane.results import compare
 
     if out is not None:
         compare.check_out(out)
@@ -338,7 +339,7 @@ def list_all() -> None:
             console.print(f"  {name:{width}}  {text}", highlight=False, markup=False, soft_wrap=True)
 
     section("Experiments (fairlane run ID)", {name: _described(loader.load(loader.find(name))) for name in loader.names()})
-    section("\nTopologies (fairlane run TOPOLOGY --flow KIND:COUNT ...)", quick.TOPOLOGIES)
+    section("\nTopologies (fairlane run TOPOLOGY --flow KIND:COUNT ...)", ad_hoc.TOPOLOGIES)
     section("\nRate-adaptation algorithms (flow kinds)", {name: kinds.summary(name) for name in sorted(ALGORITHMS)})
     section("\nTCP (flow kinds)", {name: kinds.summary(name) for name in kinds.TCP_KINDS})
     section("\nPlain sources (flow kinds)", {name: kinds.summary(name) for name in kinds.SOURCE_KINDS})
@@ -418,11 +419,11 @@ def doctor(
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = 9559) -> None:
     """A Mininet prompt on an experiment's network, with its controller, without its flows."""
     chosen = loader.load(loader.find(experiment), fabric="mininet")
-    from fairlane import flows, preflight, targets
+    from fairlane.fabrics import flows, preflight, targets
 
     preflight.check_machine(chosen)
     from fairlane import execute
-    from fairlane.mininet_run import Options
+    from fairlane.fabrics.mininet_run import Options
 
     execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen)), grpc_port), console)
 
@@ -432,7 +433,7 @@ def clean(stop: Annotated[bool, typer.Option("--stop", help="End runs that are u
     """Remove what dead runs left behind: namespaces, interfaces, processes. Nothing else is touched."""
     if not probes.is_root():
         raise Refusal("only root has runs to clean up after: use sudo.", CANNOT_RUN_HERE)
-    from fairlane import leftovers
+    from fairlane.fabrics import leftovers
 
     if stop:
         for what in leftovers.stop_live():

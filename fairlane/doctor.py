@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlane import probes
-from fairlane.targets import BMV2_PACKAGES
-from topologies.switch_process import thrift_port
+from fairlane.fabrics.switch_process import thrift_port
+from fairlane.fabrics.targets import BMV2_PACKAGES
 
 Place = Literal["virtual", "mininet", "bmv2"]
 PLACES = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}

@@ -13,11 +13,13 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.model import Experiment
-from fairlane import floors, metrics, plots, plots_layers, probes, progress, report, results, series, virtual_fabric
-from fairlane.interrupts import interruptible
-from fairlane.mininet_run import Options, network
-from fairlane.mininet_run import run as run_on_mininet
-from fairlane.outcome import Outcome
+from fairlane import floors, probes
+from fairlane.fabrics import progress, virtual_fabric
+from fairlane.fabrics.interrupts import interruptible
+from fairlane.fabrics.mininet_run import Options, network
+from fairlane.fabrics.mininet_run import run as run_on_mininet
+from fairlane.fabrics.outcome import Outcome
+from fairlane.results import metrics, plots, plots_layers, report, result_folder, series
 
 
 def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console,
@@ -30,7 +32,7 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
                   f"seed {experiment.seed}", highlight=False, soft_wrap=True)
     for warning in floors.warnings(experiment):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
-    folder = results.ResultFolder(out or results.default_folder(experiment.id, experiment.seed, probes.ROOT))
+    folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed, probes.ROOT))
     raw = folder.work / "raw"
     try:
         raw.mkdir()
@@ -55,7 +57,7 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
 
 def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
     """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
-    folder = results.ResultFolder(out)
+    folder = result_folder.ResultFolder(out)
     try:
         shutil.copytree(raw, folder.work / "raw")
         _write(experiment, outcome, folder.work / "raw", folder.work, "virtual", "virtual")
@@ -72,7 +74,7 @@ def _remove_empty_logs(folder: Path) -> None:
             path.unlink()
 
 
-def _keep_logs_if_asked(folder: results.ResultFolder) -> None:
+def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
     """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, beside where its results would have been."""
     if os.environ.get("FAIRLANE_KEEP_LOGS") and folder.work.is_dir():
         folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
@@ -84,8 +86,8 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
     tables = series.tables(recorded)
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
-    results.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
-    results.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
+    result_folder.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
+    result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)
     plots_layers.draw(recorded, folder, note)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairlane import own, probes
+from fairlane import probes, user_files
 from fairlane.api import Result
 
 # Tests set it to the folder of a solution.
@@ -70,7 +70,7 @@ class Lab:
 
     def use(self, path: Path) -> None:
         """Make the flow kinds of a Python file known, as it is now."""
-        own.use_algorithm(path)
+        user_files.use_algorithm(path)
 
     def check(self) -> Any:
         """A button that grades the files, as `make -C labs/NN check` does."""

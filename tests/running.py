@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlane import leftovers
+from fairlane.fabrics import leftovers
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments import kinds
-from fairlane import api, own, probes
+from fairlane import api, probes, user_files
 from fairlane.errors import Refusal
 from hosts import algorithms, own_algorithms
 
@@ -90,9 +90,9 @@ def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, 
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(Refusal, match=message):
-        own.use_algorithm(path)
+        user_files.use_algorithm(path)
     with pytest.raises(Refusal, match="no such Python file"):
-        own.use_algorithm(tmp_path / "other.py")
+        user_files.use_algorithm(tmp_path / "other.py")
 
 
 def test_a_program_that_lacks_what_the_controller_fills_is_refused(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import leftovers, probes
-from fairlane.processes import Identity
+from fairlane import probes
+from fairlane.fabrics import leftovers
+from fairlane.fabrics.processes import Identity
 from tests.running import Run, flows_are_up
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]

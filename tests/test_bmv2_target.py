@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlane.fabrics.bmv2_stats import Counts, Integral, PortTable, interface_counts
 from tests.bmv2 import pairs
-from topologies.bmv2_stats import Counts, Integral, PortTable, interface_counts
 
 
 @pytest.mark.root

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from experiments import loader
-from fairlane import preflight, probes, results, targets
+from fairlane import probes
 from fairlane.errors import Refusal
-from topologies.bmv2_ports import PacketSizes
+from fairlane.fabrics import preflight, targets
+from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.results import result_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -83,16 +85,16 @@ def test_a_taken_port_is_named() -> None:
 def test_results_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(Refusal, match="exists already, and results are never overwritten"):
-        results.ResultFolder(tmp_path / "out")
+        result_folder.ResultFolder(tmp_path / "out")
 
 
 def test_results_appear_complete_or_not_at_all(tmp_path: Path) -> None:
-    folder = results.ResultFolder(tmp_path / "deep" / "out")
+    folder = result_folder.ResultFolder(tmp_path / "deep" / "out")
     (folder.work / "summary.json").write_text("{}")
     assert not folder.final.exists()
     assert folder.publish() == tmp_path / "deep" / "out"
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
-    other = results.ResultFolder(tmp_path / "deep" / "other")
+    other = result_folder.ResultFolder(tmp_path / "deep" / "other")
     other.discard()
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
 
@@ -102,12 +104,12 @@ def test_what_a_killed_run_left_half_written_is_removed_by_the_next(tmp_path: Pa
     child.wait()
     (tmp_path / f".old.unfinished-{child.pid}").mkdir()
     (tmp_path / f".live.unfinished-{os.getppid()}").mkdir()
-    results.ResultFolder(tmp_path / "new").discard()
+    result_folder.ResultFolder(tmp_path / "new").discard()
     assert [p.name for p in tmp_path.iterdir()] == [f".live.unfinished-{os.getppid()}"]
 
 
 def test_numbers_that_are_none_become_null(tmp_path: Path) -> None:
-    results.write_json(tmp_path / "x.json", {"a": [float("nan"), float("inf"), 1.5], "b": {"c": -float("inf")}})
+    result_folder.write_json(tmp_path / "x.json", {"a": [float("nan"), float("inf"), 1.5], "b": {"c": -float("inf")}})
     assert (tmp_path / "x.json").read_text().split() == ["{", '"a":', "[", "null,", "null,", "1.5", "],", '"b":', "{", '"c":', "null", "}", "}"]
 
 
@@ -169,11 +171,11 @@ def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:
     from experiments import kinds
-    from fairlane import quick
+    from fairlane import ad_hoc
 
     done = fairlane("list")
     assert done.returncode == 0, done.stderr
     described = {line.split()[0]: line.strip() for line in done.stdout.splitlines() if line.startswith("  ")}
-    assert list(described) == [*loader.names(), *quick.TOPOLOGIES, *kinds.names()]
+    assert list(described) == [*loader.names(), *ad_hoc.TOPOLOGIES, *kinds.names()]
     assert all(len(line.split()) > 3 for line in described.values())
     assert described["tfrc"].endswith(kinds.summary("tfrc"))

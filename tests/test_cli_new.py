@@ -15,7 +15,7 @@ from fairlane import probes, skeleton
 from fairlane.errors import Refusal
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("controller", "experiments", "fairlane", "hosts", "p4src", "topologies")
+PARTS = ("controller", "experiments", "fairlane", "hosts", "inputs", "p4src", "topologies")
 SOLVED = """\
         if feedback.loss_fraction > 0:
             return self.rate_bps * (1 - feedback.loss_fraction)

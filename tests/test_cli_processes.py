@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import leftovers
 from fairlane.errors import RunFailed
-from fairlane.leftovers import RunRecord
-from fairlane.processes import Identity, Process, spawn, stop_all
-from fairlane.supervisor import MAX_RESTARTS, Supervisor
+from fairlane.fabrics import leftovers
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.processes import Identity, Process, spawn, stop_all
+from fairlane.fabrics.supervisor import MAX_RESTARTS, Supervisor
 
 
 def gone(pid: int, within_s: float = 5.0) -> bool:
@@ -48,7 +48,7 @@ def test_children_die_with_a_killed_parent(tmp_path: Path, with_children: bool) 
     # With children of its own, the grandchild (another session even) must go too.
     script = f"sleep 60 & setsid sleep 61 & echo $! >> {pids}; sleep 60" if with_children else f"echo $$ > {pids}; exec sleep 60"
     parent = subprocess.Popen([sys.executable, "-c", (
-        "import sys, time; from pathlib import Path; from fairlane.processes import spawn\n"
+        "import sys, time; from pathlib import Path; from fairlane.fabrics.processes import spawn\n"
         f"p = spawn('x', ['sh', '-c', {script!r}], Path({str(tmp_path / 'log')!r}), with_children={with_children})\n"
         "print(p.pid, flush=True); time.sleep(60)")], stdout=subprocess.PIPE, text=True)
     child = int(parent.stdout.readline())

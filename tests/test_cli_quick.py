@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from experiments import loader
 from experiments.model import Experiment, Flow
-from fairlane import quick, virtual_fabric
+from fairlane import ad_hoc
+from fairlane.ad_hoc import Options
 from fairlane.cli import app
 from fairlane.errors import Refusal
-from fairlane.located_toml import ConfigError
-from fairlane.quick import Options
+from fairlane.fabrics import virtual_fabric
+from inputs.located_toml import ConfigError
 from topologies import addressing
 
 needs_network = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
@@ -28,7 +29,7 @@ def propagation_s(experiment: Experiment, flow: Flow) -> float:
 def test_the_options_are_the_network() -> None:
     options = Options(("cbr:2", "tcp-sack:2@5", "cbr@250ms"), "5mbit", "64ms", "red", "1.5bdp", "2ms", packet_bytes=500, start_jitter="100ms",
                       settings=("cbr.rate_bps=2e5", "tcp.max_window_packets=30"))
-    experiment = quick.experiment("dumbbell", options, 20.0, 7)
+    experiment = ad_hoc.experiment("dumbbell", options, 20.0, 7)
     assert (experiment.id, experiment.duration_s, experiment.seed) == ("dumbbell", 20.0, 7)
     bottleneck, access = experiment.topology.links[0], experiment.topology.links[1]
     # 5 Mb/s x 64 ms = 40000 bytes = 80 packets of 500 bytes.
@@ -45,7 +46,7 @@ def test_the_options_are_the_network() -> None:
 
 @pytest.mark.parametrize(("topology", "switches", "pair"), [("chain", 4, ("h1", "h4")), ("tree", 3, ("h1", "h2")), ("dumbbell", None, ("h1", "h4"))])
 def test_every_topology_has_the_round_trip(topology: str, switches: int | None, pair: tuple[str, str]) -> None:
-    experiment = quick.experiment(topology, Options(("als:3",), rtt="30ms", side_delay="1ms", switches=switches), None, None)
+    experiment = ad_hoc.experiment(topology, Options(("als:3",), rtt="30ms", side_delay="1ms", switches=switches), None, None)
     for flow in experiment.flows:
         assert propagation_s(experiment, flow) == pytest.approx(0.03)
     assert (experiment.flows[0].sender, experiment.flows[0].receiver) == pair
@@ -81,7 +82,7 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
 ])
 def test_options_that_cannot_be_are_refused(options: Options, message: str) -> None:
     with pytest.raises((Refusal, ConfigError)) as refused:
-        quick.experiment("dumbbell", options, None, None)
+        ad_hoc.experiment("dumbbell", options, None, None)
     assert message in str(refused.value)
 
 

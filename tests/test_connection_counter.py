@@ -13,8 +13,9 @@ from controller.config import Config, Port, Switch
 from controller.core import SwitchControl
 from controller.p4info import P4Info
 from experiments import loader
-from fairlane import probes, targets, virtual_fabric
-from fairlane.progress import Silent
+from fairlane import probes
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes, virtual_fabric
+from fairlane import probes
+from fairlane.fabrics import virtual_fabric
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(300)]
 for _reason, _holds in (

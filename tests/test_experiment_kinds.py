@@ -9,9 +9,10 @@ import pytest
 from experiments import kinds, loader
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from experiments.model import Experiment, Flow
-from fairlane import flows, palette
-from fairlane.flows import Timing
-from fairlane.located_toml import ConfigError
+from fairlane.fabrics import flows
+from fairlane.fabrics.flows import Timing
+from fairlane.results import palette
+from inputs.located_toml import ConfigError
 from topologies import addressing
 
 GOOD = """\

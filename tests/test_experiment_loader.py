@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from experiments import loader
-from fairlane import metrics
-from fairlane.located_toml import ConfigError
 from fairlane.paper import row
+from fairlane.results import metrics
+from inputs.located_toml import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 GOOD = """\

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from experiments import fabrics, loader, sweep
-from fairlane import preflight
 from fairlane.errors import Refusal
-from fairlane.located_toml import ConfigError, parse
+from fairlane.fabrics import preflight
 from fairlane.paper import row, single
+from inputs.located_toml import ConfigError, parse
 
 FILE = """\
 title = "t"

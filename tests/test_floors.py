@@ -9,14 +9,15 @@ from typer.testing import CliRunner
 
 from experiments import loader
 from experiments.sweep import REPORT_KEYS, expand, without
-from fairlane import api, floors, quick, virtual_fabric
+from fairlane import ad_hoc, api, floors
 from fairlane.cli import app
+from fairlane.fabrics import virtual_fabric
 
 needs_network = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 
 
 def experiment(*flows: str, bottleneck: str = "10mbit", settings: tuple[str, ...] = (), topology: str = "dumbbell"):
-    return quick.experiment(topology, quick.Options(flows=flows, bottleneck=bottleneck, settings=settings), 10.0, 1)
+    return ad_hoc.experiment(topology, ad_hoc.Options(flows=flows, bottleneck=bottleneck, settings=settings), 10.0, 1)
 
 
 def test_warning_names_parameter_value_share_and_way_out() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from experiments import loader
-from fairlane import series, targets, virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
 from fairlane.paper import measures
-from fairlane.progress import Silent
+from fairlane.results import series
 
 MEASURES = {"greedy": "= greedy.mean_bps", "als": "= als.mean_bps", "tcp": "= tcp.mean_bps", "held": "= bottleneck.held_packets"}
 FAIR_BPS = 10e6 * 0.9 / 7

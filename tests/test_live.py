@@ -22,17 +22,18 @@ import websockets
 import websockets.sync.client
 
 from experiments.model import Experiment
-from fairlane import execute, quick, targets, virtual_fabric
+from fairlane import ad_hoc, execute
 from fairlane.errors import BAD_INPUT, Refusal
-from fairlane.flows import record_roles
-from fairlane.outcome import Outcome
-from fairlane.progress import Silent
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.flows import record_roles
+from fairlane.fabrics.outcome import Outcome
+from fairlane.fabrics.progress import Silent
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:
     from fairlane.live import columns, finished, follow
-    from fairlane.live.beside import Opening, PageProcess
     from fairlane.live.host import Mirror
+    from fairlane.live.page_process import Opening, PageProcess
     from fairlane.live.sampler import SENT, Sampler
     from fairlane.live.server import Server
     from fairlane.live.session import Session
@@ -44,7 +45,7 @@ PATIENCE_S = 60.0
 
 
 def experiment(*flows: str, seconds: float = 6.0, queue: str = "red", bottleneck: str = "2mbit") -> Experiment:
-    return quick.experiment("dumbbell", quick.Options(flows or ("als:2", "tcp-sack:1"), bottleneck=bottleneck, queue=queue), seconds, 1)
+    return ad_hoc.experiment("dumbbell", ad_hoc.Options(flows or ("als:2", "tcp-sack:1"), bottleneck=bottleneck, queue=queue), seconds, 1)
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -20,14 +20,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane import virtual_fabric
 from fairlane.errors import CANNOT_RUN_HERE
-from fairlane.processes import Identity
+from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics.processes import Identity
 from hosts import own_algorithms
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 if virtual_fabric.fairlane_virtual is not None:
-    from fairlane.live.beside import Wire
+    from fairlane.live.page_process import Wire
 
 PATIENCE_S = 60.0
 

@@ -10,8 +10,8 @@ import pytest
 
 from experiments import loader
 from experiments.model import Experiment
-from fairlane import layers, metrics, metrics_layers, plots_layers, series
-from fairlane.flows import Timing
+from fairlane.fabrics.flows import Timing
+from fairlane.results import layers, metrics, metrics_layers, plots_layers, series
 
 TIMING = Timing(1000.0, 1200.0)
 GROUPS = ["239.1.0.1", "239.1.0.2", "239.1.0.3"]

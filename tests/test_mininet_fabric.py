@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import leftovers, probes
-from fairlane.flows import HostTcp
-from fairlane.leftovers import RunRecord
-from fairlane.targets import Toolchain
+from fairlane import probes
+from fairlane.fabrics import leftovers
+from fairlane.fabrics.flows import HostTcp
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.targets import Toolchain
 from topologies import builders
 from topologies.builders import LinkSpec
 
@@ -27,7 +28,7 @@ if not probes.is_root():
 if not probes.has_mininet():
     pytest.skip("needs Mininet (apt-get install mininet)", allow_module_level=True)
 
-from topologies.mininet_builder import FabricError, HostShaping, MininetNetwork, interface_name, port_settings  # noqa: E402
+from fairlane.fabrics.mininet_builder import FabricError, HostShaping, MininetNetwork, interface_name, port_settings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPOLOGY = builders.dumbbell(2, LinkSpec(10e6, 0.005, 100), LinkSpec(100e6, 0.001, 50))
@@ -128,11 +129,11 @@ def test_a_killed_run_leaves_only_what_the_next_one_removes(tmp_path: Path) -> N
     script = f"""
 import time
 from pathlib import Path
-from fairlane.leftovers import RunRecord
-from fairlane.targets import Toolchain
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.targets import Toolchain
 from topologies import builders
 from topologies.builders import LinkSpec
-from topologies.mininet_builder import MininetNetwork
+from fairlane.fabrics.mininet_builder import MininetNetwork
 record = RunRecord.create("a test")
 folder = Path({str(tmp_path)!r})
 network = MininetNetwork(builders.dumbbell(2, LinkSpec(1e7), LinkSpec(1e8)), folder=folder, record=record,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import leftovers, probes
+from fairlane import probes
+from fairlane.fabrics import leftovers
 from tests.running import Run, flows_are_up
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]

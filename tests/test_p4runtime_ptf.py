@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.processes import spawn
+from fairlane.fabrics.processes import spawn
 from tests.p4runtime import support
 
 FOLDER = Path(__file__).parent / "p4runtime" / "ptf_tests"

@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 
 from experiments import loader
-from fairlane import virtual_fabric
 from fairlane.errors import RunFailed
-from fairlane.located_toml import ConfigError
+from fairlane.fabrics import virtual_fabric
 from fairlane.paper import make, measures, points, row, schedule
 from fairlane.paper.store import Store
+from inputs.located_toml import ConfigError
 
 ROW = """
 title = "A small row"

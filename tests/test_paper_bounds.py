@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments import expressions, loader
-from fairlane.located_toml import ConfigError
 from fairlane.paper import bounds, row
+from inputs.located_toml import ConfigError
 
 NAMES = ("a.x", "b.x", "c.x")
 ENDS = st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fairlane.located_toml import ConfigError
 from fairlane.paper import index, kinds, make, page, row, words
 from fairlane.paper.judge import Expectation, Finding, Verdict, judge
 from fairlane.paper.row import Ledger
+from inputs.located_toml import ConfigError
 
 ROW = """
 title = "A small row"

@@ -10,7 +10,7 @@ import pytest
 
 from fairlane.paper import measures
 from fairlane.paper.row import Curve
-from fairlane.series import FlowRecord, Steps
+from fairlane.results.series import FlowRecord, Steps
 
 EMPTY = Steps.of([], [])
 

@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 from experiments import loader
-from fairlane import probes, virtual_fabric
+from fairlane import probes
 from fairlane.errors import Refusal
-from fairlane.paper import beside, row, wall_clock
+from fairlane.fabrics import virtual_fabric
+from fairlane.paper import on_mininet, row, wall_clock
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
 
@@ -90,16 +91,16 @@ def load(folder: Path, text: str = FILE) -> row.Row:
 
 def test_the_table_of_both_clocks(tmp_path: Path) -> None:
     chosen = load(tmp_path)
-    assert beside.shown(tmp_path, chosen) is None
-    (point,) = beside.points(chosen)
-    run = {"seed": 1, "inputs": beside.inputs(point), "ended": "then", "load": [1.0, 2.0], "curves": {"rate": {"t": [1.0, 2.0], "v": [1.0, 2.0]}},
+    assert on_mininet.shown(tmp_path, chosen) is None
+    (point,) = on_mininet.points(chosen)
+    run = {"seed": 1, "inputs": on_mininet.inputs(point), "ended": "then", "load": [1.0, 2.0], "curves": {"rate": {"t": [1.0, 2.0], "v": [1.0, 2.0]}},
            "values": {"cbr_bps": 210_000.0, "utilisation": 0.9, "nothing": None}}
     kept = {"where": "here", "failed": {}, "virtual_seeds": [1, 2], "points": [{"axes": {"n": 1}, "runs": [run], "virtual": {
         "cbr_bps": [190_000.0, 210_000.0], "utilisation": [1.0, None], "nothing": [None, None]}}]}
-    path = beside.path(tmp_path, "both")
+    path = on_mininet.path(tmp_path, "both")
     path.parent.mkdir()
     path.write_text(json.dumps(kept))
-    shown = beside.shown(tmp_path, chosen)
+    shown = on_mininet.shown(tmp_path, chosen)
     assert shown is not None
     assert shown["heads"] == ["n", "measure", "virtual time, median of 2 seeds", "range over seeds", "Mininet, wall clock", "Mininet / virtual"]
     assert shown["lines"] == [["1", "cbr_bps", "200 k", "190 k to 210 k", "210 k", "1.05"], ["", "utilisation", "–", "–", "0.9", "–"],
@@ -107,11 +108,11 @@ def test_the_table_of_both_clocks(tmp_path: Path) -> None:
     assert [title for title, _ in shown["figures"]] == ["rates"] and shown["current"]
     assert (shown["laid"], shown["left_out"]) == ("duration_s = 8.0", "without tcp.timer_granularity_s")
     # Words may change, what is run may not.
-    assert beside.shown(tmp_path, load(tmp_path, FILE.replace("A row on", "Rows on")))["current"]
-    assert not beside.shown(tmp_path, load(tmp_path, FILE.replace("rate_bps = 200_000", "rate_bps = 300_000")))["current"]
+    assert on_mininet.shown(tmp_path, load(tmp_path, FILE.replace("A row on", "Rows on")))["current"]
+    assert not on_mininet.shown(tmp_path, load(tmp_path, FILE.replace("rate_bps = 200_000", "rate_bps = 300_000")))["current"]
     # A run that failed leaves its point without a value on that clock.
     path.write_text(json.dumps({**kept, "points": [{**kept["points"][0], "runs": []}], "failed": {"both n=1": "no flow is left"}}))
-    shown = beside.shown(tmp_path, chosen)
+    shown = on_mininet.shown(tmp_path, chosen)
     assert shown["lines"][0][4:] == ["–", "–"] and not shown["current"] and shown["figures"] == []
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from experiments import loader, sweep
-from fairlane.located_toml import ConfigError, Document
 from fairlane.paper import make, page, reference, row, words
 from fairlane.paper.judge import Expectation, judge
+from inputs.located_toml import ConfigError, Document
 
 CELLS = {"program": "ns-2", "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}]}
 

@@ -11,8 +11,10 @@ import pytest
 from rich.console import Console
 
 from experiments import loader
-from fairlane import compare, execute, targets, virtual_fabric
+from fairlane import execute
 from fairlane.errors import Refusal
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.results import compare
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlane import located_toml
-from fairlane.located_toml import ConfigError
+from inputs import located_toml
+from inputs.located_toml import ConfigError
 from topologies import load
 
 DUMBBELL = """\

@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.p4info import P4Info
-from fairlane import located_json, probes, targets
+from fairlane import probes
 from fairlane.errors import Refusal
-from fairlane.located_toml import ConfigError
+from fairlane.fabrics import targets
 from fairlane.tutorials import commands, programs, runtime, topology
+from inputs import located_json
+from inputs.located_toml import ConfigError
 
 EXERCISE = Path(__file__).parent / "tutorials" / "exercise"
 TOPOLOGY = EXERCISE / "pair" / "topology.json"

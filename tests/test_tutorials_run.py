@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import leftovers, probes, virtual_fabric
+from fairlane import probes
+from fairlane.fabrics import leftovers, virtual_fabric
 from tests.p4runtime import support
 
 ROOT = Path(__file__).resolve().parent.parent

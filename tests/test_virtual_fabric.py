@@ -11,11 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments import loader
-from fairlane import metrics, series, targets, virtual_fabric
 from fairlane.cli import app
 from fairlane.errors import Refusal
-from fairlane.located_toml import ConfigError
-from fairlane.progress import Silent
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
+from fairlane.results import metrics, series
+from inputs.located_toml import ConfigError
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
 

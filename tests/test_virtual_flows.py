@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import targets, virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
 from hosts.algorithms import base
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")

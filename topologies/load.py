@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlane import located_toml, schema
-from fairlane.located_toml import Document, KeyPath
+from inputs import located_toml, schema
+from inputs.located_toml import Document, KeyPath
 from topologies import builders
 from topologies.builders import LinkSpec
 from topologies.model import Link, Node, Topology, TopologyError

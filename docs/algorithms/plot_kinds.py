@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from fairlane import palette
+from fairlane.results import palette
 
 FAIRLANE = Path(sys.executable).with_name("fairlane")
 DAA_PATH = "--bottleneck 10mbit --rtt 10ms --queue red --buffer 250packets --start-jitter 5s --duration 1000 --seed 1"

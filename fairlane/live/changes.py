@@ -9,10 +9,11 @@ from typing import Any
 
 from experiments import kinds
 from experiments.model import Change, Experiment, Flow
-from fairlane import located_toml, schema, virtual_fabric
 from fairlane.errors import Refusal
-from fairlane.located_toml import ConfigError
-from fairlane.virtual_fabric import NS, Stage
+from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics.virtual_fabric import NS, Stage
+from inputs import located_toml, schema
+from inputs.located_toml import ConfigError
 
 _LEAST_RATE_BPS, _MOST_RATE_BPS = 1e3, 1e12
 # A flow starts with the next whole millisecond: what decimal seconds can say.

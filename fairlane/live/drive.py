@@ -11,12 +11,12 @@ from collections import deque
 from typing import Any
 
 from fairlane.errors import Refusal
+from fairlane.fabrics.progress import Progress
+from fairlane.fabrics.virtual_fabric import NS, STEP_NS, Stage
 from fairlane.live import changes
-from fairlane.live.beside import Answer, Changed, News, PageProcess, Steered, Wish
+from fairlane.live.page_process import Answer, Changed, News, PageProcess, Steered, Wish
 from fairlane.live.sampler import RECORD_S, instants_ns
 from fairlane.live.session import NEWS_S, Pace
-from fairlane.progress import Progress
-from fairlane.virtual_fabric import NS, STEP_NS, Stage
 
 RED_AVERAGE = "red_average"
 _RED_SCALE = 1 << 20

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 
 from experiments.model import Experiment
-from fairlane import raw
 from fairlane.errors import Refusal
-from fairlane.flows import Timing, record_roles
+from fairlane.fabrics import raw
+from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.live.restore import experiment_of
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment
-from fairlane.flows import Timing, record_roles
+from fairlane.fabrics.flows import Timing, record_roles
+from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.raw import CsvTail, JsonTail
 from fairlane.live.finished import port_values
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
-from fairlane.progress import Progress, Snapshot
-from fairlane.raw import CsvTail, JsonTail
 
 NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
         "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")

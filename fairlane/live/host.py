@@ -1,4 +1,4 @@
-"""The page's process of a run in virtual time: `python -m fairlane.live.host FD`, started by `fairlane.live.beside`. It ends with its run."""
+"""The page's process of a run in virtual time: `python -m fairlane.live.host FD`, started by `fairlane.live.page_process`. It ends with its run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import Any
 
 from experiments.model import Flow
 from fairlane.errors import Refusal
-from fairlane.flows import record_roles
-from fairlane.live.beside import Answer, Attendance, Changed, Failed, News, Opening, Serving, Steered, Wire, Wish
+from fairlane.fabrics.flows import record_roles
+from fairlane.fabrics.raw import JsonTail
+from fairlane.live.page_process import Answer, Attendance, Changed, Failed, News, Opening, Serving, Steered, Wire, Wish
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Session
-from fairlane.raw import JsonTail
-
 
 # Where both want a core, it is the run's.
 _GIVES_WAY = 5

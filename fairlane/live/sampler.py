@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
-from fairlane.flows import Timing, record_roles
+from fairlane.fabrics.flows import Timing, record_roles
 from topologies.model import Port, Red
 
 NS = 1_000_000_000

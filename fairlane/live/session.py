@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from experiments import kinds
 from experiments.model import Experiment
-from fairlane import palette
 from fairlane.live import columns
 from fairlane.live.layout import layout
 from fairlane.live.sampler import PortTrack, Sampler
 from fairlane.live.shares import Shares
+from fairlane.results import palette
 
 Mode = Literal["virtual", "mininet", "finished"]
 # How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next.

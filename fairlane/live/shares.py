@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from experiments.model import Experiment
-from fairlane.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
+from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
 
 # Shares hold from just after what changes them.
 _AFTER_S = 1e-6

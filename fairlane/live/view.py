@@ -12,11 +12,11 @@ from typing import Any
 import fairlane_virtual
 
 from fairlane.errors import Refusal
-from fairlane.live.beside import Opening, PageProcess
+from fairlane.fabrics.progress import Progress
+from fairlane.fabrics.virtual_fabric import Stage
 from fairlane.live.drive import FASTEST, SLOWEST, Driver
+from fairlane.live.page_process import Opening, PageProcess
 from fairlane.live.session import Pace
-from fairlane.progress import Progress
-from fairlane.virtual_fabric import Stage
 
 # A page that is loaded again is away for a moment.
 _AWAY_S = 3.0

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from experiments import expressions, loader, sweep
 from experiments.expressions import Value
-from fairlane.located_toml import Document, KeyPath
 from fairlane.paper import measures, settling
 from fairlane.paper.judge import Expectation
+from inputs.located_toml import Document, KeyPath
 
 Interval = tuple[float, float]
 ANY: Interval = (-math.inf, math.inf)

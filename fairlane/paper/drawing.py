@@ -14,10 +14,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from experiments.sweep import matching  # noqa: E402
-from fairlane import palette  # noqa: E402
 from fairlane.paper.judge import Axes, medians  # noqa: E402
 from fairlane.paper.reference import Reference  # noqa: E402
 from fairlane.paper.row import Figure, Row  # noqa: E402
+from fairlane.results import palette  # noqa: E402
 
 _STYLE = {
     "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,

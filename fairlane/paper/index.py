@@ -17,8 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane import probes, results
+from fairlane import probes
 from fairlane.paper import kinds, words
+from fairlane.results import result_folder
 
 if TYPE_CHECKING:
     from fairlane.paper.judge import Verdict
@@ -52,7 +53,7 @@ def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
     of = [o.kind for o in outcomes]
     name, modified = commit()
     unfinished = folder / f".{FILE}.unfinished"
-    results.write_json(unfinished, {
+    result_folder.write_json(unfinished, {
         "version": version("fairlane"), "commit": name, "modified": modified, "quick": quick, "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
         "processor_s": round(sum(o.took_s for o in outcomes), 1), "kinds": {k: of.count(k) for k in kinds.LEGEND},
         "rows": [entry(o) for o in outcomes]})

@@ -16,10 +16,10 @@ import numpy as np
 
 from experiments import expressions
 from experiments.expressions import Value
-from fairlane import metrics
 from fairlane.paper import settling
 from fairlane.paper.row import Curve
-from fairlane.series import FlowRecord, Series, ShareTable, group_of
+from fairlane.results import metrics
+from fairlane.results.series import FlowRecord, Series, ShareTable, group_of
 
 COV_PERIOD_S = 0.15
 """SSVP paper, section V.B: throughput is sampled each 150 ms."""

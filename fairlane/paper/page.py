@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
-from fairlane import results
-from fairlane.paper import beside, drawing, index, intervals, kinds
+from fairlane.paper import drawing, index, intervals, kinds, on_mininet
 from fairlane.paper.judge import describe
 from fairlane.paper.words import number
+from fairlane.results import result_folder
 
 if TYPE_CHECKING:
     from fairlane.paper.make import Outcome
@@ -83,7 +83,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
         shown.append({
             "row": outcome.row, "is": entry, "heads": heads, "lines": lines,
             "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
-            "program": program, "against": against(outcome), "beside": beside.shown(folder, outcome.row),
+            "program": program, "against": against(outcome), "beside": on_mininet.shown(folder, outcome.row),
         })
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -100,7 +100,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
 def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:
     runs: list[dict[str, Any]] = [run for at in outcome.results.values() for run in at]
     # Neither what the store needs to know nor this machine's speed is part of the result.
-    results.write_json(folder / f"{outcome.row.id}.json", {**{k: v for k, v in entry.items() if k != "processor_s"},
+    result_folder.write_json(folder / f"{outcome.row.id}.json", {**{k: v for k, v in entry.items() if k != "processor_s"},
                                                            "results": [{k: v for k, v in run.items() if k != "inputs"} for run in runs]})
     names = list(outcome.row.measures)
     with (folder / f"{outcome.row.id}.csv").open("w", newline="", encoding="utf-8") as file:

@@ -11,12 +11,12 @@ from typing import Any
 
 from experiments import expressions, loader, sweep
 from experiments.model import Experiment
-from fairlane import series, targets, virtual_fabric
-from fairlane.located_toml import Document
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
 from fairlane.paper import measures, store
 from fairlane.paper.row import Curve, Row
-from fairlane.progress import Silent
-
+from fairlane.results import series
+from inputs.located_toml import Document
 
 _ETHERNET_BYTES = 14
 _RUN_S = 0.14

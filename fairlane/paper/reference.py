@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlane.located_toml import Document
+from inputs.located_toml import Document
 
 Axes = tuple[tuple[str, Any], ...]
 KEY = ("ledger", "reference")

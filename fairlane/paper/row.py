@@ -35,10 +35,11 @@ from typing import Any, Literal
 from experiments import expressions, loader, sweep
 from experiments.model import Paper
 from experiments.sweep import Sweep
-from fairlane import schema
-from fairlane.located_toml import Document
 from fairlane.paper import reference
 from fairlane.paper.judge import Expectation, check_arithmetic, points_of
+from inputs import schema
+from inputs.located_toml import Document
+
 
 @dataclass(frozen=True)
 class Curve:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fairlane.series import FlowRecord, Series, ShareTable
+from fairlane.results.series import FlowRecord, Series, ShareTable
 
 SETTLED_AFTER_S = 7.0
 """One RTCP interval and 2 s after a change."""

@@ -9,9 +9,11 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments import fabrics, loader, sweep
-from fairlane import probes, results, virtual_fabric
+from fairlane import probes
+from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics.interrupts import interruptible
 from fairlane.paper import make, row
-from fairlane.interrupts import interruptible
+from fairlane.results import result_folder
 
 
 def wants_sweep(path: Path, at: Sequence[str], fabric: str = "virtual") -> bool:
@@ -25,7 +27,7 @@ def run_sweep(path: Path, at: Sequence[str], seed: int | None, out: Path | None,
     """All points of a row, and its page; whether all that is expected of them holds."""
     virtual_fabric.check_built()
     chosen = row.load(path, at=at, seed=seed)
-    folder = results.ResultFolder(out or results.default_folder(chosen.id, chosen.sweep.seeds[0], probes.ROOT))
+    folder = result_folder.ResultFolder(out or result_folder.default_folder(chosen.id, chosen.sweep.seeds[0], probes.ROOT))
     try:
         with interruptible():
             outcomes = make.run([chosen], folder.work, console)

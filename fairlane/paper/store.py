@@ -17,13 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairlane import probes, results
+from fairlane import probes
+from fairlane.results import result_folder
 
 _SOURCES = (
     "controller/*.py", "topologies/*.py", "p4src/**/*.p4", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py",
-    "experiments/*.py", "fairlane/control_plane.py", "fairlane/flows.py", "fairlane/layers.py", "fairlane/located_toml.py",
-    "fairlane/metrics*.py", "fairlane/raw.py", "fairlane/schema.py", "fairlane/series.py", "fairlane/virtual_control.py",
-    "fairlane/virtual_fabric.py", "fairlane/paper/measures.py", "fairlane/paper/points.py", "fairlane/paper/settling.py",
+    "experiments/*.py", "fairlane/fabrics/control_plane.py", "fairlane/fabrics/flows.py", "fairlane/results/layers.py", "inputs/located_toml.py",
+    "fairlane/results/metrics*.py", "fairlane/fabrics/raw.py", "inputs/schema.py", "fairlane/results/series.py", "fairlane/fabrics/virtual_control.py",
+    "fairlane/fabrics/virtual_fabric.py", "fairlane/paper/measures.py", "fairlane/paper/points.py", "fairlane/paper/settling.py",
 )
 """What every run goes through; an algorithm's own files come on top."""
 
@@ -83,7 +84,7 @@ class Store:
         folder = self.folder / row
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = folder / f".{key}.{os.getpid()}"
-        results.write_json(unfinished, result)
+        result_folder.write_json(unfinished, result)
         unfinished.rename(folder / f"{key}.json")
         with (folder / "took.jsonl").open("a") as file:
             file.write(json.dumps({"key": key, "seconds": round(took_s, 3)}) + "\n")

@@ -27,15 +27,17 @@ from rich.console import Console
 
 from experiments import fabrics, loader, sweep
 from experiments.model import Experiment
-from fairlane import execute, preflight, probes, results, series, targets
+from fairlane import execute, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
-from fairlane.flows import Timing
-from fairlane.paper import beside, make, measures, store
+from fairlane.fabrics import preflight, targets
+from fairlane.fabrics.flows import Timing
+from fairlane.fabrics.mininet_run import Options
+from fairlane.paper import make, measures, on_mininet, store
 from fairlane.paper.row import Row
-from fairlane.mininet_run import Options
+from fairlane.results import result_folder, series
 
 _SOURCES = ("controller/*.py", "hosts/*.py", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py", "p4src/**/*.p4", "topologies/*.py",
-            "fairlane/control_plane.py", "fairlane/flows.py", "fairlane/mininet_run.py", "fairlane/supervisor.py")
+            "fairlane/fabrics/control_plane.py", "fairlane/fabrics/flows.py", "fairlane/fabrics/mininet_run.py", "fairlane/fabrics/supervisor.py")
 _AROUND_S = 12.0
 """What a run takes besides its own time: building the network, starting processes, reading records, plots."""
 
@@ -83,10 +85,10 @@ def plan(rows: Sequence[Row], folder: Path) -> list[Run]:
     """All runs of the rows that are chosen for Mininet, in their order."""
     runs = []
     for row in rows:
-        for point in beside.points(row) if fabrics.is_chosen(row.document) else ():
+        for point in on_mininet.points(row) if fabrics.is_chosen(row.document) else ():
             experiment = loader.from_document(point.document, row.id)
             kinds = tuple(sorted({flow.kind for flow in experiment.flows}))
-            runs.append(Run(row, point, experiment, folder / "mininet" / row.id / sweep.point_key(point.axes, point.seed), beside.inputs(point),
+            runs.append(Run(row, point, experiment, folder / "mininet" / row.id / sweep.point_key(point.axes, point.seed), on_mininet.inputs(point),
                             _program(kinds)))
     return runs
 
@@ -148,7 +150,7 @@ def _carry_out(run: Run, grpc_port: int) -> None:
     options = Options(targets.resolve("embedded", run.experiment.topology), grpc_port)
     before = os.getloadavg()[0]
     execute.execute(run.experiment, options, "mininet", run.folder, Console(file=io.StringIO()))
-    results.write_json(run.folder / "run.json", {"inputs": run.inputs, "program": run.program, "ended": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+    result_folder.write_json(run.folder / "run.json", {"inputs": run.inputs, "program": run.program, "ended": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
                                                  "load": [before, os.getloadavg()[0]]})
 
 
@@ -168,6 +170,6 @@ def _write(folder: Path, row: Row, virtual: dict[Any, list[dict[str, Any]]], run
         if run.is_there:
             point["runs"].append(_measured(run))
     where = f"Linux {platform.release()}, {os.cpu_count()} processors"
-    results.write_json(beside.path(folder, row.id), {
+    result_folder.write_json(on_mininet.path(folder, row.id), {
         "row": row.id, "where": where, "virtual_seeds": list(row.sweep.seeds), "points": list(points.values()),
         "failed": {run.name: failed[run.name] for run in runs if run.name in failed}})

@@ -22,13 +22,13 @@ from controller.grpc_client import GrpcSwitch, SwitchError
 from controller.p4info import P4Info
 from fairlane import probes
 from fairlane.errors import RunFailed
-from fairlane.leftovers import RunRecord
-from fairlane.processes import Process, spawn
-from fairlane.targets import Toolchain
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.mininet_builder import FabricError, FairlaneSwitch, HostShaping
+from fairlane.fabrics.processes import Process, spawn
+from fairlane.fabrics.switch_process import SwitchSettings
+from fairlane.fabrics.targets import Toolchain
 from fairlane.tutorials.programs import SwitchProgram
 from fairlane.tutorials.topology import Host, Link, TutorialTopology
-from topologies.mininet_builder import FabricError, FairlaneSwitch, HostShaping
-from topologies.switch_process import SwitchSettings
 
 # The tutorials' own first port, which their controllers connect to.
 FIRST_GRPC_PORT = 50051

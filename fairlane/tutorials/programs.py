@@ -12,11 +12,11 @@ from pathlib import Path
 
 from controller.p4info import P4Info
 from fairlane.errors import Refusal
-from fairlane.located_toml import Document, KeyPath
-from fairlane.targets import Toolchain
+from fairlane.fabrics.targets import Toolchain
 from fairlane.tutorials import runtime
 from fairlane.tutorials.runtime import LocatedUpdate, RuntimeFile
 from fairlane.tutorials.topology import Switch, TutorialTopology
+from inputs.located_toml import Document, KeyPath
 
 
 @dataclass(frozen=True)

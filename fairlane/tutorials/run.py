@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
-from fairlane import leftovers, preflight, probes, targets
+from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.leftovers import RunRecord
-from fairlane.interrupts import interruptible
-from fairlane.targets import Toolchain
+from fairlane.fabrics import leftovers, preflight, targets
+from fairlane.fabrics.interrupts import interruptible
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.targets import Toolchain
 from fairlane.tutorials import programs, topology, virtual_network
 from fairlane.tutorials.programs import SwitchProgram
 from fairlane.tutorials.topology import TutorialTopology
@@ -91,7 +92,7 @@ def _say(console: Console, text: str) -> None:
 
 
 def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console: Console) -> bool:
-    from fairlane import virtual_fabric
+    from fairlane.fabrics import virtual_fabric
 
     virtual_fabric.check_built()
     found = programs.find(read, options.programs, targets.compiler(options.compiler), folder)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Interface, NetmaskValueError
 from pathlib import Path
 
-from fairlane import located_json
-from fairlane.located_toml import Document, KeyPath, show
-from fairlane.schema import nearest
 from fairlane.tutorials import commands
 from fairlane.tutorials.commands import HostCommand
+from inputs import located_json
+from inputs.located_toml import Document, KeyPath, show
+from inputs.schema import nearest
 
 MAX_PORT = 509
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

@@ -9,8 +9,8 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from fairlane import located_toml, schema
-from fairlane.located_toml import ConfigError
+from inputs import located_toml, schema
+from inputs.located_toml import ConfigError
 from labs.grading import Answer, Missed, algorithms, check
 from labs.grading.answer import close
 

@@ -20,9 +20,11 @@ import matplotlib
 import numpy as np
 
 from experiments import loader
-from fairlane import palette, probes, series, targets, virtual_fabric
+from fairlane import probes
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
 from fairlane.paper import store
-from fairlane.progress import Silent
+from fairlane.results import palette, series
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from fairlane.located_toml import ConfigError
+from inputs.located_toml import ConfigError
 from labs.grading import labs, runner
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fairlane import own, probes
+from fairlane import probes, user_files
 from labs.grading.checks import Check, Missed
 
 _TOOL_LIMIT_S = 60
@@ -76,7 +76,7 @@ class Answer:
 
     def als(self) -> Path:
         """`p4src/als.p4` with the answer's files in place of those of the same name; compiled by whoever runs it."""
-        return own.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
+        return user_files.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
 
     def als_compiled(self, *defines: str) -> Path:
         """The JSON of `als`, compiled with these macros. Missed as of `p4`."""

@@ -24,7 +24,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlane import located_toml, probes, schema
+from fairlane import probes
+from inputs import located_toml, schema
 from labs.grading.checks import Check
 
 FOLDER = Path(__file__).resolve().parent.parent

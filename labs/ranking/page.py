@@ -13,7 +13,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairlane import palette
+from fairlane.results import palette
 from labs.ranking.measures import MARKS, Measures, score
 
 matplotlib.use("Agg")

@@ -22,12 +22,12 @@ from controller.config import Config, Port, Route, Switch
 from controller.core import SwitchControl
 from controller.grpc_client import GrpcSwitch, SwitchError
 from controller.p4info import P4Info
+from fairlane.fabrics import bmv2_ports
+from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.fabrics.bmv2_stats import Sampler
+from fairlane.fabrics.bmv2_thrift import Bmv2Error, Bmv2Thrift
+from fairlane.fabrics.switch_process import PortSetting, SwitchSettings, bmv2_command
 from tests.bmv2.drive import frame, run
-from topologies import bmv2_ports
-from topologies.bmv2_ports import PacketSizes
-from topologies.bmv2_stats import Sampler
-from topologies.bmv2_thrift import Bmv2Error, Bmv2Thrift
-from topologies.switch_process import PortSetting, SwitchSettings, bmv2_command
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 # 25 packets/s of 1000 bytes on the link, 20 of them waiting.

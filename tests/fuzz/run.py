@@ -12,7 +12,7 @@ import atheris
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
-with atheris.instrument_imports(include=["hosts", "controller", "experiments", "fairlane", "topologies"]):
+with atheris.instrument_imports(include=["hosts", "controller", "experiments", "fairlane", "inputs", "topologies"]):
     import targets
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from controller import igmp
 from experiments import loader
-from fairlane.located_toml import ConfigError
 from hosts.wire.acks import parse_ack
 from hosts.wire.alsf import find_alsf
 from hosts.wire.errors import MalformedPacket
@@ -18,6 +17,7 @@ from hosts.wire.reports import parse_report
 from hosts.wire.rtcp import emit_compound, parse_compound
 from hosts.wire.rtp import parse_rtp
 from hosts.wire.stamp import parse_stamp
+from inputs.located_toml import ConfigError
 
 CORPUS = Path(__file__).parent / "corpus"
 

@@ -143,7 +143,7 @@ def test_wireshark_marks_a_layer_list_that_does_not_come_out(tmp_path: Path) -> 
 @pytest.fixture(scope="module")
 def virtual_captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three flows, one acknowledged, one with reports of its own, one with RTCP, over the dumbbell in virtual time."""
-    virtual_fabric = pytest.importorskip("fairlane.virtual_fabric")
+    virtual_fabric = pytest.importorskip("fairlane.fabrics.virtual_fabric")
     if virtual_fabric.fairlane_virtual is None:
         pytest.skip("the module fairlane_virtual is not built: make build")
     from typer.testing import CliRunner

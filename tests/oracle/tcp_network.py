@@ -23,8 +23,8 @@ from pathlib import Path
 
 from controller.config import Config, Port, Route, Switch
 from controller.red import Red
-from fairlane import targets
-from fairlane.virtual_control import VirtualController
+from fairlane.fabrics import targets
+from fairlane.fabrics.virtual_control import VirtualController
 from topologies import addressing, builders
 from topologies.builders import LinkSpec
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import virtual_fabric
+from fairlane.fabrics import virtual_fabric
 
 HERE = Path(__file__).resolve().parent
 _spec = importlib.util.spec_from_file_location("run_rates", HERE / "run_rates.py")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import virtual_fabric
+from fairlane.fabrics import virtual_fabric
 
 _spec = importlib.util.spec_from_file_location("tcp_network", Path(__file__).with_name("tcp_network.py"))
 tcp_network = importlib.util.module_from_spec(_spec)

@@ -12,7 +12,7 @@ from typing import Any
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
-from topologies.bmv2_thrift import CONTEXT, Connection, interface
+from fairlane.fabrics.bmv2_thrift import CONTEXT, Connection, interface
 
 EXACT, LPM, TERNARY, VALID, RANGE = range(5)
 

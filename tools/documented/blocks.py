@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = frozenset(("skip", "elsewhere", "slow", "root", "bmv2", "with", "short", "first"))
-FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "inputs", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
 NOT_PAGES = frozenset(("target", "node_modules", "explain"))
 SHELL = frozenset(("sh", "bash", "shell", "console"))
 

@@ -19,7 +19,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot  # noqa: F401  # read once, for all
 from matplotlib.figure import Figure
 
-from fairlane import cli, compare, execute, quick, virtual_fabric  # noqa: F401
+from fairlane import ad_hoc, cli, execute
+from fairlane.fabrics import virtual_fabric
+from fairlane.results import compare  # noqa: F401
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import fairlane
-from fairlane import compare, virtual_fabric  # noqa: F401
+from fairlane.fabrics import virtual_fabric
+from fairlane.results import compare  # noqa: F401
 from labs.notebook import ANSWER_VARIABLE
 
 # What differs from run to run without meaning anything: addresses in memory, names of scratch folders, how long a run took.

@@ -30,7 +30,7 @@ from mkdocs.structure.pages import Page
 from pymdownx.superfences import SuperFencesException
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "inputs", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
 STYLE = "tools/site/math.css"
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 

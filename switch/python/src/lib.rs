@@ -435,7 +435,7 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
-    /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.virtual_control`).
+    /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.fabrics.virtual_control`).
     fn set_control_plane(&mut self, plane: Py<PyAny>) {
         self.inner.set_control_plane(Box::new(control::PythonControl { object: plane }));
     }

@@ -1,0 +1,223 @@
+"""Experiments without a file: `fairlane run dumbbell --flow rap:2 --flow tcp-sack:2 --bottleneck 10mbit --rtt 64ms --queue red`.
+
+The options become the text of an experiment file, which is loaded like any other; `--save` writes that text. Nothing else stands
+between the two, so that the file gives what the options gave.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from experiments import kinds, loader
+from experiments.model import Experiment
+from fairlane.errors import Refusal
+from inputs import located_toml, schema
+from topologies.model import Red
+
+TOPOLOGIES = {
+    "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
+    "chain": "switches in a row (--switches, 3 unless said otherwise); every flow crosses all links between them",
+    "tree": "a sender on the root, receivers on leaf switches (--switches, 3 unless said otherwise); one bottleneck to each leaf",
+}
+
+_RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
+# A buffer that nobody chose holds at least so many packets, however short the round trip.
+_LEAST_DEFAULT_BUFFER = 10
+_ACCESS_SPEED_UP = 10
+
+
+@dataclass(frozen=True)
+class Options:
+    """As on the command line; None: not given. flows: "rap", "rap:2", "rap:2@5". settings: "rap.initial_rate_bps=40000"."""
+
+    flows: tuple[str, ...] = ()
+    bottleneck: str | None = None
+    rtt: str | None = None
+    queue: Literal["red", "droptail"] | None = None
+    buffer: str | None = None
+    side_delay: str | None = None
+    side_rate: str | None = None
+    packet_bytes: int | None = None
+    start_jitter: str | None = None
+    switches: int | None = None
+    settings: tuple[str, ...] = ()
+
+    def given(self) -> list[str]:
+        """The options that were given, as the command line calls them."""
+        names = {"flows": "--flow", "settings": "--set"}
+        return [names.get(key, f"--{key.replace('_', '-')}") for key, value in vars(self).items() if value not in (None, ())]
+
+
+@dataclass(frozen=True)
+class _Group:
+    kind: str
+    count: int
+    start_s: float
+
+
+def text(topology: str, options: Options, duration_s: float | None, seed: int | None) -> str:
+    """The experiment file that the options stand for. Refusal names the option at fault."""
+    if not options.flows:
+        raise Refusal(f"fairlane run {topology} needs flows: --flow rap:2 --flow tcp-sack:2. 'fairlane list' shows the kinds.")
+    if options.switches is not None and topology == "dumbbell":
+        raise Refusal("--switches: a dumbbell has two; chain and tree take a number.")
+    groups = [_group(given) for given in options.flows]
+    rate_bps = _quantity("--bottleneck", options.bottleneck or "10mbit", _RATES)
+    rtt_s = _quantity("--rtt", options.rtt or "64ms", _TIMES, zero=True)
+    side_s = _quantity("--side-delay", options.side_delay or "0ms", _TIMES, zero=True)
+    jitter_s = _quantity("--start-jitter", options.start_jitter or "0s", _TIMES, zero=True)
+    side_rate_bps = _quantity("--side-rate", options.side_rate, _RATES) if options.side_rate else _ACCESS_SPEED_UP * rate_bps
+    packet_bytes = options.packet_bytes or 1000
+    if not kinds.MIN_PACKET_BYTES <= packet_bytes <= kinds.MAX_PACKET_BYTES:
+        raise Refusal(f"--packet-bytes {packet_bytes}: {kinds.MIN_PACKET_BYTES} to {kinds.MAX_PACKET_BYTES}, IP header included")
+    buffer = _buffer(options.buffer, rate_bps * rtt_s / 8 / packet_bytes)
+    switches = 2 if topology == "dumbbell" else options.switches or 3
+    links = switches - 1 if topology == "chain" else 1
+    trunk_s = (rtt_s / 2 - 2 * side_s) / links
+    if trunk_s < 0:
+        raise Refusal(f"--side-delay {options.side_delay}: four times that is more than the round trip, --rtt {options.rtt or '64ms'}")
+    queue = options.queue or "droptail"
+    flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
+    lines = [
+        f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
+        'bottleneck = "s1->s2"',
+        f"duration_s = {_number(60.0 if duration_s is None else loader.check_duration(duration_s))}",
+        f"seed = {1 if seed is None else seed}",
+        "",
+    ]
+    trunk = {"rate_bps": rate_bps, "delay_s": trunk_s, "queue_packets": buffer, "queue": queue}
+    access = {"rate_bps": side_rate_bps, "delay_s": side_s, "queue_packets": 1000}
+    pairs = sum(g.count for g in groups)
+    lines += _topology(topology, pairs, switches, trunk, access, packet_bytes)
+    for kind, values in _settings(options.settings).items():
+        lines += ["", f"[{kind}]", *(f"{key} = {value}" for key, value in values.items())]
+    lines += _flows(topology, groups, switches, jitter_s, options.packet_bytes)
+    return "\n".join(lines) + "\n"
+
+
+def experiment(topology: str, options: Options, duration_s: float | None, seed: int | None, name: str | None = None) -> Experiment:
+    """The same, loaded. name: the experiment's id; the topology's name when left out."""
+    document = located_toml.parse(text(topology, options, duration_s, seed), f"{topology} as --save writes it")
+    return loader.from_document(document, name or topology)
+
+
+def _group(given: str) -> _Group:
+    found = re.fullmatch(r"([^:@]+)(?::([^@]*))?(?:@(.*))?", given.strip())
+    if found is None:
+        raise Refusal(f"--flow {given}: write KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s")
+    kind, count, start = found.groups()
+    if kind not in kinds.names():
+        raise Refusal(f"--flow {given}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
+    if count is not None and not (count.isascii() and count.isdigit() and int(count) > 0):
+        raise Refusal(f"--flow {given}: {count!r} is no number of flows: write {kind}:2")
+    start_s = 0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)
+    return _Group(kind, int(count or 1), start_s)
+
+
+def _split(option: str, given: str, units: Mapping[str, Any], example: str) -> tuple[float, str]:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?(?:[eE][0-9]+)?)\s*([A-Za-z/]*)", given.strip())
+    if found is None:
+        raise Refusal(f"{option} {given}: write a number and a unit, as in {example}")
+    number, unit = float(found[1]), found[2].lower()
+    if unit not in units and unit:
+        raise Refusal(f"{option} {given}: no unit {found[2]!r}{schema.nearest(unit, units)}")
+    return number, unit
+
+
+def _quantity(option: str, given: str, units: Mapping[str, float], zero: bool = False) -> float:
+    example = "10mbit" if units is _RATES else "64ms"
+    number, unit = _split(option, given, units, example)
+    if not unit and number and units is _TIMES:
+        raise Refusal(f"{option} {given}: in what unit? Write {given}ms or {given}s")
+    value = number * units.get(unit, 1.0)
+    # 64 times 0.001 is not 0.064: what was written in decimal stays what it was.
+    value = float(f"{value:.12g}")
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise Refusal(f"{option} {given}: must be positive, as in {example}")
+    return value
+
+
+def _buffer(given: str | None, bdp_packets: float) -> int:
+    if given is None:
+        return max(_LEAST_DEFAULT_BUFFER, round(bdp_packets))
+    number, unit = _split("--buffer", given, _BUFFERS, "80, 80packets or 1.5bdp")
+    packets = round(number * bdp_packets) if unit == "bdp" else number
+    if packets != int(packets):
+        raise Refusal(f"--buffer {given}: a whole number of packets, or bandwidth-delay products as in 1.5bdp")
+    if packets < 1:
+        what = f"is {number * bdp_packets:.2g} packets" if unit == "bdp" else "holds none"
+        raise Refusal(f"--buffer {given}: {what}: give at least 1 packet")
+    return int(packets)
+
+
+def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], access: dict[str, Any], packet_bytes: int) -> list[str]:
+    red = vars(Red(mean_packet_bytes=packet_bytes)) if trunk["queue"] == "red" else None
+    trunk = trunk if red is None else {**trunk, "red": red}
+    if kind == "dumbbell":
+        values: dict[str, Any] = {"pairs": pairs, "bottleneck": trunk}
+    elif kind == "chain":
+        values = {"switches": switches, "paths": [[1, switches]] * pairs, "trunk": trunk}
+    else:
+        values = {"branches": [trunk] * switches, "hosts_per_leaf": -(-pairs // switches)}
+    return ["[topology]", f"kind = {_toml(kind)}", *(f"{key} = {_toml(value)}" for key, value in values.items()), f"access = {_toml(access)}"]
+
+
+def _flows(topology: str, groups: list[_Group], switches: int, jitter_s: float, packet_bytes: int | None) -> list[str]:
+    total = sum(g.count for g in groups)
+    per_leaf = -(-total // switches)
+    # Around the leaves in turn, so that each kind is on all of them.
+    receivers = [f"h{2 + leaf * per_leaf + n}" for n in range(per_leaf) for leaf in range(switches)]
+    lines: list[str] = []
+    used: dict[str, int] = {}
+    for group in groups:
+        used[group.kind] = used.get(group.kind, 0) + 1
+        name = group.kind if used[group.kind] == 1 else f"{group.kind}-{chr(ord('a') + used[group.kind] - 1)}"
+        values: dict[str, Any] = {"name": name, "kind": group.kind, "count": group.count, "start_s": group.start_s}
+        if jitter_s:
+            values["start_jitter_s"] = jitter_s
+        if packet_bytes is not None:
+            values["packet_bytes"] = packet_bytes
+        if topology == "tree":
+            values["hosts"] = [["h1", receivers.pop(0)] for _ in range(group.count)]
+        lines += ["", "[[flows]]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    return lines
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Of each kind: key -> value as TOML writes it."""
+    tables: dict[str, dict[str, str]] = {}
+    for one in given:
+        found = re.fullmatch(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)=(.+)", one)
+        if found is None:
+            raise Refusal(f"--set {one}: write KIND.KEY=VALUE, as in rap.pacing_jitter=0.1")
+        kind, key, value = found.groups()
+        if kind not in kinds.tables():
+            raise Refusal(f"--set {one}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.tables())}")
+        try:
+            tomllib.loads(f"x = {value}")
+        except tomllib.TOMLDecodeError:
+            value = _toml(value)
+        tables.setdefault(kind, {})[key] = value
+    return tables
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else _number(value)

@@ -1,0 +1,1 @@
+"""Where experiments run: in virtual time, and on Mininet."""

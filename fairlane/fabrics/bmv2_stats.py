@@ -1,0 +1,160 @@
+"""The record of BMv2's ports that the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 can tell.
+
+Bytes and packets are those of the port's interface, as the kernel counts them. The queue is the register in which the P4 program
+keeps it for RED (`p4src/red.p4`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
+full queue throws away, so there are no columns of drops; RED's are the program's own counters, which the controller reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from fairlane.fabrics.bmv2_thrift import Bmv2Error, Bmv2Thrift, NoSuchRegister
+from fairlane.fabrics.switch_process import SwitchSettings
+
+COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_integral_packet_s",
+           "queue_packets_mean")
+QUEUE_REGISTER = "red_queue"
+_PROC_NET_DEV = Path("/proc/net/dev")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of an interface, since it was made."""
+
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+
+
+def interface_counts(text: str) -> dict[str, Counts]:
+    """What /proc/net/dev says of each interface (proc_net(5))."""
+    counts = {}
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        numbers = rest.split()
+        if colon and len(numbers) >= 10:
+            rx_bytes, rx_packets, tx_bytes, tx_packets = (int(numbers[i]) for i in (0, 1, 8, 9))
+            counts[name.strip()] = Counts(rx_packets, rx_bytes, tx_packets, tx_bytes)
+    return counts
+
+
+@dataclass
+class Integral:
+    """Of a sampled quantity over time, straight lines between the samples."""
+
+    total: float = 0.0
+    last: tuple[float, float] | None = None
+
+    def add(self, time_s: float, value: float) -> float:
+        """Take a sample; the mean since the one before."""
+        mean = value
+        if self.last is not None and time_s > self.last[0]:
+            mean = (self.last[1] + value) / 2
+            self.total += mean * (time_s - self.last[0])
+        self.last = (time_s, value)
+        return mean
+
+
+@dataclass
+class PortTable:
+    """Rows of one switch's ports, from samples of counters and queues."""
+
+    ports: Mapping[int, str]
+    queues: dict[int, Integral] = field(default_factory=dict)
+
+    def rows(self, time_s: float, unix_s: float, counts: Mapping[str, Counts], waiting: Sequence[int]) -> list[tuple]:
+        """One row for each port whose interface is there. waiting: packets by port number; ports beyond have none."""
+        rows = []
+        for port, interface in self.ports.items():
+            seen = counts.get(interface)
+            if seen is None:
+                continue
+            queue = waiting[port] if port < len(waiting) else 0
+            integral = self.queues.setdefault(port, Integral())
+            mean = integral.add(time_s, queue)
+            rows.append((f"{time_s:.6f}", f"{unix_s:.6f}", port, seen.rx_packets, seen.rx_bytes, seen.tx_packets, seen.tx_bytes, queue,
+                         f"{integral.total:.6f}", f"{mean:.3f}"))
+        return rows
+
+
+class Sampler:
+    """Writes each switch's file every `interval_s` seconds on a thread of its own, from `start` to `stop`. A switch that dies is
+    found again when it is back; meanwhile its queues are empty."""
+
+    def __init__(self, switches: Sequence[SwitchSettings], interval_s: float = 0.1) -> None:
+        self._interval_s = interval_s
+        self._switches = [_Watched(s) for s in switches]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="bmv2-stats", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """After a last row. Nothing happens when it never started."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while True:
+            last = self._stop.is_set()
+            for switch in self._switches:
+                switch.sample()
+            if last:
+                break
+            # A tick that was missed altogether is left out.
+            due += self._interval_s * (1 + max(0.0, time.monotonic() - due) // self._interval_s)
+            self._stop.wait(max(0.0, due - time.monotonic()))
+        for switch in self._switches:
+            switch.close()
+
+
+class _Watched:
+    def __init__(self, settings: SwitchSettings) -> None:
+        self._settings = settings
+        self._table = PortTable({p.number: p.interface for p in settings.ports})
+        self._thrift: Bmv2Thrift | None = None
+        self._file: TextIO | None = None
+
+    def sample(self) -> None:
+        waiting = self._waiting()
+        counts = interface_counts(_PROC_NET_DEV.read_text())
+        if self._file is None:
+            self._file = self._settings.stats.open("w", newline="")
+            csv.writer(self._file).writerow(COLUMNS)
+        csv.writer(self._file).writerows(self._table.rows(time.monotonic(), time.time(), counts, waiting))
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._disconnect()
+
+    def _waiting(self) -> Sequence[int]:
+        try:
+            if self._thrift is None:
+                self._thrift = Bmv2Thrift(self._settings.thrift_port)
+            return self._thrift.registers(QUEUE_REGISTER)
+        except NoSuchRegister:
+            # It has no program yet, so nothing waits.
+            return ()
+        except Bmv2Error:
+            self._disconnect()
+            return ()
+
+    def _disconnect(self) -> None:
+        if self._thrift is not None:
+            with contextlib.suppress(OSError):
+                self._thrift.close()
+            self._thrift = None

@@ -1,0 +1,166 @@
+"""What runs on the hosts: the command of each end of a flow, by kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from experiments.kinds import SOURCE_KINDS, AlgorithmSettings, TcpSettings
+from experiments.model import Experiment, Flow
+from fairlane.fabrics.bmv2_ports import PacketSizes
+from hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
+from topologies.addressing import HostAddress
+
+RTP_PORT = 5004
+TCP_PORT = 5201
+# Between the seeds of a flow's receivers: further than the flows of any experiment lie apart.
+_SEEDS_APART = 1_000_000_007
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a run's flows live, in Unix time."""
+
+    begin_s: float
+    end_s: float
+
+    def start_s(self, flow: Flow) -> float:
+        return self.begin_s + flow.start_s
+
+    def stop_s(self, flow: Flow) -> float:
+        return self.end_s if flow.stop_s is None else min(self.end_s, self.begin_s + flow.stop_s)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One end of a flow. host: where it runs. name: for messages and log files."""
+
+    host: str
+    name: str
+    argv: tuple[str, ...]
+    with_children: bool
+
+
+def packet_sizes(experiment: Experiment) -> PacketSizes:
+    """Of all flows' data packets."""
+    sizes = [f.settings.packet_bytes for f in experiment.flows]
+    return PacketSizes(min(sizes), max(sizes))
+
+
+def record_roles(flow: Flow) -> tuple[str, ...]:
+    """Names of a flow's ends in the names of its record files, `FLOW.ROLE.jsonl`: the sender, then each receiver."""
+    return ("sender", *(f"receiver-{host}" for host in flow.receivers)) if flow.receivers else ("sender", "receiver")
+
+
+def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed: int, log: Mapping[str, str]) -> list[Program]:
+    """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`."""
+    make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
+    sender, *receivers = record_roles(flow)
+    # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
+    ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), receiver_seed(seed, n))
+            for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
+            # A shortened run may end before a receiver would join.
+            if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)]
+    ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
+    made = []
+    for role, name, host, peer, start_s, own_seed in ends:
+        module, arguments = make(flow, timing, role, start_s, own_seed)
+        argv = (sys.executable, "-m", module, "--role", role, "--local", hosts[host].ip, "--peer", hosts[peer].ip,
+                *arguments, "--log", log[name])
+        made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "hosts.tcp_iperf3"))
+    return made
+
+
+def _receiver_start_s(flow: Flow, number: int, timing: Timing) -> float:
+    """A receiver is there before its sender, unless it is to join later."""
+    joins_later = bool(flow.receiver_start_s) and flow.receiver_start_s[number] > flow.start_s
+    return timing.begin_s + flow.receiver_start_s[number] if joins_later else timing.begin_s - 0.5
+
+
+def receiver_seed(seed: int, number: int) -> int:
+    """Of a flow's receiver, counted from 0, from the flow's seed."""
+    return seed + number * _SEEDS_APART
+
+
+def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
+    settings = flow.settings
+    assert isinstance(settings, AlgorithmSettings)
+    # A receiver stays for what is still on the way.
+    stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
+    arguments = [
+        "--algorithm", flow.kind, "--port", str(RTP_PORT), "--start-at", f"{start_s:.6f}", "--stop-at", f"{stop:.6f}",
+        "--packet-bytes", str(settings.packet_bytes), "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--seed", str(seed),
+        "--pacing-jitter", f"{settings.pacing_jitter:g}", "--loss-resolution", settings.loss_resolution,
+    ]
+    for name, value in settings.given.items():
+        if value is not None:
+            arguments += ["--param", f"{name}={_argument(value)}"]
+    return "hosts.agent", arguments
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, (tuple, list)):
+        return ",".join(map(_argument, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
+    arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", kernel_congestion(flow)]
+    if role == "sender":
+        arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
+    return "hosts.tcp_iperf3", arguments
+
+
+def obstacle(flow: Flow) -> str | None:
+    """Why processes on real hosts cannot be this flow, whatever the machine; None when they can."""
+    if flow.kind in SOURCE_KINDS:
+        return f"the source {flow.kind} is in virtual time only"
+    if isinstance(flow.settings, AlgorithmSettings) and flow.settings.source.kind != "persistent":
+        return f"a source that limits the sender ({flow.settings.source.kind}) is in virtual time only"
+    if isinstance(flow.settings, TcpSettings) and flow.settings.only_virtual():
+        return f"the kernel's TCP cannot be given {', '.join(flow.settings.only_virtual())}"
+    return None
+
+
+def kernel_congestion(flow: Flow) -> str:
+    """The kernel's module that is a flow's TCP: with SACK or without, Reno is one."""
+    name = flow.kind.removeprefix("tcp-")
+    return "reno" if name == "sack" else name
+
+
+@dataclass(frozen=True)
+class HostTcp:
+    """What makes a host's kernel the TCP of its flows. sysctls: of its namespace, "name=value". route: options of its default route, as
+    `ip route` takes them."""
+
+    sysctls: tuple[str, ...]
+    route: tuple[str, ...]
+
+
+def host_tcp(experiment: Experiment) -> dict[str, HostTcp]:
+    """Of each host at an end of a TCP flow. ValueError: two flows of one host want different kernels."""
+    found: dict[str, tuple[HostTcp, str]] = {}
+    for flow in experiment.flows:
+        if not isinstance(flow.settings, TcpSettings):
+            continue
+        wanted = _kernel_settings(flow.kind, flow.settings)
+        for host in (flow.sender, *flow.all_receivers):
+            have, other = found.setdefault(host, (wanted, flow.name))
+            if have != wanted:
+                raise ValueError(f"{other} and {flow.name} set TCP differently, and both are at {host}, whose kernel has one setting")
+    return {host: settings for host, (settings, _) in found.items()}
+
+
+def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
+    sysctls = dict({"tcp-reno": PAPER_RENO_SYSCTLS, "tcp-sack": PAPER_SACK_SYSCTLS}.get(kind, {}) if settings.paper_reno else {})
+    if not settings.timestamps:
+        sysctls["net.ipv4.tcp_timestamps"] = "0"
+    route: list[str] = []
+    if settings.packet_bytes - IPV4_TCP_HEADER_BYTES < LEAST_MSS:
+        route += ["advmss", str(settings.packet_bytes - IPV4_TCP_HEADER_BYTES)]
+    if settings.delayed_ack is False:
+        route += ["quickack", "1"]
+    if settings.min_rto_s is not None:
+        route += ["rto_min", f"{max(1, round(settings.min_rto_s * 1e3))}ms"]
+    return HostTcp(tuple(f"{k}={v}" for k, v in sysctls.items()), tuple(route))

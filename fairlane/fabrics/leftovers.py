@@ -1,0 +1,129 @@
+"""What a run has outside its own process, written down so that nothing of a dead run stays behind.
+
+Each run keeps a file in /run/fairlane with its process, its interfaces' prefix, and its children. A run that ends removes
+it; the next one, `fairlane clean`, or `make stop` clears up after runs whose process is gone, and touches nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlane.fabrics.processes import Identity
+
+FOLDER = Path("/run/fairlane")
+_NET = Path("/sys/class/net")
+
+
+@dataclass
+class RunRecord:
+    """prefix: of all interfaces of this run in the root namespace, such as "f3a2-"."""
+
+    prefix: str
+    owner: Identity
+    what: str
+    children: list[Identity] = field(default_factory=list)
+    path: Path | None = None
+
+    @staticmethod
+    def create(what: str, folder: Path = FOLDER) -> RunRecord:
+        """Take a prefix that no interface and no other run has. Needs root."""
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        owner = Identity.of(os.getpid())
+        assert owner is not None
+        while True:
+            prefix = f"f{secrets.token_hex(1)}{secrets.token_hex(1)[0]}-"
+            record = RunRecord(prefix, owner, what, path=folder / f"{prefix.rstrip('-')}.json")
+            if interfaces(prefix):
+                continue
+            try:
+                # A file of that name means that another run has just taken the prefix.
+                os.close(os.open(record.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            except FileExistsError:
+                continue
+            record._save()
+            return record
+
+    def add(self, pid: int) -> None:
+        """A child that must not outlive the run."""
+        identity = Identity.of(pid)
+        if identity is not None:
+            self.children.append(identity)
+            self._save()
+
+    def release(self) -> list[str]:
+        """Remove what is left of the run, and its file; what was removed, in words."""
+        removed = []
+        for child in self.children:
+            for member in child.session():
+                member.kill(signal.SIGKILL)
+                removed.append(f"process {member.pid}")
+        for name in interfaces(self.prefix):
+            # Deleting one end of a pair takes the other along.
+            if subprocess.run(["ip", "link", "del", name], capture_output=True, check=False).returncode == 0:
+                removed.append(f"interface {name}")
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        return removed
+
+    def _save(self) -> None:
+        assert self.path is not None
+        text = json.dumps({
+            "prefix": self.prefix, "what": self.what, "owner": [self.owner.pid, self.owner.started],
+            "children": [[c.pid, c.started] for c in self.children],
+        })
+        temporary = self.path.with_suffix(".new")
+        temporary.write_text(text)
+        temporary.replace(self.path)
+
+
+def interfaces(prefix: str) -> list[str]:
+    """Interfaces of this namespace whose names begin with `prefix`."""
+    return sorted(p.name for p in _NET.iterdir() if p.name.startswith(prefix)) if _NET.is_dir() else []
+
+
+def records(folder: Path = FOLDER) -> list[RunRecord]:
+    """All runs on file, dead or alive."""
+    found = []
+    for path in sorted(folder.glob("f*.json")):
+        try:
+            data = json.loads(path.read_text())
+            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"],
+                               [Identity(*c) for c in data["children"]], path)
+        except (OSError, ValueError, KeyError, TypeError):
+            # An empty file is one that a run has this instant created, or died creating.
+            if path.exists() and time.time() - path.stat().st_mtime > 10:
+                path.unlink(missing_ok=True)
+            continue
+        # The prefix decides what is deleted: take none that we did not make.
+        if len(record.prefix) == 5 and record.prefix[0] == "f" and record.prefix[-1] == "-":
+            found.append(record)
+    return found
+
+
+def clean(folder: Path = FOLDER) -> list[str]:
+    """Remove what dead runs left behind; what was removed, in words."""
+    removed = []
+    for record in records(folder):
+        if not record.owner.alive():
+            removed += record.release()
+    return removed
+
+
+def stop_live(timeout_s: float = 20.0, folder: Path = FOLDER) -> list[str]:
+    """Ask runs that are under way to end, wait for them, and clear up after those that don't; what was ended."""
+    live = [r for r in records(folder) if r.owner.alive()]
+    for record in live:
+        record.owner.kill(signal.SIGTERM)
+    deadline = time.monotonic() + timeout_s
+    for record in live:
+        while record.owner.alive() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        record.owner.kill(signal.SIGKILL)
+    return [f"{record.what} (process {record.owner.pid})" for record in live]

@@ -1,0 +1,383 @@
+"""A topology as a Mininet network: namespaces for hosts, a process for each switch, everything else in the switches' ports.
+
+Where things live:
+  link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`; BMv2's over Thrift): the P4 program sees that queue
+  host -> switch        the host's own interface: netem where the kernel has it, otherwise tbf (a rate only)
+  delay, switch port    in the sending switch port (`--port-delay`)
+  delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
+                        delay, so that every round trip is right, though the two one-way delays are not
+  any delay, BMv2       netem behind the switch and on the host; on a kernel without it, a delay line (`delay_lines.py`) in the link
+Offloads are off on every interface, and IPv6: no packet but the experiment's, and what the kernel gives is what is sent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mininet.link import Link as MininetLink
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Switch
+
+from fairlane import probes
+from fairlane.fabrics import delay_lines
+from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.fabrics.delay_lines import Precision
+from fairlane.fabrics.flows import HostTcp
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.processes import Process, spawn, stop_all
+from fairlane.fabrics.switch_process import PortSetting, SwitchSettings, Target
+from fairlane.fabrics.targets import Toolchain
+from topologies import addressing as addresses
+from topologies.addressing import Addressing
+from topologies.model import Port, Topology
+
+if TYPE_CHECKING:
+    from fairlane.fabrics.bmv2_switches import Bmv2Switches
+
+_OFFLOADS = "rx off tx off sg off tso off gso off gro off"
+# IANA's port of P4Runtime; further switches count up.
+FIRST_GRPC_PORT = 9559
+_READY_TIMEOUT_S = 15.0
+# How much of a port's rate the pings take that measure the round trips.
+_PINGS_SHARE = 0.2
+
+
+class FabricError(RuntimeError):
+    """The network could not be built, or is not what it was declared to be."""
+
+
+@dataclass(frozen=True)
+class HostShaping:
+    """How hosts' interfaces get rate and delay on this kernel: "netem", "tbf" or "none", which leaves the delay to the switch's
+    port. delay "line": a delay line in each link holds both directions', of links between switches too."""
+
+    rate: str
+    delay: str
+
+    @staticmethod
+    def probe(target: Target = "embedded") -> HostShaping:
+        netem = probes.has_qdisc("netem")
+        delay = "netem" if netem else "line" if target == "bmv2" else "none"
+        return HostShaping("tbf" if probes.has_qdisc("tbf") else "netem" if netem else "none", delay)
+
+    def sentence(self) -> str:
+        """What was chosen, and why."""
+        delay = {
+            "netem": "delay of host links: netem on the host, and the switch's port",
+            "none": "no netem in this kernel: delays are in the switches' ports, both directions' of a host link in the one towards the host",
+            "line": "no netem in this kernel, and BMv2 has no delays: fairlane-link delays each direction of a link",
+        }[self.delay]
+        rate = {"tbf": "tbf", "netem": "netem", "none": "nothing: this kernel has neither tbf nor netem"}[self.rate]
+        return f"{delay}; hosts' sending rate is held by {rate}"
+
+    def command(self, interface: str, rate_bps: float, delay_s: float, queue_packets: int) -> str | None:
+        """The tc command for a host's interface, None where nothing is to do or can be done."""
+        if delay_s > 0 and self.delay == "netem":
+            limit = queue_packets + int(rate_bps * delay_s / 8 / 64) + 1
+            return f"tc qdisc replace dev {interface} root netem delay {delay_s * 1e6:.0f}us rate {rate_bps:.0f}bit limit {limit}"
+        if self.rate == "tbf":
+            # A bucket of two frames, or of 250 us where that is more: bursts stay short.
+            burst = max(2 * 1514, int(rate_bps * 250e-6 / 8))
+            return f"tc qdisc replace dev {interface} root tbf rate {rate_bps:.0f}bit burst {burst} limit {queue_packets * 1514}"
+        if self.rate == "netem":
+            return f"tc qdisc replace dev {interface} root netem rate {rate_bps:.0f}bit limit {queue_packets}"
+        return None
+
+
+def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool, delays: bool = True) -> dict[str, tuple[PortSetting, ...]]:
+    """The ports of each switch. host_delay_in_switch: ports towards hosts carry the delay of both directions. delays: False where
+    something else delays, and no port."""
+    hosts = set(topology.hosts)
+    settings = {}
+    for name in topology.switches:
+        settings[name] = tuple(
+            PortSetting(p.number, interface_name(topology, prefix, name, p.number), p.link.rate_bps, p.link.queue_packets,
+                        p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1) if delays else 0.0)
+            for p in topology.ports()[name])
+    return settings
+
+
+def interface_name(topology: Topology, prefix: str, switch: str, port: int) -> str:
+    """`f3a2-s1-p2`: at most 15 characters, so a switch with a long name goes by its number."""
+    name = f"{prefix}{switch}-p{port}"
+    return name if len(name) <= 15 else f"{prefix}{topology.switches.index(switch) + 1}-p{port}"
+
+
+class FairlaneSwitch(Switch):
+    """A switch whose data plane is a process in the root namespace, whatever the target: `launch` starts it."""
+
+    def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params) -> None:
+        self.settings = settings
+        self._launch = launch
+        self.process: Process | None = None
+        super().__init__(name, dpid=f"{settings.device_id:x}", **params)
+
+    def start(self, controllers: object) -> None:
+        self.process = self._launch(self.settings)
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803: Mininet's name
+        if self.process is not None:
+            stop_all([self.process])
+        super().stop(deleteIntfs)
+
+    def wait_ready(self) -> None:
+        """Wait until it serves P4Runtime; FabricError with its last words when it does not."""
+        assert self.process is not None
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self.process.exit_code() is not None:
+                raise FabricError(f"switch {self.name} {self.process.how_it_ended()} at once:\n{self.process.last_words(8)}")
+            if probes.answers(self.settings.grpc_port):
+                return
+            time.sleep(0.02)
+        raise FabricError(f"switch {self.name} serves no P4Runtime on {self.settings.address} after {_READY_TIMEOUT_S:g} s:\n"
+                          f"{self.process.last_words(8)}")
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """A path's round trip: what the topology says, and the least of several measured ones (seconds)."""
+
+    sender: str
+    receiver: str
+    declared_s: float
+    measured_s: float
+
+    @property
+    def holds(self) -> bool:
+        return abs(self.measured_s - self.declared_s) <= max(0.2 * self.declared_s, 0.001)
+
+
+class MininetNetwork:
+    """A running network. Make it, `start`, and `stop` in the end whatever happened."""
+
+    def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
+                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_tcp: Mapping[str, HostTcp] | None = None,
+                 packet_sizes: PacketSizes = PacketSizes(1000, 1000)) -> None:
+        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets."""
+        setLogLevel("error")
+        self.topology = topology
+        self.addressing: Addressing = addresses.assign(topology)
+        self.shaping = HostShaping.probe(toolchain.target)
+        self._folder = folder
+        self._record = record
+        self._toolchain = toolchain
+        self._host_tcp = dict(host_tcp or {})
+        self._ping_bytes = packet_sizes.largest if toolchain.target == "bmv2" else 98
+        self._bmv2 = _bmv2_switches(packet_sizes) if toolchain.target == "bmv2" else None
+        self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
+        self._starts = 0
+        self.delays: Process | None = None
+        self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
+        ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line")
+        for index, name in enumerate(topology.switches):
+            settings = SwitchSettings(
+                name, index + 1, first_grpc_port + index, ports[name], log=folder / f"{name}.log", stats=folder / f"{name}.csv",
+                seed=seed * 1000 + index, pcap=folder / "pcap" if pcap else None)
+            record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
+        for name in topology.hosts:
+            address = self.addressing.hosts[name]
+            record.add(self.net.addHost(name, ip=f"{address.ip}/{addresses.PREFIX_LENGTH}", mac=address.mac).pid)
+        for index in range(len(topology.links)):
+            self._add_link(index)
+        self._configure_root()
+        for name in topology.hosts:
+            self._configure_host(name)
+        # Mininet would otherwise configure the hosts again when it starts, and lose their routes.
+        self.net.built = True
+
+    @property
+    def switches(self) -> list[FairlaneSwitch]:
+        return list(self.net.switches)
+
+    def sentences(self) -> list[str]:
+        """What was chosen for this network, and what it means."""
+        return [self.shaping.sentence(), *(self._bmv2.sentences(self.topology) if self._bmv2 else ())]
+
+    def start(self) -> None:
+        """Start the delay lines and all switches, and wait until each serves P4Runtime and has its queues."""
+        if self._lines:
+            self.delays = self.start_delays()
+        self.net.start()
+        for switch in self.switches:
+            switch.wait_ready()
+            self._configure_queues(switch)
+        if self._bmv2 is not None:
+            self._bmv2.start_records([s.settings for s in self.switches])
+
+    def start_delays(self) -> Process:
+        """The process that delays frames; also a new one where that has died."""
+        program = probes.program("fairlane-link")
+        if program is None:
+            raise FabricError("fairlane-link is not built: run 'make build'")
+        self._starts += 1
+        log = self._folder / "fairlane-link.log"
+        written = log.stat().st_size if log.exists() else 0
+        process = spawn("fairlane-link", delay_lines.command(program, self._lines, self._folder / f"delays.{self._starts}.json"), log)
+        self._record.add(process.pid)
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while b"ready" not in log.read_bytes()[written:]:
+            if process.exit_code() is not None or time.monotonic() > deadline:
+                raise FabricError(f"fairlane-link {process.how_it_ended()} and carries no frames:\n{process.last_words(8)}")
+            time.sleep(0.02)
+        return process
+
+    def precision(self) -> Precision | None:
+        """Of the delay lines, once the network has stopped; None where there are none."""
+        return delay_lines.precision([self._folder / f"delays.{n + 1}.json" for n in range(self._starts)])
+
+    def restart(self, switch: FairlaneSwitch) -> Process:
+        """Start a switch anew that has died; it comes up empty, and the controller fills it. The embedded switch goes on with its
+        statistics in another file: `s1.csv`, then `s1.2.csv`."""
+        if self._bmv2 is None:
+            starts = len(list(self._folder.glob(f"{switch.name}*.csv"))) + 1
+            switch.settings = dataclasses.replace(switch.settings, stats=self._folder / f"{switch.name}.{starts}.csv")
+        switch.start(None)
+        assert switch.process is not None
+        if self._bmv2 is not None:
+            self._configure_queues(switch)
+        return switch.process
+
+    def _configure_queues(self, switch: FairlaneSwitch) -> None:
+        if self._bmv2 is not None:
+            reason = self._bmv2.configure(switch.settings)
+            if reason is not None:
+                raise FabricError(f"switch {switch.name}: its queues could not be set: {reason}")
+
+    def spawn(self, host: str, name: str, argv: Sequence[str], log: Path, with_children: bool = False) -> Process:
+        """Start a program on a host; see `fairlane.fabrics.processes.spawn`."""
+        process = spawn(name, argv, log, namespace_pid=self.net[host].pid, with_children=with_children)
+        self._record.add(process.pid)
+        return process
+
+    def round_trips(self, pairs: Iterable[tuple[str, str]], count: int = 12) -> list[RoundTrip]:
+        """Ping each receiver from its sender, all at the same time."""
+        pairs = list(dict.fromkeys(pairs))
+        # Each at a pace of its own: no two stand in each other's way in a queue time and again. On BMv2 a ping takes as long as any packet,
+        # so that many of them would fill a slow link.
+        intervals = [0.05 + 0.0031 * (index % 16) for index in range(len(pairs))]
+        share = addresses.busiest_share(self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes)
+        stretch = max(1.0, share / _PINGS_SHARE)
+        running = []
+        for (sender, receiver), interval in zip(pairs, intervals):
+            log = self._folder / f"ping-{sender}-{receiver}.log"
+            argv = ["ping", "-n", "-c", str(count), "-i", f"{interval * stretch:.4f}", "-W", "2", self.addressing.hosts[receiver].ip]
+            running.append(self.spawn(sender, f"ping {sender} -> {receiver}", argv, log))
+        trips = []
+        for (sender, receiver), process in zip(pairs, running):
+            process.wait(10.0 + 0.1 * stretch * count)
+            output = process.log.read_text(errors="replace")
+            found = re.search(r"= ([\d.]+)/", output)
+            if not found:
+                stop_all(running)
+                raise FabricError(f"{receiver} does not answer {sender}: ping said\n{output.strip()}")
+            declared = addresses.round_trip_s(self.topology, sender, receiver)
+            trips.append(RoundTrip(sender, receiver, declared, float(found[1]) / 1000))
+            process.log.unlink()
+        return trips
+
+    def stop(self) -> None:
+        if self._bmv2 is not None:
+            self._bmv2.stop()
+        if self.delays is not None:
+            # While its interfaces are there: a frame that it cannot send counts as lost.
+            stop_all([self.delays])
+        self.net.stop()
+        for line in self._lines:
+            # Mininet knows one end of each pair that it made, and none of these.
+            subprocess.run(["ip", "link", "del", line.far], capture_output=True, check=False)
+
+    def _launch(self, settings: SwitchSettings) -> Process:
+        if settings.pcap is not None:
+            settings.pcap.mkdir(exist_ok=True)
+        process = spawn(f"switch {settings.name}", self._toolchain.switch_command(settings), settings.log)
+        self._record.add(process.pid)
+        return process
+
+    def _add_link(self, index: int) -> None:
+        ends = [end.partition(":")[0] for end in self.topology.links[index].ends]
+        line = next((x for x in self._lines if x.link_index == index), None)
+        a, b = ends
+        first, second = (self._end(node, index) for node in (a, b))
+        if line is not None:
+            # The pair that Mininet makes ends at the delay line; a second one leads from there to the switch.
+            switch = first if line.switch == a else second
+            _shell(["ip", "link", "add", line.far, "type", "veth", "peer", "name", switch[1], "address", switch[2]])
+            near = (switch[0], line.near, f"02:02:00:00:{index >> 8:02x}:{index & 255:02x}")
+            first, second = (near, second) if line.switch == a else (first, near)
+        self.net.addLink(a, b, port1=first[0], port2=second[0], intfName1=first[1], intfName2=second[1],
+                         addr1=first[2], addr2=second[2])
+
+    def _end(self, node: str, link_index: int) -> tuple[int, str, str]:
+        """Port number, interface name and Ethernet address of a link's end."""
+        port: Port = next(p for p in self.topology.ports()[node] if p.link_index == link_index)
+        if node in self.addressing.hosts:
+            return port.number, f"{node}-eth{port.number}"[-15:], self.addressing.hosts[node].mac
+        name = interface_name(self.topology, self._record.prefix, node, port.number)
+        return port.number, name, self.addressing.port_macs[node, port.number]
+
+    def _configure_root(self) -> None:
+        names = [p.interface for s in self.switches for p in s.settings.ports]
+        names += [end for line in self._lines for end in (line.near, line.far)]
+        lines = []
+        for name in names:
+            lines += [f"ethtool -K {name} {_OFFLOADS} >/dev/null",
+                      f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
+                      f"ip link set {name} mtu 1500 up"]
+        _shell(["sh", "-ec", "\n".join(_without_ipv6(lines))])
+
+    def _configure_host(self, name: str) -> None:
+        node = self.net[name]
+        port = self.topology.ports()[name][0]
+        address = self.addressing.hosts[name]
+        interface = f"{name}-eth{port.number}"[-15:]
+        tcp = self._host_tcp.get(name, HostTcp((), ()))
+        lines = [
+            "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
+            f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
+            "ip link set lo up",
+            f"ip link set {interface} mtu 1500 up",
+            f"ip addr replace {address.ip}/{addresses.PREFIX_LENGTH} dev {interface}",
+            f"ip route replace default via {address.gateway_ip} dev {interface}",
+            f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
+            # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
+            f"ip route del {_subnet(address.ip)} dev {interface}",
+            f"ip route add {address.gateway_ip} dev {interface} scope link",
+            shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
+            *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
+        ]
+        shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets)
+        if shape is not None:
+            lines.append(shape)
+        _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
+
+
+def _bmv2_switches(sizes: PacketSizes) -> Bmv2Switches:
+    # Its Thrift library is imported only where it is needed.
+    from fairlane.fabrics.bmv2_switches import Bmv2Switches
+
+    return Bmv2Switches(sizes)
+
+
+def _subnet(ip: str) -> str:
+    return ip.rpartition(".")[0] + f".0/{addresses.PREFIX_LENGTH}"
+
+
+def _without_ipv6(lines: list[str]) -> list[str]:
+    """A kernel without IPv6 has nothing to turn off."""
+    return lines if Path("/proc/sys/net/ipv6").is_dir() else [line for line in lines if "ipv6" not in line]
+
+
+def _shell(argv: list[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        raise FabricError(f"could not configure an interface: {done.stderr.strip() or done.stdout.strip()}\nthe commands were:\n{argv[-1]}")

@@ -1,0 +1,212 @@
+"""The run loop on the Mininet fabric: builds the network, starts control plane and flows, watches, measures, cleans up."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.model import Experiment
+from fairlane import probes
+from fairlane.errors import RunFailed
+from fairlane.fabrics import control_plane, flows, leftovers, preflight
+from fairlane.fabrics.flows import Timing
+from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.monitor import Monitor
+from fairlane.fabrics.outcome import Outcome
+from fairlane.fabrics.processes import Process, spawn, stop_all
+from fairlane.fabrics.progress import Progress
+from fairlane.fabrics.raw import json_lines
+from fairlane.fabrics.supervisor import Event, Supervisor
+from fairlane.fabrics.targets import Toolchain
+
+_CONTROLLER_TIMEOUT_S = 20.0
+# Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
+_START_PER_PROCESS_S = 0.3
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """restart_after_s: how long a switch or controller that died stays away. rtt_check: end the run when a path's measured
+    round trip is not the declared one. pcap: record all frames of all switch ports."""
+
+    toolchain: Toolchain
+    first_grpc_port: int
+    restart_after_s: float = 1.0
+    rtt_check: bool = True
+    pcap: bool = False
+
+
+@contextlib.contextmanager
+def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
+    """The running network with its controller, cleaned up in the end whatever happens: (network, controller, supervisor)."""
+    preflight.check_machine(experiment)
+    for what in leftovers.clean():
+        say(f"removed what a dead run had left behind: {what}")
+    grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
+    preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
+    control = experiment.settings.control
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
+    # Mininet is imported only where it is needed: it may not be installed.
+    from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
+
+    record = RunRecord.create(f"fairlane {experiment.id}")
+    fabric = None
+    controllers: list[Process] = []
+    try:
+        try:
+            fabric = MininetNetwork(
+                experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
+                seed=experiment.seed, pcap=options.pcap, host_tcp=flows.host_tcp(experiment),
+                packet_sizes=flows.packet_sizes(experiment))
+            for sentence in fabric.sentences():
+                say(sentence)
+            fabric.start()
+        except FabricError as error:
+            raise RunFailed(str(error)) from error
+        config = control_plane.configuration(experiment, fabric.addressing, grpc_ports, json_path, p4info_path)
+        control_plane.write(config, folder / "controller.json")
+
+        def start_controller() -> Process:
+            argv = [sys.executable, "-m", "controller", "--config", str(folder / "controller.json"), "--out", str(folder)]
+            controllers.append(spawn("controller", argv, folder / "controller.log"))
+            record.add(controllers[-1].pid)
+            return controllers[-1]
+
+        controller = start_controller()
+        _wait_for_controller(controller, folder)
+        yield fabric, controller, start_controller
+    finally:
+        stop_all(controllers)
+        if fabric is not None:
+            fabric.stop()
+        record.release()
+
+
+def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
+    """Run an experiment; its raw records are in `folder` afterwards. Refusal: nothing was started. RunFailed: it ended early."""
+    say = progress.say
+    late = [f.name for f in experiment.flows if f.start_s >= experiment.duration_s]
+    if late:
+        say(f"note: {', '.join(late)} would start after the end of a run of {experiment.duration_s:g} s, and never send")
+    with network(experiment, options, folder, say) as (fabric, controller, start_controller):
+        outcome = Outcome(Timing(0.0, 0.0), shaping="; ".join(fabric.sentences()))
+        outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+
+        def happened(event: Event) -> None:
+            outcome.events.append(event)
+            say(event.what)
+
+        supervisor = Supervisor(options.restart_after_s, happened)
+        supervisor.watch("the controller", controller, start_controller)
+        for switch in fabric.switches:
+            supervisor.watch(f"switch {switch.name}", switch.process, lambda s=switch: _again(lambda: fabric.restart(s)))
+        if fabric.delays is not None:
+            supervisor.watch("the delay lines' process", fabric.delays, lambda: _again(fabric.start_delays))
+        outcome.timing = _timing(experiment)
+        agents = _start_flows(fabric, experiment, outcome.timing, folder)
+        try:
+            _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened)
+        finally:
+            progress.close()
+            stop_all(agent for agent, _ in agents)
+    outcome.delay_lines = fabric.precision()
+    if outcome.delay_lines is not None:
+        say(outcome.delay_lines.sentence())
+    return outcome
+
+
+def _again(start: Callable[[], Process]) -> Process:
+    """Start something that had died. RunFailed when it cannot be started."""
+    from fairlane.fabrics.mininet_builder import FabricError
+
+    try:
+        return start()
+    except FabricError as error:
+        raise RunFailed(str(error)) from error
+
+
+def _wait_for_controller(controller: Process, folder: Path) -> None:
+    deadline = time.monotonic() + _CONTROLLER_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if any(e.get("event") == "ready" for e in json_lines(folder / "controller.jsonl")):
+            return
+        if controller.exit_code() is not None:
+            raise RunFailed(f"the controller {controller.how_it_ended()} before the switches were ready:\n{controller.last_words(8)}")
+        time.sleep(0.05)
+    raise RunFailed(f"the controller was not ready after {_CONTROLLER_TIMEOUT_S:g} s:\n{controller.last_words(8)}")
+
+
+def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Callable[[str], None]) -> list[dict]:
+    from fairlane.fabrics.mininet_builder import FabricError
+
+    try:
+        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
+    except FabricError as error:
+        raise RunFailed(str(error)) from error
+    wrong = [t for t in trips if not t.holds]
+    worst = max(trips, key=lambda t: abs(t.measured_s - t.declared_s))
+    if wrong:
+        what = "; ".join(f"{t.sender} -> {t.receiver}: declared {t.declared_s * 1e3:.2f} ms, measured {t.measured_s * 1e3:.2f} ms"
+                         for t in wrong[:5])
+        if enforce:
+            raise RunFailed(f"round trips are off by more than 20% and 1 ms: {what}. The machine is too busy, or a link's delay is not in "
+                            "force; --no-rtt-check runs all the same, and the results say so.")
+        say(f"warning: round trips are off: {what}")
+    else:
+        say(f"round trips as declared: {len(trips)} paths, largest difference {abs(worst.measured_s - worst.declared_s) * 1e3:.2f} ms"
+            f" of {worst.declared_s * 1e3:.2f} ms")
+    return [{"sender": t.sender, "receiver": t.receiver, "declared_s": t.declared_s, "measured_s": t.measured_s, "holds": t.holds}
+            for t in trips]
+
+
+def _timing(experiment: Experiment) -> Timing:
+    """Time for all programs to start, then a whole observation interval without pings, then a phase within the interval that
+    the seed draws: joins are not to fall on the intervals' edges."""
+    interval = experiment.settings.control.interval_s
+    processes = sum(len(flows.record_roles(f)) for f in experiment.flows)
+    earliest = time.time() + 1.0 + processes * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
+    phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
+    begin = (math.floor(earliest / interval) + 1 + phase) * interval
+    return Timing(begin, begin + experiment.duration_s)
+
+
+def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
+    """Each process, with the Unix time at which it is to end."""
+    agents = []
+    for index, flow in enumerate(experiment.flows):
+        if flow.start_s >= experiment.duration_s:
+            continue
+        logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
+        for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs):
+            process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
+            agents.append((process, timing.stop_s(flow)))
+    return agents
+
+
+def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agents: list[tuple[Process, float]], monitor: Monitor,
+           progress: Progress, happened: Callable[[Event], None]) -> None:
+    """Until the flows have ended."""
+    lost: set[str] = set()
+    while time.time() < timing.end_s + 0.5:
+        supervisor.poll()
+        for agent, end_s in agents:
+            if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
+                lost.add(agent.name)
+                happened(Event(time.time(), f"{agent.name} {agent.how_it_ended()} before its time; the run goes on without it"
+                                            f" (it last said: {agent.last_words(2) or 'nothing'})"))
+        if len(lost) == len(agents):
+            raise RunFailed("no flow is left: the run ends")
+        progress.show(monitor.snapshot(time.time() - timing.begin_s))
+        time.sleep(_POLL_S)
+    deadline = time.monotonic() + 8.0
+    for agent, _ in agents:
+        agent.wait(max(0.0, deadline - time.monotonic()))
+

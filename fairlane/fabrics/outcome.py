@@ -1,0 +1,25 @@
+"""What a run was, on either fabric, besides its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from experiments.model import Experiment
+from fairlane.fabrics.delay_lines import Precision
+from fairlane.fabrics.flows import Timing
+from fairlane.fabrics.supervisor import Event
+
+
+@dataclass
+class Outcome:
+    """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured.
+    shaping: what was chosen for the network. delay_lines: their precision, where there were any. live_changes: what somebody changed
+    while it ran; changed: the experiment with them, None when nothing was."""
+
+    timing: Timing
+    events: list[Event] = field(default_factory=list)
+    round_trips: list[dict] = field(default_factory=list)
+    shaping: str = ""
+    delay_lines: Precision | None = None
+    live_changes: list[dict] = field(default_factory=list)
+    changed: Experiment | None = None

@@ -1,0 +1,71 @@
+"""What must hold before a run starts anything. Each failure is one sentence with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.kinds import TCP_KINDS
+from experiments.model import Experiment
+from fairlane import probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics import flows
+from fairlane.fabrics.switch_process import Target, thrift_port
+
+# Program -> Debian package.
+_PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
+
+_ONLY_VIRTUAL = "Linux has no such module; virtual time has"
+_KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
+
+
+def check_machine(experiment: Experiment) -> None:
+    """An experiment that real hosts can run; root, Mininet, and the programs that it needs."""
+    for flow in experiment.flows:
+        reason = flows.obstacle(flow)
+        if reason is not None:
+            raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
+    try:
+        flows.host_tcp(experiment)
+    except ValueError as error:
+        raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
+    for link in experiment.topology.links:
+        if link.loss or link.jitter_s:
+            what = "loss" if link.loss else "jitter_s"
+            raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
+        if link.framing != "ethernet":
+            raise Refusal(f"link {' - '.join(link.ends)} has framing = {link.framing!r}, which is in virtual time only: give a rate of whole"
+                          " Ethernet frames, or run it without --fabric mininet.")
+    if experiment.changes:
+        change = experiment.changes[0][0]
+        raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when"
+                      " it starts, and its controller what it is to tell it: run it without --fabric mininet.")
+    if not probes.is_root():
+        raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
+    if not probes.has_mininet():
+        raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
+    programs = dict(_PROGRAMS)
+    if any(f.kind in TCP_KINDS for f in experiment.flows):
+        programs["iperf3"] = "iperf3"
+    missing = {name: package for name, package in programs.items() if probes.program(name) is None}
+    if missing:
+        raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
+    for flow in experiment.flows:
+        if flow.kind in TCP_KINDS:
+            algorithm = flows.kernel_congestion(flow)
+            if algorithm not in probes.congestion_controls():
+                raise Refusal(f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
+                              f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).", CANNOT_RUN_HERE)
+
+
+def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
+    """The switches' P4Runtime ports must be free, and with BMv2 its Thrift ports."""
+    for port in ports:
+        _check_port(port, "P4Runtime")
+        if target == "bmv2":
+            _check_port(thrift_port(port), "Thrift")
+
+
+def _check_port(port: int, protocol: str) -> None:
+    if probes.port_in_use(port):
+        raise Refusal(f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows by whom;"
+                      " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")

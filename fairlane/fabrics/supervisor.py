@@ -1,0 +1,64 @@
+"""Watches switches and controller while a run is on: what dies is said, and started again."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairlane.errors import RunFailed
+from fairlane.fabrics.processes import Process
+
+# More deaths than this of one process in a run, and the run ends: something is wrong that a restart does not mend.
+MAX_RESTARTS = 5
+
+
+@dataclass
+class Watched:
+    """A process that is to run throughout. restart: starts it anew and gives the new process."""
+
+    what: str
+    process: Process
+    restart: Callable[[], Process]
+    restarts: int = 0
+    died_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a run, in a sentence. time_s: Unix time."""
+
+    time_s: float
+    what: str
+
+
+@dataclass
+class Supervisor:
+    """restart_after_s: how long a dead process stays away. say: called with each event."""
+
+    restart_after_s: float
+    say: Callable[[Event], None]
+    watched: list[Watched] = field(default_factory=list)
+
+    def watch(self, what: str, process: Process, restart: Callable[[], Process]) -> None:
+        self.watched.append(Watched(what, process, restart))
+
+    def poll(self) -> None:
+        """Look at each once. RunFailed when one dies again and again, or cannot be started."""
+        now = time.time()
+        for one in self.watched:
+            if one.died_s is None:
+                if one.process.exit_code() is not None:
+                    one.died_s = now
+                    # Of one that was killed from outside they tell nothing.
+                    words = "" if one.process.exit_code() in (-signal.SIGKILL, -signal.SIGTERM) else one.process.last_words(2)
+                    self.say(Event(now, f"{one.what} {one.process.how_it_ended()}; it is started again in {self.restart_after_s:g} s"
+                                        + (f" (it last said: {words})" if words else "")))
+            elif now - one.died_s >= self.restart_after_s:
+                if one.restarts >= MAX_RESTARTS:
+                    raise RunFailed(f"{one.what} died {one.restarts + 1} times: the run ends. Its output is {one.process.log}")
+                one.process = one.restart()
+                one.restarts += 1
+                one.died_s = None
+                self.say(Event(time.time(), f"{one.what} is started again"))

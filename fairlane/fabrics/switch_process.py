@@ -1,0 +1,80 @@
+"""What a switch process is told: one description, and the command line of each target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Target = Literal["embedded", "bmv2"]
+
+# The port that packets to and from the controller use; fixed in p4src/constants.p4.
+CPU_PORT = 510
+
+
+@dataclass(frozen=True)
+class PortSetting:
+    """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves."""
+
+    number: int
+    interface: str
+    rate_bps: float
+    queue_packets: int
+    delay_s: float
+
+
+@dataclass(frozen=True)
+class SwitchSettings:
+    """log: what the switch prints. stats: CSV that the embedded switch writes each stats_interval_s."""
+
+    name: str
+    device_id: int
+    grpc_port: int
+    ports: tuple[PortSetting, ...]
+    log: Path
+    stats: Path
+    stats_interval_s: float = 0.1
+    seed: int = 1
+    pcap: Path | None = None
+
+    @property
+    def thrift_port(self) -> int:
+        return thrift_port(self.grpc_port)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.grpc_port}"
+
+
+def thrift_port(grpc_port: int) -> int:
+    """BMv2's own control port, clear of the other switches' gRPC ports."""
+    return grpc_port + (1000 if grpc_port <= 64535 else -1000)
+
+
+def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
+    """Fairlane's own switch: rates, queues and delays are its own."""
+    command = [str(program)]
+    for port in settings.ports:
+        command += ["-i", f"{port.number}@{port.interface}"]
+    command += ["--no-p4", "--device-id", str(settings.device_id)]
+    for port in settings.ports:
+        command += ["--port-rate", f"{port.number}={port.rate_bps:.0f}bit",
+                    "--port-queue", f"{port.number}={port.queue_packets}p"]
+        if port.delay_s > 0:
+            command += ["--port-delay", f"{port.number}={port.delay_s * 1e9:.0f}ns"]
+    command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]
+    if settings.pcap is not None:
+        command += ["--pcap", str(settings.pcap)]
+    return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]
+
+
+def bmv2_command(program: Path, settings: SwitchSettings) -> list[str]:
+    """simple_switch_grpc: its ports' rates, queues and delays are set once it runs (`fairlane/fabrics/bmv2_ports.py`)."""
+    command = [str(program)]
+    for port in settings.ports:
+        command += ["-i", f"{port.number}@{port.interface}"]
+    command += ["--no-p4", "--device-id", str(settings.device_id), "--log-console", "-L", "warn",
+                "--thrift-port", str(settings.thrift_port)]
+    if settings.pcap is not None:
+        command += ["--pcap", str(settings.pcap)]
+    return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]

@@ -1,0 +1,92 @@
+"""Which switch runs the P4 program, and which compiler made it: found here, chosen once, said in a run's first line."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fairlane import probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics import bmv2_ports
+from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.fabrics.switch_process import SwitchSettings, Target, bmv2_command, embedded_command
+from topologies.model import Topology
+
+Choice = Literal["auto", "embedded", "bmv2"]
+CompilerChoice = Literal["auto", "fairlane", "p4c"]
+
+BMV2_PACKAGES = ("BMv2 and p4c are the packages p4lang-bmv2 and p4lang-p4c of the p4lang project's own repository, for Ubuntu 20.04 and newer and"
+                 " Debian 11 (the READMEs of behavioral-model and p4c say how to add it); elsewhere both are built from source.")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """compiler: fairlane-compile, or p4c. why: the sentence that says what was chosen."""
+
+    target: Target
+    switch: Path
+    compiler: Path
+    why: str
+
+    def switch_command(self, settings: SwitchSettings) -> list[str]:
+        command: Callable = embedded_command if self.target == "embedded" else bmv2_command
+        return command(self.switch, settings)
+
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. Refusal with the compiler's own message."""
+        json, p4info = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
+        command = [str(self.compiler), "-o", str(json), "--p4runtime-files", str(p4info), "-I", str(source.parent), *(f"-D{name}" for name in defines),
+                   str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Refusal(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
+        return json, p4info
+
+
+def resolve(choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes(1000, 1000), compiler: CompilerChoice = "auto") -> Toolchain:
+    """`auto`: BMv2 where both it and p4c are installed and it can be this network, otherwise the embedded switch; p4c with BMv2
+    where it is installed, otherwise our compiler. sizes: of the packets that the network is to carry."""
+    bmv2 = probes.program("simple_switch_grpc")
+    p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
+    obstacle = bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)
+    if choice == "bmv2":
+        if bmv2 is None:
+            raise Refusal(f"--target bmv2: no simple_switch_grpc in PATH. {BMV2_PACKAGES} Or use --target embedded.", CANNOT_RUN_HERE)
+        if obstacle is not None:
+            raise Refusal(f"--target bmv2: {obstacle}. Use --target embedded.", CANNOT_RUN_HERE)
+        return _bmv2(bmv2, _compiler(compiler, p4c, our_compiler))
+    against = obstacle or bmv2_ports.reluctance(topology, sizes)
+    if choice == "auto" and bmv2 and p4c and against is None:
+        return _bmv2(bmv2, _compiler(compiler, p4c, our_compiler))
+    ours = probes.program("fairlane-switch")
+    if ours is None or our_compiler is None:
+        raise Refusal("fairlane-switch and fairlane-compile are not built: run 'make build'.", CANNOT_RUN_HERE)
+    absent = " and ".join(n for n, p in (("simple_switch_grpc", bmv2), ("p4c-bm2-ss", p4c)) if p is None)
+    reason = "as asked" if choice == "embedded" else f"no {absent} here" if absent else f"not BMv2, for {against}"
+    chosen = our_compiler if compiler == "auto" else _compiler(compiler, p4c, our_compiler)
+    by = "" if chosen == our_compiler else f", compiled by {chosen.name}"
+    return Toolchain("embedded", ours, chosen, f"target embedded: fairlane-switch ({reason}){by}")
+
+
+def _bmv2(switch: Path, chosen: Path) -> Toolchain:
+    return Toolchain("bmv2", switch, chosen, f"target bmv2: {switch}, compiled by {chosen.name}")
+
+
+def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Path:
+    chosen = {"auto": p4c or ours, "p4c": p4c, "fairlane": ours}[choice]
+    if chosen is None:
+        lacking = {"auto": "no P4 compiler: neither p4c-bm2-ss in PATH nor fairlane-compile; 'make build' makes the latter",
+                   "p4c": f"--compiler p4c: no p4c-bm2-ss in PATH. {BMV2_PACKAGES} Or leave the option out",
+                   "fairlane": "--compiler fairlane: fairlane-compile is not built: run 'make build'"}[choice]
+        raise Refusal(f"{lacking}.", CANNOT_RUN_HERE)
+    return chosen
+
+
+def compiler(choice: CompilerChoice = "auto") -> Toolchain:
+    """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
+    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
+    chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
+    return Toolchain("embedded", chosen, chosen, f"switches in the process, compiled by {chosen.name}")

@@ -1,0 +1,207 @@
+"""The controller in virtual time: `controller.core` told what the virtual clock says, its P4Runtime messages carried by the network.
+
+It keeps the timetable of `controller.runner`: at each interval's end a new epoch and a reading of the counters, after a grace the
+fair rates. Nothing waits: each call is an action, its answer an event.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import operator
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r
+
+from controller.config import Config
+from controller.core import PortRecord, SwitchControl, epoch_at, record_kind, updates
+from controller.multicast import Changes, Membership, MulticastControl
+from controller.p4info import P4Info
+from fairlane.errors import RunFailed
+
+_BOUNDARY, _FINISH = 0, 1
+# Timers from this on are changes, by their place in the list.
+_FIRST_CHANGE = 16
+# What an answer belongs to.
+_PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS, _ALS = range(9)
+_WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
+         _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate",
+         _GROUPS: "its multicast groups", _ALS: "to write fair rates, or not to"}
+
+Action = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """The link of a switch's port has another rate from at_ns on: b of the fair rate."""
+
+    at_ns: int
+    switch: str
+    port: int
+    rate_bps: int
+
+
+@dataclass(frozen=True)
+class AlsChange:
+    """The ports of a switch write their fair rates from at_ns on, or no longer do."""
+
+    at_ns: int
+    switch: str
+    als: bool
+
+
+class VirtualController:
+    """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
+
+    def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange | AlsChange] = ()) -> None:
+        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, told as they happen."""
+        self._changes = list(changes)
+        self._config = config
+        self._p4info = P4Info.read(Path(config.p4info))
+        self._json = Path(config.bmv2_json).read_bytes()
+        self._multicast = MulticastControl(config, self._p4info)
+        self._controls = [SwitchControl(s, self._p4info, config, self._multicast.group_ports(s.name)) for s in config.switches]
+        self._numbers = {s.name: i for i, s in enumerate(config.switches)}
+        self._ready = [False] * len(self._controls)
+        self._pending: dict[int, list[PortRecord]] = {}
+        self._interval_ns = round(config.interval_s * 1e9)
+        self._intervals = 0
+        self._files, self._writers = [], {}
+        ports = record_kind(self._p4info)
+        # The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
+        self._port_columns = operator.attrgetter(*(f.name for f in dataclasses.fields(ports)))
+        for kind, name in ((ports, "controller.csv"), (Membership, "memberships.csv")):
+            file = (folder / name).open("w", newline="")
+            self._files.append(file)
+            self._writers[kind] = csv.writer(file, lineterminator="\n")
+            self._writers[kind].writerow(f.name for f in dataclasses.fields(kind))
+        self.latest: dict[tuple[str, int], PortRecord] = {}
+        """The newest record of each switch and port."""
+        self.tap: Callable[[PortRecord], None] | None = None
+        """Is given each record, too."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every switch has its pipeline and its first entries."""
+        return all(self._ready)
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+    def check_rate(self, switch: str, port: int, rate_bps: int) -> None:
+        """ValueError when the port's RED cannot be told of such a rate."""
+        for control in self._controls:
+            for known in control.switch.ports:
+                if control.switch.name == switch and known.number == port and known.red is not None:
+                    known.red.action_parameters(rate_bps)
+
+    def ask_rate(self, switch: str, port: int, rate_bps: int) -> int:
+        """A link of a switch has another rate, which nobody planned: the timer with which the network is to wake the controller."""
+        self._changes.append(RateChange(0, switch, port, rate_bps))
+        return _FIRST_CHANGE + len(self._changes) - 1
+
+    def on_start(self, now_ns: int) -> list[Action]:
+        actions: list[Action] = []
+        for index, control in enumerate(self._controls):
+            request = p4r.StreamMessageRequest()
+            request.arbitration.device_id = control.switch.device_id
+            request.arbitration.election_id.low = self._config.election_id
+            actions += [("stream", index, _STREAM, request.SerializeToString()),
+                        ("set_pipeline", index, _PIPELINE, self._pipeline(control))]
+        self._intervals = now_ns // self._interval_ns + 1
+        actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
+        return [*actions, ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
+
+    def on_timer(self, now_ns: int, timer: int) -> list[Action]:
+        actions: list[Action] = []
+        interval_s = self._config.interval_s
+        if timer >= _FIRST_CHANGE:
+            return self._change(self._changes[timer - _FIRST_CHANGE])
+        if timer == _BOUNDARY:
+            begun = epoch_at((self._intervals + 0.5) * interval_s, interval_s)
+            for index, control in self._each_ready():
+                read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
+                actions += [self._write(index, _EPOCH, control.epoch_entities(begun), p4r.Update.MODIFY),
+                            ("read", index, _COUNTERS, read.SerializeToString())]
+            self._intervals += 1
+            return [*actions, ("timer", now_ns + round(self._config.grace_s * 1e9), _FINISH),
+                    ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
+        # The interval that ended with the boundary before last.
+        ended = epoch_at((self._intervals - 1.5) * interval_s, interval_s)
+        for index, control in self._each_ready():
+            entities, self._pending[index] = control.finish(now_ns / 1e9, ended)
+            actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
+        return actions + self._carry_out(self._multicast.on_tick(now_ns / 1e9))
+
+    def on_answer(self, now_ns: int, switch: int, token: int, code: str, text: str, responses: list[bytes]) -> list[Action]:
+        control = self._controls[switch]
+        if code != "OK":
+            raise RunFailed(f"switch {control.switch.name} refuses {_WHAT[token]}: {text}")
+        if token == _PIPELINE:
+            return [self._write(switch, _ENTITIES, control.initial_entities(), p4r.Update.INSERT)]
+        if token == _ENTITIES:
+            self._ready[switch] = True
+            return self._carry_out(self._multicast.on_connected(now_ns / 1e9, control.switch.name, None))
+        if token == _COUNTERS:
+            control.on_counters(now_ns / 1e9, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
+        elif token == _RATES:
+            # A record's time is when its values are known to be in force.
+            for record in self._pending.pop(switch, ()):
+                record = dataclasses.replace(record, time_s=now_ns / 1e9)
+                self._writers[type(record)].writerow(self._port_columns(record))
+                self.latest[record.switch, record.port] = record
+                if self.tap is not None:
+                    self.tap(record)
+        return []
+
+    def on_stream(self, now_ns: int, switch: int, message: bytes) -> list[Action]:
+        response = p4r.StreamMessageResponse.FromString(message)
+        control = self._controls[switch]
+        if response.HasField("digest"):
+            answer = control.on_digest(response.digest)
+            return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
+        if response.HasField("packet"):
+            return self._carry_out(self._multicast.on_packet_in(now_ns / 1e9, control.switch.name, response.packet))
+        if response.HasField("error"):
+            raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
+        return []
+
+    def _change(self, change: RateChange | AlsChange) -> list[Action]:
+        index = self._numbers[change.switch]
+        if isinstance(change, AlsChange):
+            entities = self._controls[index].change_als(change.als)
+            kind = p4r.Update.INSERT if change.als else p4r.Update.DELETE
+            return [self._write(index, _ALS, entities, kind)] if self._ready[index] else []
+        entities = self._controls[index].change_rate(change.port, change.rate_bps)
+        # A switch that has no entries yet gets the new ones with its first.
+        return [self._write(index, _LINK, entities, p4r.Update.MODIFY)] if self._ready[index] else []
+
+    def _each_ready(self):
+        return [(i, c) for i, c in enumerate(self._controls) if self._ready[i]]
+
+    def _pipeline(self, control: SwitchControl) -> bytes:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=control.switch.device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+        request.election_id.low = self._config.election_id
+        request.config.p4info.CopyFrom(self._p4info.message)
+        request.config.p4_device_config = self._json
+        request.config.cookie.cookie = zlib.crc32(self._json) or 1
+        return request.SerializeToString()
+
+    def _carry_out(self, changes: Changes) -> list[Action]:
+        self._writers[Membership].writerows(dataclasses.astuple(m) for m in changes.memberships)
+        return [*(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
+                *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets)]
+
+    def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: int) -> Action:
+        return self._send(switch, token, updates(entities, kind))
+
+    def _send(self, switch: int, token: int, wanted: list[p4r.Update]) -> Action:
+        request = p4r.WriteRequest(device_id=self._controls[switch].switch.device_id, updates=wanted)
+        request.election_id.low = self._config.election_id
+        return ("write", switch, token, request.SerializeToString())

@@ -1,0 +1,470 @@
+"""The fabric in virtual time: an experiment's network, controller and flows in one process, on a clock that only events move.
+
+It writes the records that the Mininet fabric writes (docs/results.md, `raw/`), so that all after it is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from controller.p4info import MissingName
+from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
+from experiments.model import Change, Experiment, Flow
+from fairlane import probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
+from fairlane.fabrics import control_plane, flows
+from fairlane.fabrics.flows import Timing
+from fairlane.fabrics.outcome import Outcome
+from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.targets import Toolchain
+from fairlane.fabrics.virtual_control import AlsChange, RateChange, VirtualController
+from hosts.algorithms import ALGORITHMS
+from topologies import addressing
+from topologies.model import Link
+
+try:
+    import fairlane_virtual
+except ImportError:
+    fairlane_virtual = None
+
+NS = 1_000_000_000
+CPU_PORT = 510
+HEADERS_BYTES = 40
+"""IPv4, UDP, RTP; or IPv4 and TCP without options."""
+# Whole observation intervals before the first flow: the switches get their entries, and counting begins.
+_INTERVALS_BEFORE = 2
+# After the last flow: what is on the way arrives, receivers say goodbye.
+_AFTER_S = 1.0
+STEP_NS = NS
+_SHOW_EVERY_S = 0.25
+
+_GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
+                  "queue_packets_max", "queue_integral_packet_s", "queue_packets_mean", "busy_s", "rx_missed", "tx_failed")
+
+
+class Driving(Protocol):
+    """What takes a run to its end; `fairlane.live.view.LiveRun` does."""
+
+    def drive(self, stage: Stage, progress: Progress) -> list[dict[str, Any]]:
+        """What was changed on the way."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Records that are worth writing: counters of some ports, by switch and number, and of algorithms' flows some kinds of records."""
+
+    ports: frozenset[tuple[str, int]]
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
+    for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
+    change it. needed: records to write, None for all; the run is the same."""
+
+    toolchain: Toolchain
+    control_delay_s: float = 0.001
+    pcap: Path | None = None
+    trace: Path | None = None
+    live: Driving | None = None
+    needed: Needed | None = None
+
+
+@dataclass
+class Stage:
+    """A run that is under way. experiment: as it is now, with what was changed on the way. hosts: addresses by name."""
+
+    network: Any
+    experiment: Experiment
+    hosts: dict[str, addressing.HostAddress]
+    controller: VirtualController
+    records: Records
+    timing: Timing
+    begin_ns: int = field(init=False)
+    flows_end_ns: int = field(init=False)
+    end_ns: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begin_ns = round(self.timing.begin_s * NS)
+        self.flows_end_ns = round(self.timing.end_s * NS)
+        self.end_ns = round((self.timing.end_s + _AFTER_S) * NS)
+
+    def snapshot(self) -> Snapshot:
+        experiment, records = self.experiment, self.records
+        told = self.controller.latest.get(experiment.bottleneck)
+        return Snapshot(
+            self.network.now_ns / NS - self.timing.begin_s, experiment.duration_s, records.rates_bps(),
+            None if told is None else told.connections, None if told is None else told.fair_rate_bps,
+            records.queue_packets.get(experiment.bottleneck), None if told is None else told.utilisation_ppm / 1e6)
+
+
+def check_built() -> None:
+    """Refusal when the network's module is missing."""
+    if fairlane_virtual is None:
+        raise Refusal("the module fairlane_virtual is not built: run 'make build'.", CANNOT_RUN_HERE)
+
+
+def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
+    """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
+    check_built()
+    timing = _timing(experiment)
+    control = experiment.settings.control
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
+    network, addresses = build(experiment, options)
+    numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
+    config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
+    control_plane.write(config, folder / "controller.json")
+    controller = VirtualController(config, folder, _told_changes(experiment, timing))
+    network.set_control_plane(controller)
+    try:
+        _schedule_changes(network, experiment, timing)
+        for index, flow in enumerate(experiment.flows):
+            if flow.start_s < experiment.duration_s:
+                add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
+    except ValueError as error:
+        raise Refusal(f"{experiment.id}: {error}") from error
+    if options.pcap is not None:
+        options.pcap.mkdir(parents=True, exist_ok=True)
+        network.capture(options.pcap)
+    if options.trace is not None:
+        network.trace(options.trace)
+
+    started = time.monotonic()
+    records = Records(network, experiment, folder, timing, options.needed)
+    stage = Stage(network, experiment, addresses.hosts, controller, records, timing)
+    changes: list[dict[str, Any]] = []
+    try:
+        if options.live is None:
+            advance(stage, progress)
+        else:
+            changes = options.live.drive(stage, progress)
+    except MissingName as error:  # of a program of the user's own
+        raise Refusal(f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}") from error
+    finally:
+        records.close()
+        controller.close()
+        progress.close()
+    _say_speed(network, time.monotonic() - started, progress.say)
+    if not controller.ready:
+        raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
+    outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond", live_changes=changes)
+    if changes:
+        outcome.changed = experiment = stage.experiment
+    outcome.round_trips = [
+        {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
+        for f in experiment.flows for r in f.all_receivers for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]]
+    return outcome
+
+
+def _timing(experiment: Experiment) -> Timing:
+    """The first flow starts in a phase of the observation interval that the seed draws, as on the other fabric."""
+    interval = experiment.settings.control.interval_s
+    phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
+    begin_ns = round((_INTERVALS_BEFORE + phase) * interval * NS)
+    return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
+
+
+def build(experiment: Experiment, options: Options):
+    """The network of an experiment without its flows: (network, addressing)."""
+    topology = experiment.topology
+    addresses = addressing.assign(topology)
+    network = fairlane_virtual.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
+    for i, name in enumerate(topology.switches):
+        network.add_switch(name, i + 1, cpu_port=CPU_PORT)
+    for name in topology.hosts:
+        host = addresses.hosts[name]
+        network.add_host(name, host.ip, host.mac, host.gateway_mac)
+    seen: set[int] = set()
+    for ports in topology.ports().values():
+        for port in ports:
+            if port.link_index not in seen:
+                seen.add(port.link_index)
+                network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
+    return network, addresses
+
+
+def _link(link: Link):
+    return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
+                                 loss=link.loss or None, jitter_ns=round(link.jitter_s * NS), overhead_bytes=-link.uncounted_bytes)
+
+
+def _change_ns(timing: Timing, change: Change) -> int:
+    return round((timing.begin_s + change.at_s) * NS)
+
+
+def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
+    for change, node, port in experiment.changes:
+        at_ns = _change_ns(timing, change)
+        if change.rate_bps is not None:
+            network.schedule_rate(at_ns, node, port, round(change.rate_bps))
+        if change.loss is not None:
+            network.schedule_loss(at_ns, node, port, change.loss or None)
+        if change.delay_s is not None:
+            network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
+
+
+def _told_changes(experiment: Experiment, timing: Timing) -> list[RateChange | AlsChange]:
+    """Those that the controller is told of, as a router knows the rates of its own links, and whether it knows ALS."""
+    told: list[RateChange | AlsChange] = []
+    for change, node, port in experiment.changes:
+        if change.als is not None:
+            told.append(AlsChange(_change_ns(timing, change), node, change.als))
+        elif change.rate_bps is not None and node in experiment.topology.switches:
+            told.append(RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)))
+    return told
+
+
+def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
+    """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers. port_offset: even, of
+    its UDP or TCP ports, where its hosts have had a flow before."""
+    settings = flow.settings
+    times = _times_ns(flow, timing)
+    rtp_port, tcp_port = flows.RTP_PORT + port_offset, flows.TCP_PORT + port_offset
+    if isinstance(settings, TcpSettings):
+        flavour = flow.kind.removeprefix("tcp-")
+        if flavour == "reno" and not settings.paper_reno:
+            flavour = "sack"  # what Linux makes of "reno"
+        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, tcp_port, *times, flavour=flavour,
+                             packet_bytes=settings.packet_bytes, options=settings.network_options(), sending_jitter_ns=round(settings.sending_jitter_s * NS))
+    elif isinstance(settings, OnOffSettings):
+        on, off = (x if settings.shape is None else (x, settings.shape) for x in (settings.on_s, settings.off_s))
+        network.add_on_off_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, rate_bps=round(settings.rate_bps),
+                                packet_bytes=settings.packet_bytes, on=on, off=off)
+    elif isinstance(settings, Mpeg4Settings):
+        network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, packet_bytes=settings.packet_bytes,
+                               rate_scale=settings.rate_scale)
+    else:
+        _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
+
+
+def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
+    return round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS)
+
+
+@dataclass(frozen=True)
+class _End:
+    """Of an algorithm's flow: what both fabrics draw from a flow's seed in the same way."""
+
+    ssrc: int
+    rng: random.Random
+    cname: str
+
+    @staticmethod
+    def of(flow: Flow, role: str, seed: int, ip: str) -> _End:
+        ssrc = random.Random(f"{seed}/{role}").getrandbits(32)
+        return _End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
+
+
+def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int, rtp_port: int) -> None:
+    algorithm = ALGORITHMS[flow.kind]
+    times = _times_ns(flow, timing)
+    sender = _End.of(flow, "sender", seed, hosts[flow.sender].ip)
+    receivers = [_End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
+    common = {
+        "packet_bytes": settings.packet_bytes, "session_bandwidth_bps": settings.maximum_rate_bps, "pacing_jitter": settings.pacing_jitter,
+        "exact_loss": settings.loss_resolution == "exact", "sender_ssrc": sender.ssrc, "sender_cname": sender.cname,
+    }
+    sending_half = algorithm.sender(settings.parameters)
+    if algorithm.layered:
+        layered = [_layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing) for n, end in enumerate(receivers)]
+        network.add_layered_flow(flow.name, flow.sender, rtp_port, *times, sending_half, sender.rng, layered,
+                                 base_group=str(IPv4Address(settings.parameters.group_addresses[0])), **common)
+        return
+    network.add_rtp_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, sending_half, sender.rng,
+                         algorithm.receiver(settings.parameters), receivers[0].rng, receiver_ssrc=receivers[0].ssrc,
+                         receiver_cname=receivers[0].cname, **common, **_application(settings.source))
+
+
+def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
+    """One that is there from the sender's start is so a little before it."""
+    joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
+    start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
+    return fairlane_virtual.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
+
+
+def _application(source: Source) -> dict[str, Any]:
+    """What limits the sender, as `add_rtp_flow` takes it."""
+    if source.kind == "persistent":
+        return {}
+    make = fairlane_virtual.Application
+    on, off = (x if source.shape is None else (x, source.shape) for x in (source.on_s, source.off_s))
+    made = {
+        "cbr": lambda: make.cbr(round(source.rate_bps)),
+        "on-off": lambda: make.on_off(round(source.rate_bps), on, off),
+        "mpeg4": lambda: make.mpeg4(source.rate_scale),
+    }[source.kind]()
+    return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
+
+
+def advance(stage: Stage, progress: Progress) -> None:
+    """To the end, as fast as it goes."""
+    network = stage.network
+    shown = 0.0
+    while network.now_ns < stage.end_ns:
+        network.run_until(min(network.now_ns + STEP_NS, stage.end_ns))
+        stage.records.drain()
+        if time.monotonic() - shown >= _SHOW_EVERY_S:
+            shown = time.monotonic()
+            progress.show(stage.snapshot())
+
+
+def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
+    work = network.work()
+    say(f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
+        f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches")
+
+
+class Records:
+    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
+
+    def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing, needed: Needed | None = None) -> None:
+        self._network = network
+        self._needed = needed
+        self.folder = folder
+        self._switches = list(experiment.topology.switches)
+        header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
+        self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
+        for file in self._ports:
+            file.write(header + "\n")
+        # (time, queue integral, transmitted bytes, rate of sending in bit/s) of each port's last row
+        self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
+        self.queue_packets: dict[tuple[str, int], float] = {}
+        self._flows: list[Flow] = []
+        self._logs: dict[tuple[str, str], TextIO] = {}
+        self._writers: dict[tuple[str, str], _FlowWriter] = {}
+        self._host_ports = experiment.topology.ports()
+        self._last_hops: dict[str, tuple[int, int]] = {}
+        for flow in experiment.flows:
+            if flow.start_s < experiment.duration_s:
+                self.add_flow(flow)
+
+    def add_flow(self, flow: Flow) -> None:
+        """One that the network has."""
+        self._flows.append(flow)
+        for role in flows.record_roles(flow):
+            file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
+            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender", self._needed and self._needed.kinds)
+        last = self._host_ports[flow.receiver][0]
+        self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
+
+    def drain(self) -> None:
+        for row in self._network.take_port_samples():
+            if self._needed is None or (self._switches[row[1]], row[2]) in self._needed.ports:
+                self._port(row)
+        for flow in self._flows:
+            for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
+                write = self._writers[flow.name, role].write
+                for time_ns, kind, fields in log:
+                    write(time_ns, kind, fields)
+
+    def flush(self) -> None:
+        """Whoever reads the files finds all that was drained."""
+        for file in (*self._ports, *self._logs.values()):
+            file.flush()
+
+    def _take_logs(self, flow: Flow) -> list[list[tuple]]:
+        """As `record_roles` orders them."""
+        if not flow.receivers:
+            return list(self._network.take_flow_logs(flow.name))
+        sender, receivers = self._network.take_layered_logs(flow.name)
+        return [sender, *(receivers[host] for host in flow.receivers)]
+
+    def rates_bps(self) -> dict[str, float]:
+        """What reaches each flow's receiver, over the last interval."""
+        return {name: self._last[hop][3] if hop in self._last else 0.0 for name, hop in self._last_hops.items()}
+
+    def close(self) -> None:
+        self.drain()
+        for file in (*self._ports, *self._logs.values()):
+            file.close()
+
+    def _port(self, row: tuple) -> None:
+        (time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_max, integral_ns,
+         busy_ns, drops) = row
+        before_ns, integral_before, sent_before, _ = self._last.get((switch, port), (0, 0, 0, 0.0))
+        elapsed = time_ns - before_ns
+        mean = (integral_ns - integral_before) / elapsed if elapsed else 0.0
+        self._last[switch, port] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
+        self.queue_packets[self._switches[switch], port] = mean
+        now = _seconds(time_ns)
+        self._ports[switch].write(
+            f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
+            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
+
+
+_TCP_KINDS = ("tcp_sent", "tcp_data")
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
+"""One encoder for all records: `json.dumps` makes one for each."""
+
+
+class _FlowWriter:
+    """One end of a flow, as `hosts/README.md` describes the records of host processes."""
+
+    def __init__(self, file: TextIO, flow: Flow, is_sender: bool, kinds: frozenset[str] | None = None) -> None:
+        """kinds: of an algorithm's records to write, None for all. TCP's few are always written."""
+        self._file = file
+        self._kinds = kinds
+        self._is_sender = is_sender
+        self._packet_bytes = flow.settings.packet_bytes
+        self._last_ns = 0
+        self._retransmitted = 0
+        self._received = (0, 0)
+
+    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
+        if self._kinds is not None and kind not in self._kinds and kind not in _TCP_KINDS:
+            return
+        time_s = round(time_ns / NS, 9)
+        for record_kind, record in self._records(time_ns, kind, fields):
+            self._file.write(_JSON({"kind": record_kind, "t": time_s, "mono_s": time_s, **record}) + "\n")
+
+    def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        seconds = (time_ns - self._last_ns) / NS
+        if kind == "start":
+            self._last_ns = time_ns
+            yield "start", {"late_s": 0.0, "headers_bytes": HEADERS_BYTES}
+        elif kind == "data":
+            packets, received = fields["received_packets"], fields["received_bytes"]
+            new = packets - self._received[0]
+            yield "data", {
+                "packets": new, "bytes": received - self._received[1], "received_packets": packets, "received_bytes": received,
+                "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
+                "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
+                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None,
+                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields}}
+            self._received = (packets, received)
+        elif kind == "tcp_sent":
+            if seconds > 0:
+                again = fields["retransmitted"] - self._retransmitted
+                self._retransmitted = fields["retransmitted"]
+                rtt_ns = fields["srtt_ns"]
+                yield "sent", {"seconds": seconds, "sent_bytes": (fields["segments"] - fields["retransmitted"]) * self._packet_bytes,
+                               "retransmits": again, "loss_events": fields["loss_events"], "timeouts": fields["timeouts"],
+                               "cwnd_bytes": fields["cwnd_bytes"], "rtt_s": None if rtt_ns is None else rtt_ns / NS}
+            self._last_ns = time_ns
+        elif kind == "tcp_data":
+            packets, payload = fields["segments"], fields["delivered_bytes"]
+            if self._last_ns:
+                yield "data", {"seconds": seconds, "payload_bytes": payload - self._received[1], "received_packets": packets,
+                               "received_payload_bytes": payload}
+            self._received = (packets, payload)
+            self._last_ns = time_ns
+        elif kind == "end":
+            yield "end", {f"{'sent' if self._is_sender else 'received'}_packets": fields.pop("packets"), **fields}
+        else:
+            yield kind, fields
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns // NS}.{time_ns % NS:09d}"

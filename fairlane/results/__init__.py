@@ -1,0 +1,1 @@
+"""What runs give: their records read back, metrics, plots, reports."""

@@ -1,0 +1,259 @@
+"""`fairlane report DIR...`: finished runs beside each other, whatever they ran, on whatever fabric; from their results alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import matplotlib
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from fairlane.errors import Refusal
+from fairlane.results import palette
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+_KEYS = {"experiment": str, "fabric": str, "target": str, "seed": int, "version": str, "duration_s": (int, float), "window_s": list, "flows": list,
+         "kinds": list, "links": list, "checks": list}
+_FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time_s", "link", "queue_packets")
+_CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
+_SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
+_STYLE = {
+    "figure.figsize": (6.4, 3.4), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
+    "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "figure.constrained_layout.use": True,
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run's results. name: how tables call it. summary: as in docs/results.md. flows, links: its tables over time."""
+
+    name: str
+    folder: Path
+    summary: dict[str, Any]
+    flows: pd.DataFrame
+    links: pd.DataFrame
+
+    @property
+    def clock(self) -> str:
+        return _CLOCKS.get(self.summary["fabric"], self.summary["fabric"])
+
+    @property
+    def switch(self) -> str:
+        """What ran the P4 program."""
+        return _SWITCHES.get(self.summary["target"], self.summary["target"])
+
+    @property
+    def link(self) -> dict[str, Any]:
+        """The one that the experiment follows; of results that do not name it, the busiest."""
+        links = self.summary["links"]
+        named = [link for link in links if link["name"] == self.summary.get("bottleneck")]
+        return named[0] if named else max(links, key=lambda link: link["utilisation"] or 0.0)
+
+    @property
+    def checks(self) -> str:
+        checks = self.summary["checks"]
+        by_hand = ", changed by hand" if self.summary.get("live_changes") else ""
+        return (f"{sum(c['holds'] for c in checks)} of {len(checks)}" if checks else "none") + by_hand
+
+
+def load(folders: Sequence[Path]) -> list[Finished]:
+    """The results in each folder. Refusal names the folder that holds none, and why."""
+    runs: list[Finished] = []
+    for folder, name in zip(folders, _names(folders)):
+        if any(run.folder.resolve() == folder.resolve() for run in runs):
+            raise Refusal(f"{folder} is given twice.")
+        runs.append(_load(folder, name))
+    return runs
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """As many of the last parts of a path as tell the folders apart, two at least."""
+    parts = [folder.absolute().parts for folder in folders]
+    for count in range(2, max(map(len, parts), default=2) + 1):
+        names = ["/".join(p[-count:]) for p in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(folder) for folder in folders]
+
+
+def _load(folder: Path, name: str) -> Finished:
+    if not folder.is_dir():
+        raise Refusal(f"{folder}: no such folder. Give folders that 'fairlane run' wrote, such as results/als-3/TIME-seed1.")
+    path = folder / "summary.json"
+    if not path.is_file():
+        inside = sorted(p.parent for p in folder.glob("*/summary.json"))
+        hint = "is a report of many runs, of which it keeps the measures" if (folder / "points").is_dir() else "has no summary.json"
+        hint += f"; in it are results, such as {inside[0]}" if inside else ""
+        raise Refusal(f"{folder}: not the results of a run: it {hint}. Give folders that 'fairlane run' wrote.")
+    try:
+        summary = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path}: cannot be read: {error}") from error
+    if not isinstance(summary, dict):
+        raise Refusal(f"{path}: not a run's summary: it is no object.")
+    for key, kind in _KEYS.items():
+        if not isinstance(summary.get(key), kind):
+            raise Refusal(f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'is not what it should be'}.")
+    if not summary["flows"] or not summary["links"]:
+        raise Refusal(f"{path}: a run without {'links' if summary['flows'] else 'flows'} has nothing to compare.")
+    return Finished(name, folder, summary, _table(folder / "flows.csv", _FLOW_COLUMNS), _table(folder / "links.csv", _LINK_COLUMNS))
+
+
+def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}. The folder is not what 'fairlane run' wrote.") from error
+    missing = [c for c in columns if c not in table.columns]
+    if missing:
+        raise Refusal(f"{path}: no column {missing[0]}. The folder is not what 'fairlane run' wrote.")
+    return table
+
+
+HEADS = ("run", "experiment", "clock", "switch", "seed", "kind", "flows", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "link", "utilisation",
+         "queue, packets", "checks that hold")
+TEXTS = {"run", "experiment", "clock", "switch", "kind", "link"}
+"""Heads of columns that are words."""
+
+
+def rows(runs: Sequence[Finished]) -> list[list[str]]:
+    """For each run a line for each kind of flow; what is the run's own stands in the first."""
+    lines = []
+    for run in runs:
+        link = run.link
+        for number, kind in enumerate(run.summary["kinds"]):
+            own = [run.name, run.summary["experiment"], run.clock, run.switch, str(run.summary["seed"])]
+            link_own = [link["name"], _number(link["utilisation"], 3), _number(link["mean_queue_packets"], 1), run.checks]
+            lines.append([
+                *(own if number == 0 else [""] * len(own)), palette.label(kind["kind"]), str(kind["flows"]), _number(kind["mean_goodput_bps"], 3, 1e-6),
+                _number(kind["mean_loss_fraction"], 2, 100), _number(kind["share"], 1, 100), _number(kind["jain_index"], 3),
+                *(link_own if number == 0 else [""] * len(link_own))])
+    return lines
+
+
+def _number(value: float | None, digits: int, times: float = 1.0) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value * times:.{digits}f}"
+
+
+def show(runs: Sequence[Finished], console: Console) -> None:
+    """One table on the terminal, and what does not hold."""
+    table = Table()
+    for head in HEADS:
+        table.add_column(head, justify="left" if head in TEXTS else "right", overflow="fold")
+    before = None
+    for line in rows(runs):
+        if before is not None and line[0]:
+            table.add_section()
+        table.add_row(*line)
+        before = line
+    console.print(table)
+    for run in runs:
+        for check in run.summary["checks"]:
+            if not check["holds"]:
+                console.print(f"{run.name}: {check['name']}: {_number(check['value'], 4)}, expected {_range(check)}", highlight=False, markup=False,
+                              soft_wrap=True)
+
+
+def _range(check: dict[str, Any]) -> str:
+    low, high = check["low"], check["high"]
+    return f"at most {high:g}" if low is None else f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+
+
+def check_out(path: Path) -> None:
+    """Refusal unless a page can be written there."""
+    if path.suffix != ".html":
+        raise Refusal(f"--out {path}: a page's name ends with .html")
+    if path.exists():
+        raise Refusal(f"--out {path}: exists already, and is not overwritten. Give another name, or remove it.")
+    if not path.absolute().parent.is_dir():
+        raise Refusal(f"--out {path}: no folder {path.absolute().parent}")
+
+
+def write(runs: Sequence[Finished], path: Path) -> None:
+    """A page that fetches nothing: the table, each run's rates and queue, its checks."""
+    pictures = []
+    for number, run in enumerate(runs):
+        # Runs over a link of the same rate are read against each other: on the same scales.
+        alike = [other for other in runs if other.link["rate_bps"] == run.link["rate_bps"]]
+        longest, rate, queue = (max(of(other) for other in alike) for of in (lambda r: r.summary["duration_s"], _top, _longest_queue))
+        pictures.append((run, _svg(partial(_draw_rates, run=run, longest=longest, top=rate), f"r{number}"),
+                         _svg(partial(_draw_queue, run=run, longest=longest, top=queue), f"q{number}")))
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
+                                     trim_blocks=True, lstrip_blocks=True)
+    text = environment.get_template("compare.html").render(
+        heads=HEADS, texts=[head in TEXTS for head in HEADS], lines=rows(runs), pictures=pictures, expected=_range, number=_number, version=version("fairlane"),
+        clocks=len({run.clock for run in runs}), windows=len({tuple(run.summary["window_s"]) for run in runs}))
+    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.rename(path)
+    except OSError as error:
+        raise Refusal(f"--out {path}: cannot be written: {error.strerror}") from error
+
+
+def _top(run: Finished) -> float:
+    """A bound for rates that does not give a slow start's burst the whole picture."""
+    settled = run.flows[run.flows["time_s"] > run.summary["window_s"][0]]["goodput_bps"]
+    return 1.15 * float(settled.max() if len(settled) else run.flows["goodput_bps"].max())
+
+
+def _queue(run: Finished) -> pd.DataFrame:
+    return run.links[run.links["link"] == run.link["name"]]
+
+
+def _longest_queue(run: Finished) -> float:
+    """0 where no queue was known."""
+    longest = _queue(run)["queue_packets"].max()
+    return 0.0 if math.isnan(longest) else float(longest)
+
+
+def _svg(draw: Callable[[Any], None], prefix: str) -> str:
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots()
+        draw(axes)
+        axes.set_xlabel("time, s")
+        handles, labels = axes.get_legend_handles_labels()
+        if labels:
+            axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg"):]
+    # Several drawings in one page: ids must differ.
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
+    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
+
+
+def _draw_rates(axes: Any, run: Finished, longest: float, top: float) -> None:
+    window = run.summary["window_s"]
+    axes.axvspan(window[0], window[1], color="0.94", zorder=0)
+    for kind in dict.fromkeys(run.flows["kind"]):
+        for number, (_, flow) in enumerate(run.flows[run.flows["kind"] == kind].groupby("flow", sort=False)):
+            axes.plot(flow["time_s"], flow["goodput_bps"] / 1e6, color=palette.of_kind(kind), linestyle=palette.line(kind),
+                      linewidth=1.6 if number == 0 else 0.8, alpha=1.0 if number == 0 else 0.5, label=palette.label(kind) if number == 0 else None)
+    axes.set_xlim(0, longest)
+    axes.set_ylim(0, top / 1e6 if top > 0 else 1.0)
+    axes.set_ylabel("goodput, Mb/s")
+
+
+def _draw_queue(axes: Any, run: Finished, longest: float, top: float) -> None:
+    link = _queue(run)
+    axes.plot(link["time_s"], link["queue_packets"], color=palette.QUEUE, linewidth=0.9)
+    axes.set_xlim(0, longest)
+    axes.set_ylim(0, 1.1 * top if top > 0 else 1.0)
+    axes.set_ylabel("queue, packets")

@@ -1,0 +1,272 @@
+"""The figures of a run, each a function of its series. `CHECK_METRICS` are those that an experiment's checks may name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from experiments.model import Check
+from fairlane.results import metrics_layers, metrics_rtcp
+from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
+from topologies import addressing
+
+# How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
+_SLACK_S = 0.1
+_ETHERNET_BYTES = 14
+
+
+@dataclass(frozen=True)
+class FlowFigures:
+    name: str
+    kind: str
+    goodput_bps: float
+    fair_share_bps: float
+    sent_packets: int
+    lost_packets: int
+
+    @property
+    def loss_fraction(self) -> float:
+        return self.lost_packets / self.sent_packets if self.sent_packets else 0.0
+
+
+@dataclass(frozen=True)
+class KindFigures:
+    """Over all flows of a kind. share: of the goodput of all flows, 0 to 1. jain_index: of their goodputs, 1 when all are equal."""
+
+    kind: str
+    flows: int
+    mean_goodput_bps: float
+    share: float
+    mean_loss_fraction: float
+    jain_index: float
+
+
+@dataclass(frozen=True)
+class LinkFigures:
+    name: str
+    rate_bps: float
+    utilisation: float
+    mean_queue_packets: float
+    drops: dict[str, int]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    check: Check
+    value: float
+
+    @property
+    def holds(self) -> bool:
+        """A value that could not be measured (not a number) does not hold."""
+        return self.check.low <= self.value <= self.check.high
+
+
+@dataclass(frozen=True)
+class Figures:
+    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins: the whole run)."""
+
+    window_s: tuple[float, float]
+    flows: list[FlowFigures]
+    links: list[LinkFigures]
+    checks: list[CheckResult]
+
+    @property
+    def kinds(self) -> list[KindFigures]:
+        """In the order of the flows."""
+        return [_kind(kind, self.flows) for kind in dict.fromkeys(f.kind for f in self.flows)]
+
+
+def compute(series: Series) -> Figures:
+    window = series.experiment.window_s
+    shares = ShareTable(series)
+    flows = [_flow(series, i, shares, window) for i in range(len(series.flows))]
+    links = [_link(series, key, window) for key in series.links]
+    figures = Figures(window, flows, links, [])
+    checks = [CheckResult(c, CHECK_METRICS[c.metric](series, figures)) for c in series.experiment.settings.checks]
+    return Figures(window, flows, links, checks)
+
+
+def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, float]) -> FlowFigures:
+    record = series.flows[index]
+    start, end = window
+    if record.active is not None:
+        # A flow that comes later than the window begins is judged by its own time.
+        start, end = max(start, record.active[0]), min(end, record.active[1])
+    seconds = end - start
+    if record.active is None or seconds <= 0:
+        return FlowFigures(record.flow.name, record.flow.kind, 0.0, 0.0, 0, 0)
+    return FlowFigures(
+        record.flow.name, record.flow.kind, 8 * record.goodput.over(start, end) / seconds,
+        shares.mean(record.flow.name, start, end), round(record.sent.over(start, end)), max(0, round(record.lost.over(start, end))))
+
+
+def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> LinkFigures:
+    record = series.links[key]
+    start, end = window
+    drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
+    capacity_bits = record.capacity_bits().over(start, end)
+    return LinkFigures(record.name, capacity_bits / (end - start), 8 * record.transmitted_bytes.over(start, end) / capacity_bits,
+                       record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
+
+
+def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
+    rates = [f.goodput_bps for f in flows if f.kind == kind]
+    losses = [f.loss_fraction for f in flows if f.kind == kind]
+    total = sum(f.goodput_bps for f in flows)
+    return KindFigures(kind, len(rates), _mean(rates), sum(rates) / total if total else 0.0, _mean(losses), jain_index(rates))
+
+
+def jain_index(values: list[float]) -> float:
+    """(sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all; NaN when all are zero."""
+    squares = sum(v * v for v in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _of_kind(figures: Figures, prefix: str) -> list[FlowFigures]:
+    return [f for f in figures.flows if f.kind.startswith(prefix)]
+
+
+def als_mean_loss_fraction(series: Series, figures: Figures) -> float:
+    """Mean over the ALS flows of lost / sent packets."""
+    return _mean([f.loss_fraction if f.sent_packets else math.nan for f in _of_kind(figures, "als")])
+
+
+def tcp_als_rate_ratio(series: Series, figures: Figures) -> float:
+    """Mean goodput of the TCP flows over mean goodput of the ALS flows."""
+    tcp, als = _mean([f.goodput_bps for f in _of_kind(figures, "tcp")]), _mean([f.goodput_bps for f in _of_kind(figures, "als")])
+    return tcp / als if als > 0 else math.nan
+
+
+def bottleneck_utilisation(series: Series, figures: Figures) -> float:
+    """Bits that the bottleneck sent over bits that it could have sent."""
+    name = series.bottleneck.name
+    return next(link.utilisation for link in figures.links if link.name == name)
+
+
+def connections_exact_fraction(series: Series, figures: Figures) -> float:
+    """Of the observation intervals that lie wholly within the run: the part in which the controller's n_conn at the bottleneck
+    is the number of flows that were sending. An interval without a record counts as wrong."""
+    interval = series.experiment.settings.control.interval_s
+    records = {round(r.interval_end_s / interval, 3): r.connections for r in series.fair_rates[series.experiment.bottleneck]}
+    if not records:
+        return math.nan
+    phase = next(iter(records)) % 1.0
+    ends = [(phase + k) * interval for k in range(1, int(series.experiment.duration_s / interval) + 1)
+            if (phase + k) * interval <= series.experiment.duration_s]
+    crossing = _crossing(series)
+    exact = sum(
+        records.get(round(end / interval, 3))
+        == len({group_of(f) for f in active_flows(series, end - interval, end) if f.flow.name in crossing})
+        for end in ends)
+    return exact / len(ends) if ends else math.nan
+
+
+def _crossing(series: Series) -> set[str]:
+    """Flows whose path has the bottleneck."""
+    names = set()
+    for record in series.flows:
+        path = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+        if series.experiment.bottleneck in {(p.node, p.number) for p in path}:
+            names.add(record.flow.name)
+    return names
+
+
+def fair_rate_delay_s(series: Series, figures: Figures) -> float:
+    """The longest time from a flow's first packet until the R_f in force at the bottleneck counts it, over the whole run;
+    infinite when that never happened."""
+    crossing = _crossing(series)
+    starts = sorted(f.active[0] for f in series.flows if f.active is not None and f.flow.name in crossing)
+    records = series.fair_rates[series.experiment.bottleneck]
+    worst = 0.0
+    for start in starts:
+        expected = sum(s <= start for s in starts)
+        worst = max(worst, next((r.time_s - start for r in records if r.time_s >= start and r.connections >= expected), math.inf))
+    return worst if starts else math.nan
+
+
+def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> float:
+    """Of the sender control packets that reached their receivers, the part with R_d at or below the R_f that was in force at
+    each port of the path while the packet was on its way. Switches that are plain at some time are left out."""
+    topology = series.experiment.topology
+    plain = {*series.experiment.settings.control.plain_switches, *(c.switch for c, _, _ in series.experiment.changes)}
+    good = total = 0
+    for record in series.flows:
+        path = [p for p in addressing.path(topology, record.flow.sender, record.flow.receiver)
+                if p.node in topology.switches and p.node not in plain]
+        # The longest that a packet can be under way.
+        longest = _SLACK_S + sum(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
+        for time_s, desired_bps in record.controls:
+            total += 1
+            limits = [_in_force(series.fair_rates[p.node, p.number], time_s - longest, time_s) for p in path]
+            good += all(desired_bps <= limit for limit in limits)
+    return good / total if total else math.nan
+
+
+def _in_force(records: list, start_s: float, end_s: float) -> float:
+    """The largest R_f that was in force at some time from start_s to end_s; before the first record, anything."""
+    before = [r.rate_bps for r in records if r.time_s <= start_s]
+    within = [r.rate_bps for r in records if start_s < r.time_s <= end_s]
+    return max([before[-1] if before else math.inf, *within])
+
+
+def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s: float) -> float:
+    """Time-weighted mean of an ALS flow's sending rate over an interval, in bit/s on the link like the shares: Ethernet's header
+    counts, which the sender's own rate leaves out. Before its first record the rate is 0."""
+    rates = record.sending_rate
+    total = 0.0
+    for (time_s, rate_bps), (until_s, _) in zip(rates, [*rates[1:], (math.inf, 0.0)]):
+        total += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
+    packet_bytes = record.flow.settings.packet_bytes
+    return total / (end_s - start_s) * (packet_bytes + _ETHERNET_BYTES) / packet_bytes
+
+
+def max_min_share_error(series: Series, figures: Figures) -> float:
+    """Over the window, the largest relative distance of an ALS flow's mean transmission rate from its max-min share."""
+    start, end = figures.window_s
+    shares = ShareTable(series)
+    errors = []
+    for record in series.flows:
+        share = shares.mean(record.flow.name, start, end)
+        if record.flow.kind == "als" and share > 0:
+            errors.append(abs(_transmission_rate(series, record, start, end) / share - 1))
+    return max(errors, default=math.nan)
+
+
+def max_min_reached_s(series: Series, figures: Figures) -> float:
+    """The time from which on every ALS flow's transmission rate, averaged over the following two adaptation intervals, stays within
+    5% of its max-min share until the run ends; infinite when the last average is not within it."""
+    return _within_max_min_s(series, 0.05)
+
+
+def max_min_reached_10_percent_s(series: Series, figures: Figures) -> float:
+    """The same within 10%."""
+    return _within_max_min_s(series, 0.10)
+
+
+def _within_max_min_s(series: Series, tolerance: float) -> float:
+    shares = ShareTable(series)
+    als = [r for r in series.flows if r.flow.kind == "als"]
+    length = 2 * max((r.flow.settings.parameters.adaptation_interval_s for r in als), default=math.nan)
+    start = max((r.active[0] for r in als if r.active is not None), default=math.nan)
+    since = math.inf
+    while start + length <= series.experiment.duration_s:
+        at = shares.at(start + length / 2)
+        if any(abs(_transmission_rate(series, r, start, start + length) / at.get(r.flow.name, math.inf) - 1) > tolerance for r in als):
+            since = math.inf
+        else:
+            since = min(since, start)
+        start += 1.0
+    return since
+
+
+CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
+    f.__name__: f
+    for f in (als_mean_loss_fraction, bottleneck_utilisation, connections_exact_fraction,
+              desired_rate_within_fair_rate_fraction, fair_rate_delay_s, max_min_reached_10_percent_s, max_min_reached_s, max_min_share_error,
+              tcp_als_rate_ratio)
+} | metrics_layers.CHECK_METRICS | metrics_rtcp.CHECK_METRICS

@@ -1,0 +1,129 @@
+"""PNG plots of a run, from its tables alone. One colour for each scheme in every plot, told apart by the colour-blind too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas as pd  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+
+from experiments.model import Experiment  # noqa: E402
+from fairlane.results import palette  # noqa: E402
+from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_MINIMUM, SHARE  # noqa: E402
+
+# With more flows of one kind than this, only some of them get a line.
+_MOST_LINES = 40
+
+
+def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame,
+         bottleneck: str, note: str) -> list[Path]:
+    """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
+    target, under the title."""
+    drawn = []
+    for name in pictures(experiment):
+        path = folder / f"{name}.png"
+        picture = figure(name, experiment, flows, links, fair_rates, bottleneck, note)
+        picture.savefig(path)
+        plt.close(picture)
+        drawn.append(path)
+    return drawn
+
+
+def pictures(experiment: Experiment) -> list[str]:
+    """The plots that a run has: fair_rate only where ALS flows are told of one."""
+    return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
+
+
+def figure(name: str, experiment: Experiment, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str,
+           note: str) -> Figure:
+    """One of `pictures`; arguments as of `draw`. ValueError for another name."""
+    if name not in pictures(experiment):
+        raise ValueError(f"no plot {name!r} of {experiment.id}: it has {', '.join(pictures(experiment))}")
+    at_bottleneck = fair_rates[fair_rates["link"] == bottleneck] if not fair_rates.empty else fair_rates
+    drawn, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
+    if name == "rates":
+        _rates(axes, experiment, flows, at_bottleneck if _has_als(experiment) else at_bottleneck.iloc[:0])
+    elif name == "queue":
+        _queue(axes, experiment, links[links["link"] == bottleneck])
+    else:
+        _fair_rate(axes, experiment, at_bottleneck)
+    axes.set_xlim(0, experiment.duration_s)
+    axes.set_xlabel("time (s)")
+    axes.set_title(f"{experiment.id}: {experiment.settings.title}\n{note}", fontsize=10, loc="left")
+    axes.grid(alpha=0.3)
+    return drawn
+
+
+def _has_als(experiment: Experiment) -> bool:
+    return any(f.kind.startswith("als") for f in experiment.flows)
+
+
+def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: pd.DataFrame) -> None:
+    handles = []
+    for kind in dict.fromkeys(f.kind for f in experiment.flows):
+        colour, line = palette.of_kind(kind), palette.line(kind)
+        names = list(flows[flows["kind"] == kind]["flow"].unique()) if not flows.empty else []
+        if not names:
+            continue
+        for index, name in enumerate(names[:_MOST_LINES]):
+            rows = flows[flows["flow"] == name] if not flows.empty else flows
+            if rows.empty:
+                continue
+            leading = index == 0
+            axes.plot(rows["time_s"] - 0.5, rows["goodput_bps"] / 1e6, color=colour, ls=line, lw=2.0 if leading else 0.9,
+                      alpha=1.0 if leading else 0.45, zorder=3 if leading else 2)
+        more = f": {names[0]} thick, {len(names[:_MOST_LINES]) - 1} more thin" if len(names) > 1 else f": {names[0]}"
+        handles.append(Line2D([], [], color=colour, ls=line, lw=2, label=palette.label(kind) + more))
+    if not flows.empty:
+        shares = flows.groupby("time_s")["fair_share_bps"].mean()
+        axes.step(shares.index, shares / 1e6, where="pre", color=SHARE, ls="--", lw=1.5, zorder=4)
+        handles.append(Line2D([], [], color=SHARE, ls="--", label="fair share b/n"))
+    if not fair_rates.empty:
+        axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, ls=":", lw=1.8, zorder=4)
+        handles.append(Line2D([], [], color=FAIR_RATE, ls=":", label="R_f = b U_l / n in force"))
+    axes.axvspan(experiment.window_s[0], experiment.window_s[1], color="0.93", zorder=0)
+    handles.append(Line2D([], [], color="0.85", lw=8, label="window of the figures"))
+    axes.legend(handles=handles, fontsize=8, loc="upper right")
+    axes.set_ylabel("goodput (Mb/s)")
+    # TCP's slow start and R_f before the first flow would squeeze all else: they leave the picture at the top.
+    top = None
+    if not flows.empty:
+        settled = flows[flows["time_s"] > experiment.window_s[0]]["goodput_bps"].max()
+        top = max(2 * flows["fair_share_bps"].max(), 0.0 if settled != settled else 1.1 * settled) / 1e6
+    axes.set_ylim(0, top)
+
+
+def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
+    switch, number = experiment.bottleneck
+    port = next(p for p in experiment.topology.ports()[switch] if p.number == number).link
+    if not link.empty:
+        axes.plot(link["time_s"], link["queue_packets"], color=QUEUE, lw=0.9, label="queue, mean of 0.1 s")
+    axes.axhline(port.queue_packets, color=SHARE, lw=1, label=f"buffer, {port.queue_packets} packets")
+    if port.red is not None:
+        axes.axhline(port.red.minimum * port.queue_packets, color=RED_MINIMUM, ls="--", lw=1, label="RED minimum")
+        axes.axhline(port.red.maximum * port.queue_packets, color=RED_MAXIMUM, ls="--", lw=1, label="RED maximum")
+    axes.set_ylabel("queue at the bottleneck (packets)")
+    axes.set_ylim(0, port.queue_packets * 1.25)
+    axes.legend(fontsize=8, loc="upper right", ncols=2)
+
+
+def _fair_rate(axes: Axes, experiment: Experiment, fair_rates: pd.DataFrame) -> None:
+    axes.set_ylabel("R_f (Mb/s)", color=FAIR_RATE)
+    axes.tick_params(axis="y", labelcolor=FAIR_RATE)
+    right = axes.twinx()
+    right.set_ylabel("connections n", color=COUNT)
+    right.tick_params(axis="y", labelcolor=COUNT)
+    if not fair_rates.empty:
+        axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, lw=1.8)
+        right.step(fair_rates["time_s"], fair_rates["connections"], where="post", color=COUNT, lw=1.2)
+    for flow in experiment.flows:
+        axes.axvline(flow.start_s, color="0.8", lw=0.8, zorder=0)
+    axes.set_ylim(0, None)
+    right.set_ylim(0, len(experiment.flows) + 2)

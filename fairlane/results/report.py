@@ -1,0 +1,138 @@
+"""What a run says in the end: `summary.json`, and the same as tables beside what the paper reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.model import Experiment
+from fairlane.fabrics.outcome import Outcome
+from fairlane.results.metrics import CheckResult, Figures
+
+
+def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: str, target: str) -> dict[str, Any]:
+    """The content of summary.json; docs/results.md describes each key."""
+    paper = experiment.settings.paper
+    return {
+        "experiment": experiment.id,
+        "fabric": fabric,
+        "target": target,
+        "seed": experiment.seed,
+        "version": version("fairlane"),
+        "duration_s": experiment.duration_s,
+        "window_s": list(figures.window_s),
+        "begin_unix_s": outcome.timing.begin_s,
+        "bottleneck": next(f"{p.node}->{p.peer}" for p in experiment.topology.ports()[experiment.bottleneck[0]] if p.number == experiment.bottleneck[1]),
+        "flows": [
+            {"name": f.name, "kind": f.kind, "goodput_bps": f.goodput_bps, "fair_share_bps": f.fair_share_bps,
+             "sent_packets": f.sent_packets, "lost_packets": f.lost_packets, "loss_fraction": f.loss_fraction}
+            for f in figures.flows],
+        "kinds": [
+            {"kind": k.kind, "flows": k.flows, "mean_goodput_bps": k.mean_goodput_bps, "share": k.share,
+             "mean_loss_fraction": k.mean_loss_fraction, "jain_index": k.jain_index}
+            for k in figures.kinds],
+        "links": [
+            {"name": x.name, "rate_bps": x.rate_bps, "utilisation": x.utilisation, "mean_queue_packets": x.mean_queue_packets,
+             "drops": x.drops}
+            for x in figures.links],
+        "checks": [
+            {"name": c.check.name, "value": c.value, "low": c.check.low, "high": c.check.high, "holds": c.holds}
+            for c in figures.checks],
+        "paper": None if paper is None else {"reference": paper.reference, "section": paper.section, "figure": paper.figure,
+                                             "reports": list(paper.reports)},
+        "open_parameters": [{"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in experiment.settings.open],
+        "round_trips": outcome.round_trips,
+        "shaping": outcome.shaping,
+        "delay_lines": None if outcome.delay_lines is None else dataclasses.asdict(outcome.delay_lines),
+        "live_changes": outcome.live_changes,
+        "events": [{"time_s": e.time_s - outcome.timing.begin_s, "what": e.what} for e in outcome.events],
+    }
+
+
+def steered(experiment: Experiment, outcome: Outcome) -> str:
+    """What results of a run say of themselves that somebody changed in the live view."""
+    times = len(outcome.live_changes)
+    return (f"changed by hand {'once' if times == 1 else f'{times} times'} while it ran (live_changes in summary.json): checks and seed are"
+            f" those of {experiment.id}, the run is another")
+
+
+def show(console: Console, experiment: Experiment, figures: Figures) -> None:
+    start, end = figures.window_s
+    console.print(f"\n{experiment.id}: {experiment.settings.title}. All figures over {start:g} to {end:g} s.", highlight=False)
+    console.print(_flows(figures))
+    if len(figures.flows) > len(figures.kinds) > 0:
+        console.print(_kinds(figures))
+    console.print(_links(figures, {f"{n}" for n in _trunks(experiment)}))
+    if figures.checks:
+        console.print(_checks(figures.checks))
+    paper = experiment.settings.paper
+    if paper is not None:
+        console.print(f"The paper ({paper.reference}, section {paper.section}, {paper.figure}) reports:", highlight=False)
+        for line in paper.reports:
+            console.print(f"  - {line}", highlight=False)
+
+
+def _trunks(experiment: Experiment) -> list[str]:
+    """Links between switches: those towards hosts have room to spare, and fill the summary only."""
+    ports = experiment.topology.ports()
+    switches = set(experiment.topology.switches)
+    return [f"{p.node}->{p.peer}" for s in experiment.topology.switches for p in ports[s] if p.peer in switches]
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right")
+    return table
+
+
+def _flows(figures: Figures) -> Table:
+    table = _table("Flows", "flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %")
+    total = sum(f.goodput_bps for f in figures.flows)
+    for f in figures.flows:
+        table.add_row(f.name, f.kind, f"{f.goodput_bps / 1e6:.3f}", f"{f.fair_share_bps / 1e6:.3f}",
+                      f"{100 * f.goodput_bps / total:.1f}" if total else "-", str(f.sent_packets), str(f.lost_packets),
+                      f"{100 * f.loss_fraction:.2f}")
+    return table
+
+
+def _kinds(figures: Figures) -> Table:
+    table = _table("Kinds of flow", "kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index")
+    for k in figures.kinds:
+        table.add_row(k.kind, str(k.flows), f"{k.mean_goodput_bps / 1e6:.3f}", f"{100 * k.share:.1f}", f"{100 * k.mean_loss_fraction:.2f}",
+                      "-" if math.isnan(k.jain_index) else f"{k.jain_index:.3f}")
+    return table
+
+
+def _links(figures: Figures, names: set[str]) -> Table:
+    table = _table("Links between switches", "link", "Mb/s", "utilisation", "mean queue, packets", "drops")
+    for x in figures.links:
+        if x.name in names:
+            drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
+            table.add_row(x.name, f"{x.rate_bps / 1e6:g}", f"{x.utilisation:.3f}", "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}", drops)
+    return table
+
+
+def _checks(checks: list[CheckResult]) -> Table:
+    table = _table("Checks", "what", "here", "expected", "the paper", "holds")
+    for c in checks:
+        table.add_row(c.check.name, _number(c.value), _range(c.check.low, c.check.high), c.check.paper or "-",
+                      "[green]yes[/]" if c.holds else "[red]NO[/]")
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "not measured" if math.isnan(value) else "never"
+
+
+def _range(low: float, high: float) -> str:
+    if math.isinf(low):
+        return f"<= {high:g}"
+    if math.isinf(high):
+        return f">= {low:g}"
+    return f"{low:g} to {high:g}" if low != high else f"{low:g}"

@@ -1,0 +1,61 @@
+"""A user's own files in a run: algorithms of any Python file, and P4 files in place of those of the same name in `p4src`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.model import Experiment
+from fairlane import probes
+from fairlane.errors import Refusal
+from hosts import own_algorithms
+from inputs import schema
+
+
+def use_algorithm(path: str | Path) -> list[str]:
+    """The flow kinds of a Python file anywhere, which experiments may name from now on; processes that runs start know them too.
+    Refusal says what is wrong with the file."""
+    try:
+        found = own_algorithms.load_file(path)
+    except (ValueError, OSError) as error:
+        raise Refusal(str(error)) from error
+    except Exception as error:  # whatever the file raises as it is read
+        raise Refusal(f"{path}: cannot be read as Python: {type(error).__name__}: {error}") from error
+    listed = own_algorithms.listed()
+    if str(Path(path).resolve()) not in listed:
+        os.environ[own_algorithms.FILES_VARIABLE] = os.pathsep.join([*listed, str(Path(path).resolve())])
+    return found
+
+
+def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
+    """The experiment with its switches' program made of other files: each stands in place of the one of its name beside the program, or is
+    itself the program when it has the program's name. Refusal for a file that is not there, or has the name of none."""
+    if not files:
+        return experiment
+    program = probes.ROOT / experiment.settings.control.program
+    digest = hashlib.sha256()
+    for path in sorted([*program.parent.glob("*.p4"), *files]):
+        if not path.is_file():
+            raise Refusal(f"--program {path}: no such file")
+        digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
+    folder = probes.ROOT / "build" / "programs" / digest.hexdigest()[:16]
+    control = replace(experiment.settings.control, program=str(assemble(program, files, folder)))
+    return replace(experiment, settings=replace(experiment.settings, control=control))
+
+
+def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
+    """Copy a program and the files beside it into `folder`, with some of them replaced; the program's copy. Refusal for a file that
+    replaces none."""
+    beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
+    for path in files:
+        if path.name not in beside:
+            raise Refusal(f"{path}: stands in place of the file of its name in {program.parent.name}/, and there is none"
+                          f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in {**beside, **{path.name: path for path in files}}.items():
+        shutil.copyfile(path, folder / name)
+    return folder / program.name

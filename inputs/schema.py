@@ -1,0 +1,86 @@
+"""Dataclasses from tables of a TOML document: unknown keys, missing keys and wrong types are refused with file, line, key."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+from inputs.located_toml import Document, KeyPath
+
+T = TypeVar("T")
+
+
+def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
+    """The table at `path` as a `kind`. A ValueError that `kind` itself raises is located at the table, or at the key that
+    the message begins with ("delay_s: must not be negative"). others: keys of the table that somebody else reads."""
+    table = document.at(path)
+    if not isinstance(table, dict):
+        raise document.error(path, f"expected a table, got {_describe(table)}")
+    fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        if key not in fields and key not in others:
+            raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
+    values = {}
+    for name, field in fields.items():
+        if name in table:
+            values[name] = convert(hints[name], document, path + (name,))
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise document.error(path, f"missing key {name!r}")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        key, _, rest = str(error).partition(": ")
+        if rest and key in fields:
+            raise document.error(path + (key,), rest) from error
+        raise document.error(path, str(error)) from error
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """`; did you mean 'x'?` or `; known: a, b`."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+
+
+def convert(hint: Any, document: Document, path: KeyPath) -> Any:
+    """The value at `path` as the type that `hint` names; ConfigError when it is another."""
+    value = document.at(path)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        inner = [a for a in arguments if a is not type(None)]
+        return convert(inner[0], document, path)
+    if origin is typing.Literal:
+        if value not in arguments:
+            choices = ", ".join(map(repr, arguments))
+            raise document.error(path, f"expected one of {choices}, got {_describe(value)}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise document.error(path, f"expected an array, got {_describe(value)}")
+        if arguments[-1] is not Ellipsis and len(value) != len(arguments):
+            raise document.error(path, f"expected {len(arguments)} values, got {len(value)}")
+        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(convert(k, document, path + (i,)) for i, k in enumerate(kinds))
+    if origin is dict:
+        hint = dict
+    if dataclasses.is_dataclass(hint):
+        return build(hint, document, path)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is not Any and (not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool)):
+        names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table"}
+        raise document.error(path, f"expected {names.get(hint, hint.__name__)}, got {_describe(value)}")
+    return value
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "an array"
+    return repr(value)
