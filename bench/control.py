@@ -35,8 +35,8 @@ from google.protobuf import text_format
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from forward import cpu_s, machine, show, stop  # noqa: E402
-from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program  # noqa: E402
+from forward import cpu_s, machine, show, stop
+from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
 
 HERE = Path(__file__).resolve().parent
 ALS = HERE.parent / "p4src" / "als.p4"

@@ -28,12 +28,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT)]
 
-from controller import config as controller_config  # noqa: E402
-from controller.config import Config, Port, Route, Switch  # noqa: E402
-from controller.p4info import P4Info  # noqa: E402
-from controller.sketch import slots_of_each, worst_error  # noqa: E402
-from forward import machine, stop  # noqa: E402
-from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program  # noqa: E402
+import itertools
+
+from controller import config as controller_config
+from controller.config import Config, Port, Route, Switch
+from controller.p4info import P4Info
+from controller.sketch import slots_of_each, worst_error
+from forward import machine, stop
+from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 COUNTERS = ("exact", "sketch")
@@ -174,7 +176,7 @@ def closed(path: Path, began: float, lasting: float, interval_s: float) -> list[
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["port"]) == OUT]
     found = []
-    for before, row in zip(rows, rows[1:]):
+    for before, row in itertools.pairwise(rows):
         end = int(row["epoch"]) * interval_s
         if first_epoch(began, interval_s) < int(row["epoch"]) and end <= began + lasting and int(row["epoch"]) == int(before["epoch"]) + 1:
             frames = int(row["transmitted_packets"]) - int(before["transmitted_packets"])

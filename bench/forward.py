@@ -28,8 +28,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from search import Trial, highest_rate  # noqa: E402
-from veths import SWITCH_PORTS, CannotRun, Network, compile_p4, missing, network, program  # noqa: E402
+from search import Trial, highest_rate
+from veths import SWITCH_PORTS, CannotRun, Network, compile_p4, missing, network, program
 
 START_TIMEOUT_S = 20.0
 GRACE_S = 0.05

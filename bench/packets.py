@@ -24,9 +24,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from als_program import control_frame, count_pcap, data_frame, with_entries, write_pcap  # noqa: E402
-from forward import cpu_s, machine, ratio, show, stop  # noqa: E402
-from veths import CannotRun, program  # noqa: E402
+from als_program import control_frame, count_pcap, data_frame, with_entries, write_pcap
+from forward import cpu_s, machine, ratio, show, stop
+from veths import CannotRun, program
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "p4src" / "als.p4"

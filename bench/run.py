@@ -20,10 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import control  # noqa: E402
-import forward  # noqa: E402
-import packets  # noqa: E402
-from veths import CannotRun, missing  # noqa: E402
+import control
+import forward
+import packets
+from veths import CannotRun, missing
 
 ROOT = Path(__file__).resolve().parent.parent
 CARGO_BENCH = [str(ROOT / "scripts" / "cargo"), "bench", "--manifest-path", str(ROOT / "switch" / "Cargo.toml"), "--locked", "-p", "fairlane-pipeline"]

@@ -117,7 +117,7 @@ def parse(frame: bytes) -> Message:
     # A version 3 query is longer (RFC 3376 section 7.1); a version 1 query has response time 0.
     if kind is Kind.QUERY and (len(body) > _MESSAGE_BYTES or response == 0):
         raise IgmpError(Reason.OTHER_VERSION, f"a query of {len(body)} bytes, response time {response}")
-    if not (is_group(group) or kind is Kind.QUERY and group == 0):
+    if not (is_group(group) or (kind is Kind.QUERY and group == 0)):
         raise IgmpError(Reason.NOT_A_GROUP, f"{group:#010x}")
     # Some hosts leave by a message to the group (section 3).
     right = {Kind.QUERY: (group or ALL_SYSTEMS,), Kind.REPORT: (group,), Kind.LEAVE: (ALL_ROUTERS, group)}[kind]

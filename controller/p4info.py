@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from google.protobuf import text_format
 from finsy.proto import p4i as p4info_pb2
 from finsy.proto import p4r as p4runtime_pb2
+from google.protobuf import text_format
 
 
 def canonical(value: int, width_bits: int) -> bytes:

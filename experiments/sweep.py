@@ -96,7 +96,7 @@ def narrowed(document: Document, at: Sequence[str]) -> Document:
 
 
 def _means(text: str, choice: Value) -> bool:
-    if isinstance(choice, str) or isinstance(choice, bool):
+    if isinstance(choice, (str, bool)):
         return text == str(choice)
     try:
         return float(text) == float(choice)

@@ -39,7 +39,7 @@ PAYLOAD_TYPE = 96
 class _Optional:
     """Of a field at the end of a header: there when the bytes are, `None` where they are not."""
 
-    def getfield(self, packet: Packet, data: bytes):  # noqa: ANN201 - as in scapy
+    def getfield(self, packet: Packet, data: bytes):
         return super().getfield(packet, data) if len(data) >= self.sz else (data, None)
 
     def addfield(self, packet: Packet, data: bytes, value: int | None) -> bytes:

@@ -20,8 +20,8 @@ from fairlane.fabrics.progress import Silent
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-import counter as bench  # noqa: E402
-from veths import missing, network  # noqa: E402
+import counter as bench
+from veths import missing, network
 
 compilers = [name for name in ("fairlane-compile", "p4c-bm2-ss") if probes.program(name)]
 

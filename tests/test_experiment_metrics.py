@@ -76,11 +76,11 @@ def records(tmp_path: Path) -> Path:
     bytes, 40 of them headers, 5 in 100 lost. Bottleneck: 100 kB/s, 4 packets waiting; 30 tail drops in the last half."""
     folder = tmp_path / "raw"
     folder.mkdir()
-    rows = [switch_row(t, 1, 100_000 * t, 4 * t, 30 if t > 10 else 0) for t in range(0, 22)]
+    rows = [switch_row(t, 1, 100_000 * t, 4 * t, 30 if t > 10 else 0) for t in range(22)]
     write_csv(folder / "s1.csv", rows + [switch_row(t, p) for t in range(22) for p in (2, 3)])
     write_csv(folder / "s2.csv", [switch_row(t, p) for t in range(22) for p in (1, 2, 3)])
     # Observation intervals end at 0.6, 1.6, ...; the values are in force 0.05 s later. ALS is counted from 5.65 s on.
-    control = [controller_row(k + 0.65, 2 if k >= 5 else 1, 450_000 if k >= 5 else 900_000, early=k) for k in range(0, 20)]
+    control = [controller_row(k + 0.65, 2 if k >= 5 else 1, 450_000 if k >= 5 else 900_000, early=k) for k in range(20)]
     write_csv(folder / "controller.csv", control)
     write_lines(folder / "tcp.receiver.jsonl", [
         {"kind": "data", "t": 1000.4 + t, "seconds": 1.0, "received_payload_bytes": 50_000 * t} for t in range(1, 21)])

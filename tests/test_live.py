@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import itertools
 import json
 import shutil
 import subprocess
@@ -82,7 +83,7 @@ class Run:
         self.outcome: Outcome | None = None
         self._thread = threading.Thread(target=self._work, args=(what,))
         self._thread.start()
-        until(lambda: self.live.page is not None and bool(self.sampler.times) or not self._thread.is_alive())
+        until(lambda: (self.live.page is not None and bool(self.sampler.times)) or not self._thread.is_alive())
 
     def _work(self, what: Experiment) -> None:
         self.outcome = virtual_fabric.run(what, virtual_fabric.Options(targets.compiler(), live=self.live), self.folder, Silent())
@@ -390,7 +391,7 @@ def test_the_page_is_for_everybody(run: Run, page) -> None:
         .filter(e => e.offsetParent && !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).map(e => e.outerHTML)""")
     assert nameless == []
     levels = page.evaluate("() => [...document.querySelectorAll('h1, h2, h3')].filter(h => h.offsetParent).map(h => +h.tagName[1])")
-    assert levels[0] == 1 and all(b - a <= 1 for a, b in zip(levels, levels[1:])) and levels.count(1) == 1
+    assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels)) and levels.count(1) == 1
     assert page.get_attribute("#spoken", "aria-live") == "polite" and "flows" in page.text_content("#spoken")
     # Every control is reached by the keyboard, and shows it.
     page.focus("#pause")
@@ -448,7 +449,7 @@ def test_a_view_that_would_rush_by_is_turned_like_a_page(page, tmp_path: Path) -
         # Time goes on from frame to frame, the view a quarter of its width at once.
         begins, nows = sorted({begin for begin, _, _ in seen}), {now for _, now, _ in seen}
         assert 3 * len(begins) < len(nows)
-        assert all(b - a > 2 for a, b in zip(begins, begins[1:])) and len(begins) > 1
+        assert all(b - a > 2 for a, b in itertools.pairwise(begins)) and len(begins) > 1
     finally:
         run.close()
 
@@ -544,7 +545,7 @@ def test_time_glides_towards_what_is_known_and_not_beyond(run: Run, page) -> Non
     values = [value for value, _ in steps]
     assert all(value <= known + 1e-9 for value, known in steps) and values[-1] > 2.8
     # It goes on in each frame, also where news come late for once, and evenly.
-    moves = [b - a for a, b in zip(values, values[1:])][20:]
+    moves = [b - a for a, b in itertools.pairwise(values)][20:]
     assert min(moves) > 0 and max(moves) < 3 * 0.02
 
 

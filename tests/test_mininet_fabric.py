@@ -28,7 +28,7 @@ if not probes.is_root():
 if not probes.has_mininet():
     pytest.skip("needs Mininet (apt-get install mininet)", allow_module_level=True)
 
-from fairlane.fabrics.mininet_builder import FabricError, HostShaping, MininetNetwork, interface_name, port_settings  # noqa: E402
+from fairlane.fabrics.mininet_builder import FabricError, HostShaping, MininetNetwork, interface_name, port_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPOLOGY = builders.dumbbell(2, LinkSpec(10e6, 0.005, 100), LinkSpec(100e6, 0.001, 50))

@@ -141,7 +141,7 @@ def test_finsy_two_clients(address: str, program: Program) -> None:
 
 def test_finsy_profiles_defaults_and_const_entries(address: str, program: Program) -> None:
     async def session(switch: fy.Switch) -> None:
-        nexthop = lambda number: fy.Action("set_nexthop", nexthop=number, port=number)  # noqa: E731
+        nexthop = lambda number: fy.Action("set_nexthop", nexthop=number, port=number)
         balance = fy.Match(dst="10.0.0.0/8")
         group = fy.P4ActionProfileGroup("spread", group_id=5, members=[fy.P4Member(1, weight=1), fy.P4Member(2, weight=3)])
         by_group = fy.P4TableEntry("balance", match=balance, action=fy.P4IndirectAction(group_id=5))

@@ -80,7 +80,7 @@ class TestTables:
         ]
         client.insert(*entries)
         read = client.read(*(p4r.TableEntry(table_id=names[name]) for name in ("l2", "routes", "acl")))
-        key = lambda entry: entry.SerializeToString(deterministic=True)  # noqa: E731
+        key = lambda entry: entry.SerializeToString(deterministic=True)
         assert sorted(read, key=key) == sorted(entries, key=key)
 
     def test_wildcards_and_filters(self, client: Client, names: Names) -> None:
@@ -315,7 +315,7 @@ class TestCells:
 
     def test_counter_refusals(self, client: Client, names: Names) -> None:
         counter = names["port_packets"]
-        at = lambda index: p4r.CounterEntry(counter_id=counter, index=p4r.Index(index=index), data=p4r.CounterData())  # noqa: E731
+        at = lambda index: p4r.CounterEntry(counter_id=counter, index=p4r.Index(index=index), data=p4r.CounterData())
         refused(Code.OUT_OF_RANGE, lambda: client.modify(at(8)), "port_packets", "8 cells")
         refused(Code.OUT_OF_RANGE, lambda: client.read(at(8)), "8 cells")
         refused(Code.INVALID_ARGUMENT, lambda: client.modify(at(-1)), "negative")
@@ -342,7 +342,7 @@ class TestCells:
     @pytest.mark.skipif(support.is_reference(), reason="BMv2 has no register entries")
     def test_registers(self, client: Client, names: Names) -> None:
         register = names["last_source"]
-        data = lambda value: p4d.P4Data(bitstring=number(value))  # noqa: E731
+        data = lambda value: p4d.P4Data(bitstring=number(value))
         client.modify(p4r.RegisterEntry(register_id=register, index=p4r.Index(index=5), data=data(0xAABB)))
         (one,) = client.read(p4r.RegisterEntry(register_id=register, index=p4r.Index(index=5)))
         assert one.data == data(0xAABB)
@@ -539,7 +539,7 @@ class TestValueSets:
         assert client.read(p4r.ValueSetEntry()) == [p4r.ValueSetEntry(value_set_id=names["ip_like"])]
 
     def test_refusals(self, client: Client, names: Names) -> None:
-        entry = lambda *values: p4r.ValueSetEntry(  # noqa: E731
+        entry = lambda *values: p4r.ValueSetEntry(
             value_set_id=names["ip_like"], members=[p4r.ValueSetMember(match=[exact(1, value)]) for value in values]
         )
         refused(Code.INVALID_ARGUMENT, lambda: client.insert(entry(1)), "only be modified")

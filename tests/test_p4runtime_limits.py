@@ -78,20 +78,23 @@ def test_table_entries(program: Program, names: Names) -> None:
 
 def test_streams() -> None:
     """A stream more is refused, whoever asks; one that ends makes room."""
-    with support.switch(options=["--grpc-server-max-streams", "2"]) as address:
-        with Client(address, election_id=1) as first, Client(address, election_id=2) as second:
-            with Client(address, open_stream=False) as third:
-                refused_stream = support.Stream(third.stub)
-                error = refused_stream.receive("end")
-                assert error.code() == EXHAUSTED
-                assert "2 streams are open" in error.details() and "--grpc-server-max-streams" in error.details()
-                # Requests need no stream.
-                assert third.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=10).p4runtime_api_version
-            second.stream.close()
-            # Its end reaches the switch in its own time.
-            assert first.stream.receive("arbitration").status.code != 0
-            with Client(address, election_id=3) as third:
-                assert third.first.status.code == 0
+    with (
+        support.switch(options=["--grpc-server-max-streams", "2"]) as address,
+        Client(address, election_id=1) as first,
+        Client(address, election_id=2) as second,
+    ):
+        with Client(address, open_stream=False) as third:
+            refused_stream = support.Stream(third.stub)
+            error = refused_stream.receive("end")
+            assert error.code() == EXHAUSTED
+            assert "2 streams are open" in error.details() and "--grpc-server-max-streams" in error.details()
+            # Requests need no stream.
+            assert third.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=10).p4runtime_api_version
+        second.stream.close()
+        # Its end reaches the switch in its own time.
+        assert first.stream.receive("arbitration").status.code != 0
+        with Client(address, election_id=3) as third:
+            assert third.first.status.code == 0
 
 
 def test_digest_backlog(program: Program, names: Names) -> None:

@@ -113,7 +113,7 @@ def gather(path: Path, folder: Path, workers: int, kill_one: bool = False) -> di
 def test_results_are_the_same_from_one_worker_from_two_and_when_one_is_killed(small: Path, tmp_path: Path) -> None:
     one = gather(small, tmp_path / "1", 1)
     assert sorted(one) == [f"small/n={n}_seed={s}.json" for n in (1, 2) for s in (1, 2)]
-    assert len({data for data in one.values()}) == 4
+    assert len(set(one.values())) == 4
     assert gather(small, tmp_path / "2", 2) == one
     assert gather(small, tmp_path / "3", 2, kill_one=True) == one
 

@@ -69,7 +69,7 @@ def test_the_committed_data_have_every_point_of_their_row(name: str) -> None:
     points = {p.axes for p in sweep.expand(sweep.without(loaded.document, sweep.REPORT_KEYS)).points}
     judged = [e for e in loaded.expectations if e.of_reference]
     for expected in judged:
-        for axes in sweep.matching({p: None for p in points}, expected.where):
+        for axes in sweep.matching(dict.fromkeys(points), expected.where):
             assert loaded.reference.values(axes, expected.measure), axes
 
 

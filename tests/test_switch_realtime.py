@@ -24,7 +24,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
-import veths  # noqa: E402
+import veths
 
 pytestmark = pytest.mark.root
 

@@ -83,7 +83,7 @@ def test_a_delay_line_for_each_link_with_a_delay_on_the_switchs_side() -> None:
 def test_precision_is_over_all_directions_and_all_reports(tmp_path: Path) -> None:
     def direction(frames: int, mean: float, p99: float, **counts: int) -> dict:
         return {"from": "a", "to": "b", "frames": frames, "late_mean_us": mean, "late_p50_us": 1.0, "late_p99_us": p99, "late_max_us": 2 * p99,
-                **{"dropped": 0, "missed": 0, "failed": 0, **counts}}
+                "dropped": 0, "missed": 0, "failed": 0, **counts}
 
     first, second, never = (tmp_path / name for name in ("1.json", "2.json", "3.json"))
     first.write_text(json.dumps([direction(300, 10.0, 50.0), direction(0, 0.0, 0.0, dropped=1)]))

@@ -384,13 +384,13 @@ def test_red_drops_before_the_queue_is_full_and_droptail_does_not(tmp_path: Path
 
 def test_a_rate_may_count_datagrams_alone(tmp_path: Path) -> None:
     # 3 Mb/s of datagrams on 2 Mb/s: 2 Mb/s of them arrive, and the link is full, not 1.4% more than that.
-    recorded, figures, _ = measured(tmp_path, more=', framing = "ip"')
+    recorded, _, _ = measured(tmp_path, more=', framing = "ip"')
     assert 8 * sum(f.received.over(7, 10) for f in recorded.flows) / 3 == pytest.approx(2e6, rel=0.01)
     assert 8 * recorded.bottleneck.transmitted_bytes.over(7, 10) / 3 == pytest.approx(2e6, rel=0.01)
 
 
 def test_links_lose_and_jitter_as_they_are_told(tmp_path: Path) -> None:
-    recorded, figures, folder = measured(tmp_path, more=", loss = 0.02, jitter_s = 0.001")
+    recorded, _, folder = measured(tmp_path, more=", loss = 0.02, jitter_s = 0.001")
     lost, sent = (sum(getattr(f, name).over(0.5, 5.5) for f in recorded.flows) for name in ("lost", "sent"))
     assert 0.01 < lost / sent < 0.03
     spread = [r["delay_max_s"] for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines()) if r["kind"] == "data"][10:40]

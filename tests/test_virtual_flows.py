@@ -256,7 +256,7 @@ def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_p
             message = IGMP(bytes(ip.payload))
             assert (ip.ttl, bytes(ip)[20:24], frame.src) == (1, bytes([0x94, 4, 0, 0]), "02:00:00:01:00:02")
             octets = [int(x) for x in ip.dst.split(".")]
-            assert frame.dst == "01:00:5e:{:02x}:{:02x}:{:02x}".format(octets[1] & 127, octets[2], octets[3])
+            assert frame.dst == f"01:00:5e:{octets[1] & 127:02x}:{octets[2]:02x}:{octets[3]:02x}"
             checked = IGMP(bytes(message))
             del checked.chksum
             assert IGMP(bytes(checked)).chksum == message.chksum

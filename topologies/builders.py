@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -61,7 +62,7 @@ def chain(paths: Sequence[tuple[int, int]], switches: int, trunk: LinkSpec, acce
     hosts = [f"h{i + 1}" for i in range(2 * len(paths))]
     return Topology(
         nodes=(*(Node(h, "host") for h in hosts), *(Node(s, "switch") for s in names)),
-        links=(*(trunk.between(a, b) for a, b in zip(names, names[1:])),
+        links=(*(trunk.between(a, b) for a, b in itertools.pairwise(names)),
                *(access.between(hosts[n], names[start - 1]) for n, (start, _) in enumerate(paths)),
                *(access.between(hosts[len(paths) + n], names[end - 1]) for n, (_, end) in enumerate(paths))),
     )

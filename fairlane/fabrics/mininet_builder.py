@@ -124,7 +124,7 @@ class FairlaneSwitch(Switch):
     def start(self, controllers: object) -> None:
         self.process = self._launch(self.settings)
 
-    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803: Mininet's name
+    def stop(self, deleteIntfs: bool = True) -> None:  # Mininet's name
         if self.process is not None:
             stop_all([self.process])
         super().stop(deleteIntfs)

@@ -25,7 +25,7 @@ FRACTION: Interval = (0.0, 1.0)
 _FRACTIONS = ("loss", "jain", "worst_case_fairness", "delayed", "delivery_index")
 OF_FLOWS: dict[str, Interval] = {name: FRACTION if name in _FRACTIONS else COUNT for name in measures.OF_FLOWS}
 """Every figure of a group of flows is a count, a rate, a time, a deviation, or a fraction."""
-OF_BOTTLENECK: dict[str, Interval] = {name: COUNT for name in measures.OF_BOTTLENECK}
+OF_BOTTLENECK: dict[str, Interval] = dict.fromkeys(measures.OF_BOTTLENECK, COUNT)
 """Utilisation too: in a short window a link may send what it began before."""
 OF_RUN: dict[str, Interval] = {name: FRACTION if name.endswith("_fraction") else COUNT for name in (*loader.METRICS, *settling.OF_RUN)}
 """What checks may name."""

@@ -11,13 +11,13 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from experiments.sweep import matching  # noqa: E402
-from fairlane.paper.judge import Axes, medians  # noqa: E402
-from fairlane.paper.reference import Reference  # noqa: E402
-from fairlane.paper.row import Figure, Row  # noqa: E402
-from fairlane.results import palette  # noqa: E402
+from experiments.sweep import matching
+from fairlane.paper.judge import Axes, medians
+from fairlane.paper.reference import Reference
+from fairlane.paper.row import Figure, Row
+from fairlane.results import palette
 
 _STYLE = {
     "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,

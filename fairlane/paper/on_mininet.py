@@ -46,8 +46,8 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
     heads = [*axes, "measure", virtual, "range over seeds", "Mininet, wall clock", "Mininet / virtual"]
     lines = []
     for point in kept["points"]:
-        for number, (name, values) in enumerate(point["virtual"].items()):
-            at = [str(point["axes"].get(axis, "")) if number == 0 else "" for axis in axes]
+        for place, (name, values) in enumerate(point["virtual"].items()):
+            at = [str(point["axes"].get(axis, "")) if place == 0 else "" for axis in axes]
             lines.append([*at, name, *_cells(values, [run["values"].get(name) for run in point["runs"]])])
     current = sorted(inputs(p) for p in points(row)) == sorted(run["inputs"] for point in kept["points"] for run in point["runs"])
     return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "laid": fabrics.laid(row.document),

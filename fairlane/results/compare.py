@@ -24,7 +24,7 @@ from fairlane.errors import Refusal
 from fairlane.results import palette
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 _KEYS = {"experiment": str, "fabric": str, "target": str, "seed": int, "version": str, "duration_s": (int, float), "window_s": list, "flows": list,
          "kinds": list, "links": list, "checks": list}

@@ -6,6 +6,7 @@ layers are those of the receivers that are there.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -42,7 +43,7 @@ def layer_kbps(record: LayeredRecord, layer: int, window: Window) -> float:
     """Time-weighted mean of a layer's rate; not a number over no time."""
     start, end = window
     edges = [start, *(t for t, _ in record.rates if start < t < end), end]
-    total = sum(record.rates_at(a)[layer] * (b - a) for a, b in zip(edges, edges[1:]))
+    total = sum(record.rates_at(a)[layer] * (b - a) for a, b in itertools.pairwise(edges))
     return total / (end - start) / 1e3 if end > start else math.nan
 
 
@@ -50,7 +51,7 @@ def mean_layers(record: LayeredRecord, receiver: str, window: Window) -> float:
     """Layers that a receiver is a member of, averaged over time: whole when it never changed."""
     start, end = window
     edges = [start, *(t for t in record.changes_s(receiver) if start < t < end), end]
-    total = sum(len(record.members_at(receiver, a)) * (b - a) for a, b in zip(edges, edges[1:]))
+    total = sum(len(record.members_at(receiver, a)) * (b - a) for a, b in itertools.pairwise(edges))
     return total / (end - start) if end > start else math.nan
 
 

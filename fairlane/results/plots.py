@@ -8,15 +8,15 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas as pd  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from experiments.model import Experiment  # noqa: E402
-from fairlane.results import palette  # noqa: E402
-from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_MINIMUM, SHARE  # noqa: E402
+from experiments.model import Experiment
+from fairlane.results import palette
+from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_MINIMUM, SHARE
 
 # With more flows of one kind than this, only some of them get a line.
 _MOST_LINES = 40

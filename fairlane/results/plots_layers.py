@@ -8,14 +8,14 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
 
-from experiments.kinds import TcpSettings  # noqa: E402
-from fairlane.results.layers import LayeredRecord  # noqa: E402
-from fairlane.results.series import FlowRecord, Series  # noqa: E402
-from topologies import addressing  # noqa: E402
+from experiments.kinds import TcpSettings
+from fairlane.results.layers import LayeredRecord
+from fairlane.results.series import FlowRecord, Series
+from topologies import addressing
 
 _BIN_S = 5.0
 # Okabe and Ito's, told apart by the colour-blind too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -320,7 +321,7 @@ class ShareTable:
         """Time-weighted, over the part of the window in which the flow is active; 0 when it never is."""
         edges = [start_s, *(t for t in self._times if start_s < t < end_s), end_s]
         total = weight = 0.0
-        for a, b in zip(edges, edges[1:]):
+        for a, b in itertools.pairwise(edges):
             share = self.at(a).get(flow)
             if share is not None:
                 total += share * (b - a)
@@ -339,7 +340,7 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
     for record in series.flows:
         rate_times = [t for t, _ in record.sending_rate]
-        for a, b in zip(edges, edges[1:]):
+        for a, b in itertools.pairwise(edges):
             if record.active is None or b < record.active[0] or a > record.active[1]:
                 continue
             known = bisect.bisect_right(rate_times, b)

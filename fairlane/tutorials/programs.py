@@ -94,9 +94,10 @@ class _Finder:
         info = self._info_beside(built, p4info)
         if source is not None and source.stem in self._given:
             self._used.add(source.stem)
-        elif built is not None and built.is_file() and info is not None:
-            if source is None or source.stat().st_mtime <= built.stat().st_mtime:
-                return built, info, f"{_shown(built)} as built"
+        elif built is not None and built.is_file() and info is not None and (
+            source is None or source.stat().st_mtime <= built.stat().st_mtime
+        ):
+            return built, info, f"{_shown(built)} as built"
         if source is None:
             assert json is not None
             stem = Path(json).stem

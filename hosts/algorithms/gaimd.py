@@ -126,9 +126,8 @@ class GaimdSender(Sender):
         return ((SetWindow(self.window),) if self.window != before else ()) + timeout
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
-        if loss.last_sequence <= self.recovery_end:
-            if loss.cause is not LossCause.TIMEOUT or loss.path.in_flight_packets:
-                return ()  # of the window that was answered already
+        if loss.last_sequence <= self.recovery_end and (loss.cause is not LossCause.TIMEOUT or loss.path.in_flight_packets):
+            return ()  # of the window that was answered already
         p = self.parameters
         reduced = self._limited(self.window * p.beta, loss.path)  # W = beta W
         self.threshold = max(reduced, 2.0)  # RFC 5681 section 3.1: at least two packets

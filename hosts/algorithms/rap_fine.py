@@ -16,7 +16,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from hosts.algorithms.base import Ack, AckDetail, Interests, Kind, PathState, Rng, SenderAction, SetRate, SetTimer, Timer, clamp, require_positive
+from hosts.algorithms.base import (
+    Ack,
+    AckDetail,
+    Interests,
+    Kind,
+    PathState,
+    Rng,
+    SenderAction,
+    SetRate,
+    SetTimer,
+    Timer,
+    clamp,
+    require_positive,
+)
 from hosts.algorithms.rap import RapParameters, RapReceiver, RapSender
 
 TUNING_TIMER = "rap.tuning"

@@ -12,10 +12,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-from scapy.layers.inet import IP  # noqa: E402
-from scapy.layers.l2 import Ether  # noqa: E402
-from scapy.utils import rdpcap  # noqa: E402
+import matplotlib.pyplot as plt
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.utils import rdpcap
 
 LINKS = ("h1-s1", "s1-s2", "s2-s3", "s3-h3")
 SOURCE, DESTINATION = "10.0.1.1", "10.0.3.3"

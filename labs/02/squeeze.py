@@ -12,9 +12,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-import fairlane  # noqa: E402
+import fairlane
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINK_BPS = 2e6

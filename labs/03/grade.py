@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 
 from fairlane import api
@@ -102,7 +103,7 @@ def between(answer: Answer) -> None:
     told = f"average {(MINIMUM + MAXIMUM) // 2} packets, where p_b is {PROBABILITY}: {len(dropped)} of {count} packets are dropped"
     if not dropped:
         raise Missed(told, "which random number leads to a drop, and how many of them are there?")
-    gaps = [later - earlier for earlier, later in zip(dropped, dropped[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(dropped)]
     if len(dropped) > 0.9 * count:
         raise Missed(told, "when count p_b has reached 1, the next packet is dropped; where does `count` begin anew?")
     if max(gaps) > 1 / PROBABILITY + 1:

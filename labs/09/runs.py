@@ -27,7 +27,7 @@ from fairlane.paper import store
 from fairlane.results import palette, series
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 EXPERIMENT = "ssvp-3b"
 KINDS = ("ssvp", "ssvp-adp")

@@ -65,7 +65,7 @@ def weighted(**weights: float) -> pd.DataFrame:
     return page.table(page.ranked(measured, "my-scheme", weights))
 
 
-lab.sliders(weighted, **{mark: (0.0, 5.0, 0.5) for mark in MARKS})
+lab.sliders(weighted, **dict.fromkeys(MARKS, (0.0, 5.0, 0.5)))
 
 # %% [markdown]
 # ## Explain

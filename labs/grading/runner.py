@@ -117,7 +117,7 @@ def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
         return 0, f"{_own_name(error.filename or '', answer)}:{error.lineno}: {error.msg}: {(error.text or '').strip()}", "Python cannot read this line"
     except RecursionError as error:
         return 0, f"{_of_exception(error, answer)}a function that calls itself without end", "when does it stop calling itself?"
-    except BaseException as error:  # whatever a student's file raises, SystemExit too
+    except BaseException as error:  # noqa: BLE001 - whatever a student's file raises, SystemExit too
         place = _of_exception(error, answer)
         hint = "the line is yours; print what its variables hold" if place else "raised outside your files: what did they hand over, or not?"
         return 0, f"{place}{type(error).__name__}: {error}", hint

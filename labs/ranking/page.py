@@ -17,7 +17,7 @@ from fairlane.results import palette
 from labs.ranking.measures import MARKS, Measures, score
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 MARK_TEXTS = {
     "use": "how full the link is, alone with its like (95% is full mark)",

@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
 
-from drive import compound, run
 from controller.config import Config, Igmp, Port, Route, Switch
 from controller.runner import Controller
+from drive import compound, run
 
 GROUP = "239.1.0.1"
 HOSTS = {"h0": ("s1", 2, "10.0.1.1"), "h1": ("s1", 3, "10.0.1.2"), "h2": ("s2", 2, "10.0.2.1")}
@@ -56,7 +56,7 @@ class Host:
 
 
 def mac(name: str) -> str:
-    return f"02:00:00:00:00:{list([*HOSTS, 's1-2', 's1-3', 's2-2']).index(name) + 1:02x}"
+    return f"02:00:00:00:00:{[*HOSTS, 's1-2', 's1-3', 's2-2'].index(name) + 1:02x}"
 
 
 def configuration(bmv2_json: str, p4info: str, igmp: Igmp = Igmp()) -> Config:

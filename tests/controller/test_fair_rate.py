@@ -1,5 +1,6 @@
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 

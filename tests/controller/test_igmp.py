@@ -1,7 +1,8 @@
 """IGMPv2 on the wire: what is parsed is what was built, and nothing else gets through or gets out but `IgmpError`."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller import igmp
 from controller.igmp import IgmpError, Kind, Reason, build, checksum, parse

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 from finsy.proto import p4r
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller import igmp
 from controller.config import Config, Igmp, Port, Route, Switch
@@ -153,7 +154,7 @@ class Run:
                 assert self.reached(source, group) == sorted(h for h, g in members if g == group and h != source)
         for name, switch in self.switches.items():
             live = self.control.group_ports(name)
-            assert {k: v for k, v in live.items()} == switch.groups
+            assert dict(live.items()) == switch.groups
             if not members:
                 assert set(switch.groups) <= {FLOOD_ID} and not switch.entries
 
@@ -203,7 +204,7 @@ def test_a_restarted_controller_takes_over_what_the_switches_hold(p4info, net, a
         for group in GROUPS:
             for source in net.hosts:
                 # Nobody loses a packet meanwhile.
-                assert set(h for h, g in members if g == group and h != source) <= set(run.reached(source, group))
+                assert {h for h, g in members if g == group and h != source} <= set(run.reached(source, group))
     run.check(members)
     # A switch that starts anew gets all again; joins and leaves go on.
     name = names[fresh % len(names)]
@@ -294,7 +295,7 @@ def test_queries_go_to_each_host_and_soon_at_the_start(p4info):
     packets = run.control.on_tick(65.0).packets
     assert [name for name, _ in packets] == ["s0", "s1", "s1"]
     number, _ = p4info.packet_field("packet_out", "egress_port")
-    for (name, message), host in zip(packets, net.hosts):
+    for (_, message), host in zip(packets, net.hosts):
         assert {m.metadata_id: int.from_bytes(m.value, "big") for m in message.packet.metadata}[number] == host[1]
         found = igmp.parse(message.packet.payload)
         assert (found.kind, found.group, found.source, found.max_response_s) == (Kind.QUERY, 0, 0, 5.0)

@@ -2,7 +2,8 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
 

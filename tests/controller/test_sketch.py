@@ -2,7 +2,8 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error, worst_error
 

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import targets  # noqa: E402
+import targets
 
 FILES = [(name, path) for name in targets.TARGETS for path in sorted((targets.CORPUS / name).iterdir())]
 

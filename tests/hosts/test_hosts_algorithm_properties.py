@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import algorithm_properties as properties  # noqa: E402
-import path_model  # noqa: E402
-from hosts.algorithms import ALGORITHMS, base  # noqa: E402
+import algorithm_properties as properties
+import path_model
+from hosts.algorithms import ALGORITHMS, base
 
 KINDS = sorted(ALGORITHMS)
 _fresh = functools.cache(lambda name: properties.healthy_rate_bps(ALGORITHMS[name]))

@@ -18,7 +18,9 @@ from hosts.algorithms.base import Feedback, Note, SetRate, Timer
 from hosts.algorithms.daa import DaaParameters, tcp_rate_bps
 
 sys.path.insert(0, str(File(__file__).parent))
-from path_model import ClosedLoop, Path  # noqa: E402
+import itertools
+
+from path_model import ClosedLoop, Path
 
 RNG = random.Random(0)
 DEFAULTS = AlsParameters()
@@ -180,7 +182,7 @@ def test_where_no_router_answers_the_rate_never_leaps(reports: list[Feedback]) -
     """It rises by A at most, whatever is reported, and never above what is announced."""
     sender = started(desired_rate_bps=300e3)
     rates = [100e3, *after(sender, *[replace(r, desired_rate_bps=300e3, utilisation=0.0, rtt_s=r.rtt_s or 0.1) for r in reports])]
-    assert all(b <= min(300e3, a + 50e3) + 1e-6 for a, b in zip(rates, rates[1:]))
+    assert all(b <= min(300e3, a + 50e3) + 1e-6 for a, b in itertools.pairwise(rates))
 
 
 @settings(max_examples=12, deadline=None)

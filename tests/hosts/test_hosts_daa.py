@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.aimd_rtcp import AimdRtcpParameters, AimdRtcpSender
 from hosts.algorithms.aimd_rtcp import SILENCE_TIMER as AIMD_SILENCE
+from hosts.algorithms.aimd_rtcp import AimdRtcpParameters, AimdRtcpSender
 from hosts.algorithms.base import Feedback, SetRate, SetTimer, Timer
 from hosts.algorithms.cbr import CbrParameters, CbrSender
 from hosts.algorithms.daa import SILENCE_TIMER, DaaParameters, DaaSender, tcp_rate_bps

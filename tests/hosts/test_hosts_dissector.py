@@ -116,7 +116,7 @@ def test_wireshark_shows_alsf_and_its_layers(tmp_path: Path) -> None:
     assert [shown(row, "alsf") for row in rows] == [{n: [v] for n, v in zip(names, x)} for x in ((2**63, 933_000), (900_000, 1_000_000))]
     assert shown(rows[0], "alsf_layer") == {"address": [0xEF010001, 0xEF010002], "rate_bps": [64_000, 2**40]}
     assert [row["rtcp.pt"] for row in rows] == [["200", "202", "204"], ["201", "202", "204", "203"]]
-    assert not any(key.startswith("_ws") or key.startswith("rtcp.length") for row in rows for key in row)
+    assert not any(key.startswith(("_ws", "rtcp.length")) for row in rows for key in row)
 
 
 def test_wireshark_leaves_others_traffic_alone(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_scapy_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures
             else:
                 assert port % 2 and frame.haslayer(layers.Rtcp)
                 said = frame[layers.Rtcp]
-                while said and not (said.packet_type == 204):
+                while said and said.packet_type != 204:
                     said = said.payload
                 if said:
                     packets = parse_compound(payload)

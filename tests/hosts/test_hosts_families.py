@@ -232,7 +232,7 @@ def test_the_kernel_says_joins_and_leaves_in_igmpv2() -> None:
     """RFC 2236: membership report (0x16) to the group, leave (0x17) to 224.0.0.2, TTL 1, router alert."""
     name = f"flw{os.getpid()}"
     far, near = f"{name}a", f"{name}b"
-    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)  # noqa: E731
+    ip = lambda *words: subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
     for namespace in (far, near):
         ip("netns", "add", namespace)
     listener = None

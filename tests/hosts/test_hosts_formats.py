@@ -195,7 +195,7 @@ def test_intervals_of_reports_by_hand() -> None:
 # --------------------------------------------------------------------------------------------------- what is made of the description
 
 
-def tool():  # noqa: ANN201 - a module
+def tool():
     spec = importlib.util.spec_from_file_location("wire_formats", ROOT / "tools/wire_formats.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -232,7 +232,7 @@ def test_the_page_draws_headers_to_the_bit() -> None:
         (lambda f: f[1].update(optional=True), "x.b: optional, but does not start at a byte"),
     ],
 )
-def test_a_description_with_a_mistake_is_refused(change, message: str) -> None:  # noqa: ANN001
+def test_a_description_with_a_mistake_is_refused(change, message: str) -> None:
     fields = [{"name": "a", "bits": 4, "meaning": "m"}, {"name": "b", "bits": 12, "meaning": "m"}]
     table = {"title": "t", "place": "p", "summary": "s", "fields": fields}
     assert formats_of({"x": table})["x"].bytes == 2

@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(File(__file__).parent))
 
-from hosts.algorithms import ALGORITHMS  # noqa: E402
-from path_model import ClosedLoop, Path  # noqa: E402
+from hosts.algorithms import ALGORITHMS
+from path_model import ClosedLoop, Path
 
 GOLDEN = File(__file__).parent / "golden"
 PATH = Path(capacity_bps=500e3, rtt_s=0.08, queue_packets=10, random_loss=0.002)

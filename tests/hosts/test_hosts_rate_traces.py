@@ -14,9 +14,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import path_model  # noqa: E402
-from hosts.algorithms import ALGORITHMS  # noqa: E402
-from hosts.algorithms.base import (  # noqa: E402
+import path_model
+from hosts.algorithms import ALGORITHMS
+from hosts.algorithms.base import (
     Control,
     Feedback,
     JoinLayers,

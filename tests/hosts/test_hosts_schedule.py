@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 from statistics import fmean
 
@@ -44,7 +45,7 @@ def test_first_interval_is_half_the_minimum() -> None:
 def test_intervals_average_five_seconds() -> None:
     """"the average value between generating two RTCP packets at the same source" [ALS sec 3.3]: 5 s, reconsidered."""
     times = reports(RtcpSchedule(0.0, WIDE, 1, 100, random.Random(11).random), 50_000)
-    gaps = [b - a for a, b in zip(times, times[1:])]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
     assert fmean(gaps) == pytest.approx(5.0, rel=0.02)
     assert min(gaps) >= 0.5 * 5 / COMPENSATION and max(gaps) <= 1.5 * 5 / COMPENSATION
 

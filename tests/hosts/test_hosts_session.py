@@ -340,7 +340,7 @@ def test_own_reports_carry_loss_rate_and_round_trip() -> None:
     last = receiver.seen[-1]
     assert last.sender_rtt_s == pytest.approx(0.1, abs=0.001) and receiver.seen[0].sender_rtt_s is None
     assert last.received_bytes == 1000 * last.received_packets
-    assert [parse_stamp(parse_rtp(p).payload).rtt_us for _, p in made.data][0] == 0
+    assert next(parse_stamp(parse_rtp(p).payload).rtt_us for _, p in made.data) == 0
     records = made.log.of("feedback")
     assert len(records) == len(sender.heard) and records[0]["lost_packets"] >= 4
 

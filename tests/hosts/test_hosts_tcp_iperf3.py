@@ -99,4 +99,4 @@ def test_a_reno_flow_cut_short(tmp_path: Path) -> None:
     assert (sent[0]["kind"], sent[0]["algorithm"], sent[-1]["kind"]) == ("start", "tcp-reno", "end")
     data = [r for r in received if r["kind"] == "data"]
     assert len(data) >= 3 and all(r["bytes"] > r["payload_bytes"] > 0 for r in data)
-    assert data[0]["t"] == pytest.approx([r for r in sent if r["kind"] == "sent"][0]["t"], abs=0.3)
+    assert data[0]["t"] == pytest.approx(next(r for r in sent if r["kind"] == "sent")["t"], abs=0.3)

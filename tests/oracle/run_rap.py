@@ -29,9 +29,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from experiments import loader, sweep  # noqa: E402
-from experiments.model import Experiment  # noqa: E402
-from fairlane.paper import row  # noqa: E402
+from experiments import loader, sweep
+from experiments.model import Experiment
+from fairlane.paper import row
 
 TCL = Path(__file__).with_name("rates.tcl")
 SEEDS = 5

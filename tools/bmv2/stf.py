@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-
 from tools.bmv2 import runtime
 from tools.bmv2.process import Bmv2
 from tools.bmv2.program import Key, Program, Table, UnknownName, find

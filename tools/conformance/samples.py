@@ -11,7 +11,7 @@ def count(suite: Suite) -> Count:
     result = Count("samples", "v1model samples that p4c accepts are accepted")
     programs = suite.checkout.v1model_samples()
     silent = refused = 0
-    for program, theirs in suite.map(suite.p4c.compile, programs):
+    for _, theirs in suite.map(suite.p4c.compile, programs):
         if theirs.run.status != 0:
             refused += 1
         elif not theirs.accepted:

@@ -77,7 +77,7 @@ def _first(comparison: Comparison, packets: Sequence[Packet]) -> int | None:
 def _differs(comparison: Comparison, packets: Sequence[Packet], tries: list[int]) -> bool:
     tries[0] -= 1
     with comparison.fresh(_LOST_S) as both:
-        return any([_one_differs(both, packet) for packet in packets])
+        return any(_one_differs(both, packet) for packet in packets)
 
 
 def _one_differs(both: Both, packet: Packet) -> bool:

@@ -38,7 +38,7 @@ class Stream:
 
     def batch(self, number: int, size: int) -> list[Packet]:
         rng = random.Random(f"{self.seed}/{number}")
-        templates = [self.walker.make(rng) for _ in range(TEMPLATES if size > TEMPLATES else size)] + self.samples
+        templates = [self.walker.make(rng) for _ in range(min(size, TEMPLATES))] + self.samples
         packets = []
         for _ in range(size):
             layout = rng.choice(self.productive if self.productive and rng.random() < 0.5 else templates)

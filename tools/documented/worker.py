@@ -16,12 +16,12 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot  # noqa: F401  # read once, for all
+import matplotlib.pyplot  # read once, for all
 from matplotlib.figure import Figure
 
 from fairlane import ad_hoc, cli, execute
 from fairlane.fabrics import virtual_fabric
-from fairlane.results import compare  # noqa: F401
+from fairlane.results import compare
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def _command(argv: list[str]) -> int:
         code = 0
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else (0 if exit_.code is None else 1)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the caller reads the trace
         traceback.print_exc()
         code = 70
     sys.stdout.flush()

@@ -19,7 +19,7 @@ import jupytext
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot  # noqa: F401  # read once, for all
+import matplotlib.pyplot  # read once, for all
 import pandas as pd
 from IPython.core import pylabtools
 from IPython.core.interactiveshell import InteractiveShell
@@ -27,7 +27,7 @@ from IPython.utils.capture import capture_output
 
 import fairlane
 from fairlane.fabrics import virtual_fabric
-from fairlane.results import compare  # noqa: F401
+from fairlane.results import compare
 from labs.notebook import ANSWER_VARIABLE
 
 # What differs from run to run without meaning anything: addresses in memory, names of scratch folders, how long a run took.

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from pathlib import Path
 
 import grpc
 from google.protobuf import text_format
@@ -21,7 +22,7 @@ class Controller:
     """A session with one election id. Messages of the stream wait in a queue for each kind."""
 
     def __init__(self, address, p4info, election_id):
-        self.info = text_format.Parse(open(p4info).read(), p4info_pb2.P4Info())
+        self.info = text_format.Parse(Path(p4info).read_text(), p4info_pb2.P4Info())
         self.ids = {}
         for group in (self.info.tables, self.info.actions, self.info.counters, self.info.meters, self.info.registers,
                       self.info.digests, self.info.action_profiles, self.info.value_sets, self.info.direct_counters):
@@ -56,14 +57,14 @@ class Controller:
         try:
             return self.received[kind].get(timeout=timeout)
         except queue.Empty:
-            raise AssertionError("no %s within %s s" % (kind, timeout)) from None
+            raise AssertionError(f"no {kind} within {timeout} s") from None
 
     def none(self, kind, during=0.3):
         try:
             message = self.received[kind].get(timeout=during)
         except queue.Empty:
             return
-        raise AssertionError("unexpected %s: %s" % (kind, message))
+        raise AssertionError(f"unexpected {kind}: {message}")
 
     def close(self):
         self._requests.put(None)
@@ -74,7 +75,7 @@ class Controller:
         request = p4r.SetForwardingPipelineConfigRequest(device_id=DEVICE_ID, election_id=p4r.Uint128(low=self.election_id))
         request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         request.config.p4info.CopyFrom(self.info)
-        request.config.p4_device_config = open(json, "rb").read()
+        request.config.p4_device_config = Path(json).read_bytes()
         self.stub.SetForwardingPipelineConfig(request, timeout=30)
 
     def write(self, kind, **entity):

@@ -8,12 +8,13 @@ import time
 import grpc
 import ptf
 import ptf.testutils as tu
-from controller import DELETE, INSERT, MODIFY, Controller, number, p4r
 from ptf.base_tests import BaseTest
+
+from controller import DELETE, INSERT, MODIFY, Controller, number, p4r
 
 DST = "00:00:00:00:00:aa"
 DST_NUMBER = 0xAA
-IP = lambda text: int.from_bytes(bytes(map(int, text.split("."))), "big")  # noqa: E731
+IP = lambda text: int.from_bytes(bytes(map(int, text.split("."))), "big")
 # Runs of ptf on one switch: each test's controller takes over from the one before.
 ELECTION_IDS = iter(range(int(time.time()) << 8, 1 << 62))
 
@@ -165,7 +166,7 @@ class CloneSession(SwitchTest):
 class Selector(SwitchTest):
     """Flows spread over a group's members, each always over the same; members come and go."""
 
-    FLOWS = ["10.0.%d.%d" % (i, 7 * i % 251) for i in range(30)]
+    FLOWS = [f"10.0.{i}.{7 * i % 251}" for i in range(30)]
 
     def runTest(self):
         for port in (2, 3):
@@ -293,7 +294,7 @@ class Digests(SwitchTest):
 
     def learn(self, *sources):
         for source in sources:
-            tu.send_packet(self, 4, tu.simple_eth_packet(eth_dst=DST, eth_src="00:00:00:00:00:%02x" % source, eth_type=0x1234))
+            tu.send_packet(self, 4, tu.simple_eth_packet(eth_dst=DST, eth_src=f"00:00:00:00:00:{source:02x}", eth_type=0x1234))
 
     @staticmethod
     def sources(message):
