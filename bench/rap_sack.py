@@ -25,7 +25,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments import loader
+from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, FlowGroup, Settings
+from inputs import located_toml
 from fairlane.fabrics import control_plane, targets, virtual_fabric
 from fairlane.fabrics.virtual_control import VirtualController
 from hosts.algorithms import ALGORITHMS
@@ -34,7 +37,6 @@ from topologies import builders
 from topologies.builders import LinkSpec
 
 NS = 10**9
-ETHERNET_BYTES = 14
 BEGIN_S = 2.0
 """Flows start from here on: the switches have their entries."""
 TCL = Path(__file__).resolve().parents[1] / "tests" / "oracle" / "rates.tcl"
@@ -45,8 +47,8 @@ class Dumbbell:
     """`adaptive` flows of `kind` and `sacks` SACK flows over one drop-tail bottleneck; table 1 of the RAP paper by default.
 
     access_delay_s: one way, on each side: "Tot. Delay of Side-Links 6 ms". buffer_rtts: buffer in round trips of propagation at the
-    bottleneck's rate. pacing_jitter: part of a gap by which each packet of a paced flow is moved; link_jitter_s: up to so much later
-    does each packet arrive over an access link."""
+    bottleneck's rate. pacing_jitter: part of a gap by which each packet of a paced flow is moved. TCP, links that count datagrams, and jitter
+    of TCP's sendings are those of `experiments/_rap.toml`."""
 
     kind: str = "rap"
     adaptive: int = 32
@@ -59,9 +61,7 @@ class Dumbbell:
     packet_bytes: int = 100
     seconds: float = 120.0
     seed: int = 1
-    pacing_jitter: float = 0.0
-    link_jitter_s: float = 0.0
-    tcp_tick_s: float = 0.1
+    pacing_jitter: float = 0.1
     switches: int = 2
     """In a row; the bottleneck's delay is shared among the links between them."""
     window_from: float = 0.25
@@ -79,12 +79,16 @@ class Dumbbell:
     def buffer_packets(self) -> int:
         return round(self.buffer_rtts * self.rtt_s * self.rate_bps / (8 * self.packet_bytes))
 
+    @property
+    def tcp(self) -> TcpSettings:
+        slot_s = 8 * self.packet_bytes / self.rate_bps
+        given = located_toml.read(loader.FOLDER / "_rap.toml").values["tcp"]
+        return TcpSettings.of(given | {"packet_bytes": self.packet_bytes, "sending_jitter_s": slot_s})
+
     def experiment(self) -> Experiment:
         flows = self.adaptive + self.sacks
-        # Links here carry Ethernet frames; those of the paper and of ns-2 only datagrams.
-        framed = (self.packet_bytes + ETHERNET_BYTES) / self.packet_bytes
-        access = LinkSpec(self.access_rate_bps * framed, self.access_delay_s, 10_000, jitter_s=self.link_jitter_s)
-        trunk = LinkSpec(self.rate_bps * framed, self.delay_s / (self.switches - 1), self.buffer_packets)
+        access = LinkSpec(self.access_rate_bps, self.access_delay_s, 10_000, framing="ip")
+        trunk = LinkSpec(self.rate_bps, self.delay_s / (self.switches - 1), self.buffer_packets, framing="ip")
         topology = builders.chain([(1, self.switches)] * flows, self.switches, trunk, access)
         settings = Settings("rates", "s1->s2", {}, (FlowGroup("flows", "tcp-sack", flows),), duration_s=self.seconds, control=Control())
         return Experiment("rates", settings, topology, (), ("s1", 1), self.seconds, self.seed)
@@ -143,7 +147,7 @@ def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[S
     flows = case.adaptive + case.sacks
     starts = random.Random(f"{case.seed}/starts")
     halves = []
-    payload = case.packet_bytes - 40
+    tcp = case.tcp
     for i in range(flows):
         ends = (f"h{i + 1}", f"h{flows + i + 1}")
         times = (int((BEGIN_S + starts.random()) * NS), int((BEGIN_S + case.seconds + 1) * NS))
@@ -156,11 +160,8 @@ def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[S
                 packet_bytes=case.packet_bytes, session_bandwidth_bps=case.rate_per_flow_bps, sender_ssrc=2 * i + 1, receiver_ssrc=2 * i + 2,
                 sender_cname=f"s{i}", receiver_cname=f"r{i}", pacing_jitter=case.pacing_jitter)
         else:
-            tcp = {
-                "timestamps": False, "handshake": False, "delayed_ack": False, "initial_window_segments": 2, "max_window": 1000 * payload,
-                "min_rto_ns": 200_000_000, "timer_granularity_ns": int(case.tcp_tick_s * NS), "reduction_base": "window",
-            }
-            network.add_tcp_flow(f"f{i}", *ends, 5201, *times, flavour="sack", packet_bytes=case.packet_bytes, options=tcp)
+            network.add_tcp_flow(f"f{i}", *ends, 5201, *times, flavour="sack", packet_bytes=tcp.packet_bytes, options=tcp.network_options(),
+                                 sending_jitter_ns=round(tcp.sending_jitter_s * NS))
     return halves
 
 
@@ -180,14 +181,16 @@ def _received_bits(network, case: Dumbbell, rates: list[list[tuple[float, float]
     return bits
 
 
-def ns2(case: Dumbbell, jitter_s: float = 0.0, **options: Any) -> dict[str, float]:
+def ns2(case: Dumbbell) -> dict[str, Any]:
     """The same in ns-2: goodput of each flow, link traversals, CPU and wall seconds, frozen SRTTs."""
+    tcp = case.tcp
     given = {
         "agent": {"rap": "rap", "rap-fine": "rap", "tfrc": "tfrc"}[case.kind], "fine": int(case.kind == "rap-fine"),
         "adaptive": case.adaptive, "sacks": case.sacks, "rate_bps": int(case.rate_bps), "delay_ms": case.delay_s * 1e3,
         "access_bps": int(case.access_rate_bps), "access_ms": case.access_delay_s * 1e3, "buffer_packets": case.buffer_packets,
-        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.window_from * case.seconds, "seed": case.seed, "jitter_s": jitter_s,
-        "tcp_tick": case.tcp_tick_s} | options
+        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.window_from * case.seconds, "seed": case.seed,
+        "jitter_s": round(tcp.sending_jitter_s, 9), "tcp_tick": tcp.timer_granularity_s, "initial_window": tcp.initial_window_packets,
+        "limited_transmit": int(tcp.limited_transmit), "initial_rto": tcp.initial_rto_s, "min_rto": tcp.min_rto_s}
     argv = ["ns", str(TCL), *(str(x) for pair in given.items() for x in pair)]
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=900)

@@ -83,12 +83,12 @@ def record_kind(p4info: P4Info) -> type[PortRecord]:
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters of all ports of a switch at an instant. Of packets and bytes: transmitted, within_share, held_back."""
+    """Counters of all ports of a switch at an instant, of packets and bytes."""
 
     time_s: float
     transmitted: dict[int, tuple[int, int]]
-    early_drops: dict[int, int]
-    forced_drops: dict[int, int]
+    early_drops: dict[int, tuple[int, int]]
+    forced_drops: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
 
@@ -202,7 +202,7 @@ class SwitchControl:
             self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
         self._previous, self._latest = self._latest, Reading(
             now_s, values.get(TRANSMITTED, {}),
-            _packets(values, RED_EARLY), _packets(values, RED_FORCED), values.get(WITHIN_SHARE, {}), values.get(HELD_BACK, {}))
+            _sum(values, RED_EARLY), _sum(values, RED_FORCED), values.get(WITHIN_SHARE, {}), values.get(HELD_BACK, {}))
 
     def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
         """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
@@ -233,8 +233,8 @@ class SwitchControl:
             self._fair_rates[port.number] = self._fair_rate(port.number, rate, utilisation)
             if port.als:
                 entities.append(self._fair_rates[port.number])
-            early = self._latest.early_drops.get(port.number, 0) if self._latest else 0
-            forced = self._latest.forced_drops.get(port.number, 0) if self._latest else 0
+            early, _ = self._latest.early_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
+            forced, _ = self._latest.forced_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
             record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
             if port.number in self._shares:
                 self._shares[port.number] = self._next_share(port, rate, utilisation)
@@ -244,7 +244,8 @@ class SwitchControl:
 
     def _utilisation(self, port: int, rate_bps: float) -> int:
         sent, elapsed_s = self._grown("transmitted", port)
-        return utilisation_ppm(sent, elapsed_s, rate_bps)
+        dropped = self._grown("early_drops", port)[0] + self._grown("forced_drops", port)[0]
+        return utilisation_ppm(sent, dropped, elapsed_s, rate_bps)
 
     def _grown(self, counter: str, port: int) -> tuple[int, float]:
         """Bytes by which a counter of `Reading` grew in the interval that ended, and its length in seconds."""
@@ -289,12 +290,13 @@ class SwitchControl:
         return p4runtime_pb2.Entity(digest_entry=entry)
 
 
-def _packets(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[str]) -> dict[int, int]:
-    """Packets that several counters have of each port, in all."""
-    total: dict[int, int] = {}
+def _sum(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[str]) -> dict[int, tuple[int, int]]:
+    """Packets and bytes that several counters have of each port, in all."""
+    total: dict[int, tuple[int, int]] = {}
     for name in names:
-        for port, (packets, _) in values.get(name, {}).items():
-            total[port] = total.get(port, 0) + packets
+        for port, (packets, size) in values.get(name, {}).items():
+            before = total.get(port, (0, 0))
+            total[port] = (before[0] + packets, before[1] + size)
     return total
 
 

@@ -23,11 +23,14 @@ def fair_rate_bps(bandwidth_bps: float, utilisation_target: float, connections: 
     return int(bandwidth_bps * utilisation_target / max(connections, 1))  # [ALS sec 3.1]
 
 
-def utilisation_ppm(transmitted_bytes: int, elapsed_s: float, bandwidth_bps: float) -> int:
-    """U of a port in parts per million: bits sent in the interval over bits the link could have sent, at most 1.
+def utilisation_ppm(transmitted_bytes: int, dropped_bytes: int, elapsed_s: float, bandwidth_bps: float) -> int:
+    """U of a port in parts per million: bits for the link in the interval over bits it could have sent.
 
-    A reading that spans no time gives 0.
+    transmitted_bytes, dropped_bytes: >= 0, sent and dropped by RED. What was sent counts as 1 at most; above 1, U tells the drops of an
+    overloaded port, a fraction of 1 - 1 / U (docs/decisions/sender-based-als.md). At most 2^32 - 1 ppm, the size of the field. A reading
+    that spans no time gives 0.
     """
     if elapsed_s <= 0:
         return 0
-    return min(PPM, max(0, round(PPM * transmitted_bytes * 8 / (elapsed_s * bandwidth_bps))))
+    possible_bytes = elapsed_s * bandwidth_bps / 8
+    return min((1 << 32) - 1, round(PPM * (min(transmitted_bytes / possible_bytes, 1.0) + dropped_bytes / possible_bytes)))

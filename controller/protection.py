@@ -2,7 +2,7 @@
 
 ALS section 5 asks routers to protect adaptive flows from greedy ones and leaves open how. Here a connection that goes on sending more than
 its allowance A is found and held to its share F. Both follow from the fair rate R_f of ALS section 3.1 and from two measurements of the
-port in the last observation interval: its utilisation U and C, the bit/s of all connections that came within their shares.
+port in the last observation interval: its utilisation U (with what RED dropped) and C, the bit/s of all connections that came within their shares.
 
     F <- F min(2, U_l / U)        U < U_l: the port has room that its connections leave each other
     F <- F min(1, U_l b / C)      else: the shares promise more than U_l b
@@ -31,7 +31,7 @@ def share_bps(previous_bps: float, fair_rate_bps: float, bandwidth_bps: float, u
     """F of the next interval in bit/s.
 
     previous_bps: F of the interval that ended. fair_rate_bps: R_f. bandwidth_bps: b > 0. utilisation_target: U_l in (0, 1].
-    utilisation: U in [0, 1]. within_bps: C >= 0, of frames.
+    utilisation: U >= 0. within_bps: C >= 0, of frames.
     """
     most = utilisation_target * bandwidth_bps
     if utilisation < utilisation_target:

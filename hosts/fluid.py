@@ -32,7 +32,7 @@ class FluidLink:
     """U of the last second: what was sent over capacity."""
     fair_rate_bps: float = 0.0
     """R_f; 0 until the first second has passed: control packets go by unchanged."""
-    sent_bits: float = 0.0
+    load_bits: float = 0.0
     """In the present second."""
 
 
@@ -163,7 +163,7 @@ def _carry(links: list[FluidLink], ends: list[_End]) -> None:
         backlog = link.queue_bits + offered - served
         lost = max(0.0, backlog - link.buffer_bits)
         link.queue_bits = backlog - lost
-        link.sent_bits += served
+        link.load_bits += served + lost
         passed = 1.0 - lost / offered if offered else 1.0
         carried = min(1.0, served / (offered * passed)) if offered * passed else 1.0
         for end in users:
@@ -180,5 +180,5 @@ def _observe(links: list[FluidLink], ends: list[_End]) -> None:
         connections = sum(number in end.flow.path for end in ends)
         if connections:
             link.fair_rate_bps = link.capacity_bps * UTILISATION_LEVEL / connections  # R_f = b U_l / n_conn [ALS sec 3.1]
-        link.utilisation = link.sent_bits / link.capacity_bps
-        link.sent_bits = 0.0
+        link.utilisation = link.load_bits / link.capacity_bps
+        link.load_bits = 0.0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import loader
 from fairlane import probes
 from tools.site import commands
 
@@ -51,6 +52,16 @@ def test_every_page_of_the_repository_is_there(site: Path) -> None:
     for path in tracked:
         page = site / path.replace("README.md", "index.html").replace(".md", ".html")
         assert page.exists(), f"{path} is not in the site: does tools/site/hooks.py know its folder?"
+
+
+@pytest.mark.parametrize("name", loader.names())
+@pytest.mark.parametrize(("table", "as_written"), [("docs/experiments/README.md", "`{}`"), ("experiments/README.md", "`{}.toml`")])
+def test_each_experiment_stands_in_both_tables_beside_a_page_that_names_it(name: str, table: str, as_written: str) -> None:
+    path = probes.ROOT / table
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|") and as_written.format(name) in line]
+    assert len(lines) == 1, f"{table}: {len(lines)} lines have {name}"
+    pages = [(path.parent / page).read_text(encoding="utf-8") for page in re.findall(r"\(([\w./-]+\.md)[)#]", lines[0])]
+    assert any(re.search(rf"(?<![\w-]){name}(?![\w-])", page) for page in pages), f"{table}: no page beside {name} names it"
 
 
 def test_the_page_of_commands_is_that_of_the_command_line() -> None:

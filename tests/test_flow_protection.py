@@ -36,6 +36,9 @@ def test_a_greedy_source_is_held_to_its_share(tmp_path: Path) -> None:
 def test_without_protection_it_starves_the_others(tmp_path: Path) -> None:
     got = measured(tmp_path, "protection=False", "shares=10")
     assert got["greedy"] > 5 * FAIR_BPS and got["tcp"] < 0.1 * FAIR_BPS and got["held"] == 0
+    # "a minimal degree of protection by allowing the senders to transmit at their fair share" [ALS sec 5]: r = R_d (1 - l) for a loss
+    # of a third and more, of which 1 - l arrives.
+    assert 0.35 * FAIR_BPS < got["als"] < 0.6 * FAIR_BPS
 
 
 @pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")

@@ -17,10 +17,10 @@ The scheme here is DAA (`hosts.algorithms.daa`), for each receiver on its own:
     r_i = min(r_TCP,i, r + A)                  no router answers: no R_d came back, or R_d as announced with U = 0
     r_i = min(the above, r_i of section 3.3)   a router answers, but the losses contradict R_d: another link is the bottleneck
 
-A report with losses contradicts R_d when the router that wrote R_d was not full (U < `full_utilisation`), or when the loss is above
-`loss_limit`. One such report may only mean that R_d is outdated [ALS sec 3.3], a link with little buffer loses packets though it
-is idle at times, and a switch takes seconds to hold a greedy source. So the second line holds from the fourth report in a row on,
-until a report without loss for which the first line reaches R_d.
+A report with losses contradicts R_d when the router that wrote R_d was not full (U < `full_utilisation`), or when the loss is more than
+`loss_limit` above what that router dropped itself, 1 - 1 / U of its packets when U > 1. One such report may only mean that R_d is
+outdated [ALS sec 3.3], and a link with little buffer loses packets though it is idle at times. So the second line holds from the
+fourth report in a row on, until a report without loss for which the first line reaches R_d.
 
 What the paper leaves open, and what is done here, each a parameter of `AlsParameters`: the rate before the first feedback,
 the lowest rate, receivers that fall silent, when section 3.5 applies. Values from the network are limited to their possible
@@ -100,8 +100,8 @@ class AlsParameters:
     their fair rates make on the link of R_d; less means that another link holds them back."""
 
     loss_limit: float = 0.05
-    """The highest loss of a report, in (0, 1], on a path that R_d describes. The paper is silent. Sources that follow R_d lose up to 2% of
-    their packets [ALS sec 4.1.2]."""
+    """How much more, in (0, 1], a report may lose than the router of R_d dropped. The paper is silent. Sources that follow R_d lose up to
+    2% of their packets [ALS sec 4.1.2]."""
 
     contradicting_reports: int = 4
     """So many reports in a row contradict R_d. The paper is silent. With a buffer of 40 packets, two in a row with losses and
@@ -206,9 +206,10 @@ class AlsSender(Sender):
         answered = self._answered(feedback)
         if answered:
             desired_bps = clamp(feedback.desired_rate_bps, 0.0, p.max_rate_bps)
+            load = 1.0 if feedback.utilisation is None else feedback.utilisation
             # U above 1 would shrink AIR, and U = 2 would hold it at 0 for ever.
-            utilisation = clamp(1.0 if feedback.utilisation is None else feedback.utilisation, 0.0, 1.0)
-            self._judge(entry, loss, utilisation, sender_based_bps >= desired_bps)
+            utilisation = clamp(load, 0.0, 1.0)
+            self._judge(entry, loss, load, sender_based_bps >= desired_bps)
         else:
             # Until the round trip is known, which r_TCP needs, the rate in use stands in for R_d. A receiver that has seen no control
             # packet yet knows neither.
@@ -263,7 +264,8 @@ class AlsSender(Sender):
         """Find out whether the losses contradict R_d. After one report alone it may be "outdated due to a change in the network
         conditions" [ALS sec 3.3]."""
         p = self.parameters
-        elsewhere = loss > p.loss_limit or (loss > 0.0 and utilisation < p.full_utilisation)
+        dropped = 1.0 - 1.0 / max(utilisation, 1.0)  # by the router that wrote U
+        elsewhere = loss > dropped + p.loss_limit or (loss > 0.0 and utilisation < p.full_utilisation)
         entry.contradictions = entry.contradictions + 1 if elsewhere else 0
         if entry.contradictions >= p.contradicting_reports and entry.path.rtt_s is not None:
             entry.contradicted = True

@@ -26,6 +26,12 @@ def test_shares_never_exceed_the_target(bandwidth, target, n):
 
 
 def test_utilisation():
-    assert utilisation_ppm(625_000, 1.0, 10_000_000) == 500_000
-    assert utilisation_ppm(10**9, 1.0, 10_000_000) == PPM
-    assert utilisation_ppm(1000, 0.0, 10_000_000) == 0
+    assert utilisation_ppm(625_000, 0, 1.0, 10_000_000) == 500_000
+    assert utilisation_ppm(10**9, 0, 1.0, 10_000_000) == PPM
+    assert utilisation_ppm(1000, 1000, 0.0, 10_000_000) == 0
+
+
+def test_drops_of_an_overloaded_port_make_u_exceed_one():
+    # 15 Mb/s come for 10 Mb/s: a third is dropped, 1 - 1 / 1.5.
+    assert utilisation_ppm(1_250_000, 625_000, 1.0, 10_000_000) == 1_500_000
+    assert utilisation_ppm(0, 10**15, 1.0, 1.0) == (1 << 32) - 1  # the size of the field

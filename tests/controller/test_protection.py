@@ -140,6 +140,22 @@ def test_without_protection_nothing_is_said_of_it(p4info: P4Info) -> None:
     assert len(control_.counter_entities()) == 2 * 5
 
 
+def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
+    control_ = control(p4info)
+    counters = control_.counter_entities()
+    sizes = {"AlsEgress.ports.transmitted": 1_250_000, "AlsIngress.red.decision.early_drops": 125_000,
+             "AlsIngress.red.decision.forced_drops": 250_000, "AlsEgress.replica.decision.forced_drops": 250_000}
+    grown = {p4info.counter_id(name): size for name, size in sizes.items()}
+    for second in (0.0, 1.0):
+        for entity in counters:
+            of_port_1 = entity.counter_entry.index.index == 1
+            entity.counter_entry.data.byte_count = round(second * grown.get(entity.counter_entry.counter_id, 0)) if of_port_1 else 0
+        control_.on_counters(second, counters)
+    _, records = control_.finish(1.05, 1)
+    # 10 Mb/s sent and 5 Mb/s dropped, of 10.
+    assert [r.utilisation_ppm for r in records] == [1_500_000, 0]
+
+
 def test_few_cells_are_shared_by_chance() -> None:
     """The bound that docs/flow-protection.md states, ((n - 1) / W)^2, on small rows: pairs that share both cells with others."""
     rng, row, connections, shared = random.Random(3), 256, 40, 0

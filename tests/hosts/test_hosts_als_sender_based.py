@@ -109,9 +109,10 @@ def test_one_report_with_losses_may_mean_that_rd_is_outdated() -> None:
     assert after(started(), answered(1e6, 0.3, loss=0.25)) == [750e3]
 
 
-@pytest.mark.parametrize(("u", "loss"), [(0.89, 0.01), (1.0, 0.4)])
+@pytest.mark.parametrize(("u", "loss"), [(0.89, 0.01), (1.0, 0.4), (1.25, 0.4)])
 def test_the_fourth_in_a_row_contradicts_it(u: float, loss: float) -> None:
-    """With 1% the router is not full, with 40% the loss is above 5%. The rate is that of DAA at most."""
+    """With 1% the router is not full; with 40% it dropped nothing, or 1 - 1/1.25 = 20%, and 5% above that is less than 40%. The rate is
+    that of DAA at most."""
     sender = started()
     *before, last = after(sender, *[answered(4e6, u, loss)] * 4)
     assert before == [4e6 * (1 - loss)] * 3
@@ -124,7 +125,8 @@ def test_the_fourth_in_a_row_contradicts_it(u: float, loss: float) -> None:
 @pytest.mark.parametrize("reports", [
     [answered(1e6, 0.9, loss=0.02)] * 20,  # the losses of a full link
     [*[answered(1e6, 0.5, loss=0.02)] * 3, answered(1e6, 0.9, loss=0.02)] * 5,  # a link with little buffer, idle at times
-    [*[answered(1e6, 1.0, loss=0.4)] * 3, answered(1e6, 1.0, loss=0.01)] * 5,  # a greedy source that the switch finds in time
+    [*[answered(1e6, 1.0, loss=0.4)] * 3, answered(1e6, 1.0, loss=0.01)] * 5,  # high losses that end
+    [answered(1e6, 1.6, loss=0.4)] * 20,  # a greedy source on R_d's link, which drops 1 - 1/1.6 = 37.5%
 ])
 def test_losses_that_do_not_contradict_rd_change_nothing(reports: list[Feedback]) -> None:
     """r = R_d (1 - l), or R_d + AIR [ALS sec 3.3]."""
@@ -160,7 +162,7 @@ def test_fractions_above_one_are_refused(changes: dict[str, float]) -> None:
 
 REPORTS = st.lists(st.builds(
     Feedback, st.just(7), st.floats(0, 1), st.none() | st.floats(1e-4, 2), st.none(),
-    st.none() | st.sampled_from([0.0, ANNOUNCED_BPS]) | st.floats(0, 2 * ANNOUNCED_BPS), st.none() | st.just(0.0) | st.floats(0, 1)), max_size=40)
+    st.none() | st.sampled_from([0.0, ANNOUNCED_BPS]) | st.floats(0, 2 * ANNOUNCED_BPS), st.none() | st.just(0.0) | st.floats(0, 4295)), max_size=40)
 
 
 @given(REPORTS)

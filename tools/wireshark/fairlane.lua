@@ -37,7 +37,7 @@ formats.report = { title = "Report", bytes = 44, least = 44,
 }
 formats.alsf = { title = "ALSF", bytes = 12, least = 12,
   { name = "desired_rate_bps", at = 0, bits = 64, meaning = "R_d: the smallest fair rate of the path so far", unit = "bit/s" },
-  { name = "utilisation", at = 64, bits = 32, meaning = "U of the router that set R_d: parts per million of its link's rate", unit = "1e-6" },
+  { name = "utilisation", at = 64, bits = 32, meaning = "U of the router that set R_d: parts per million of its link's rate, sent and dropped by RED; above 1,000,000 on an overloaded link", unit = "1e-6" },
 }
 formats.alsf_layer = { title = "ALSF layer", bytes = 12, least = 12,
   { name = "address", at = 0, bits = 32, meaning = "IPv4 group address" },
