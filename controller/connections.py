@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Connection:
+class Connection(NamedTuple):
     """One digest: a pair seen in interval `epoch` on its way to a port, or to a multicast group when that is not 0."""
 
     epoch: int

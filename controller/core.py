@@ -41,18 +41,20 @@ DIGEST = "connection_t"
 # Where it counts the slots that they hit (p4src/connection_sketch.p4).
 FILLED = "filled"
 SLOTS = "sketch_epoch"
+_SET_FAIR_RATE = "AlsEgress.fair_rate.set_fair_rate"
 # Where it holds connections to their shares (p4src/protection.p4): packets to one port, and copies.
 _HOLDS = ("AlsIngress.protection.hold", "AlsEgress.protection.hold")
 WITHIN_SHARE = "within_share"
 HELD_BACK = "held_back"
 
 
-@dataclass(frozen=True)
+@dataclass
 class PortRecord:
     """What one port saw in one interval, and what it was told; a plain switch's port would be told it. Counters are totals since the
     switch started."""
 
     time_s: float
+    """The end of the interval; the caller sets it to the instant from which the values are in force."""
     switch: str
     port: int
     epoch: int
@@ -65,7 +67,7 @@ class PortRecord:
     red_forced_drops: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProtectedPortRecord(PortRecord):
     """Of a program with flow protection. share_bps: F. within_share_bytes: of packets that came within the shares. held_packets,
     held_bytes: of connections that were held to their shares, dropped."""
@@ -119,7 +121,8 @@ class SwitchControl:
         self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
         # What each port's entry says, or would say if the port wrote fair rates.
-        self._fair_rates = {p.number: self._fair_rate(p.number, fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0)
+        self._fair_rates = {p.number: self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": p.number}, _SET_FAIR_RATE,
+                                                  {"rate_bps": fair_rate_bps(p.rate_bps, config.utilisation_target, 0), "utilisation_ppm": 0})
                             for p in switch.ports}
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
@@ -182,6 +185,7 @@ class SwitchControl:
                 p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
                     counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
                 for name in self._counters for port in self.switch.ports
+                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED)  # RED drops nothing where it has no parameters
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
@@ -230,9 +234,11 @@ class SwitchControl:
             packets, sent = self._latest.transmitted.get(port.number, (0, 0)) if self._latest else (0, 0)
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
-            self._fair_rates[port.number] = self._fair_rate(port.number, rate, utilisation)
+            entity = self._fair_rates[port.number]
+            # A new entry would cost four times as much, most of an interval's work.
+            self._p4info.set_action(entity.table_entry.action.action, _SET_FAIR_RATE, {"rate_bps": rate, "utilisation_ppm": utilisation})
             if port.als:
-                entities.append(self._fair_rates[port.number])
+                entities.append(entity)
             early, _ = self._latest.early_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
             forced, _ = self._latest.forced_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
             record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
@@ -271,11 +277,6 @@ class SwitchControl:
         held = self._latest.held_back.get(record.port, (0, 0)) if self._latest else (0, 0)
         return ProtectedPortRecord(**vars(record), share_bps=int(self._shares.get(record.port, 0)), within_share_bytes=within[1],
                                    held_packets=held[0], held_bytes=held[1])
-
-    def _fair_rate(self, port: int, rate_bps: int, utilisation: int) -> p4runtime_pb2.Entity:
-        return self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": port},
-                           "AlsEgress.fair_rate.set_fair_rate",
-                           {"rate_bps": rate_bps, "utilisation_ppm": utilisation})
 
     def _table(self, table, match, action, parameters, default=False) -> p4runtime_pb2.Entity:
         return p4runtime_pb2.Entity(

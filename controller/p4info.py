@@ -36,9 +36,9 @@ class P4Info:
         self.digests = _by_name(message.digests)
         self.registers = _by_name(message.registers)
         self.packet_headers = _by_name(message.controller_packet_metadata)
-        # (id, name, width) of each key or parameter: reading them out of a message again and again costs more than an entry.
+        # (id, name, width) of each key, (id, width) of each parameter by name: reading them out of a message again and again costs more than an entry.
         self._keys: dict[str, tuple[int, list[tuple[int, str, int]]]] = {}
-        self._parameters: dict[str, tuple[int, list[tuple[int, str, int]]]] = {}
+        self._parameters: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
 
     @classmethod
     def read(cls, path: Path) -> P4Info:
@@ -86,14 +86,16 @@ class P4Info:
         return entry
 
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
+        """Makes it that action, whatever it was."""
         if action not in self._parameters:
             found = _find(self.actions, action, "action")
-            self._parameters[action] = found.preamble.id, [(p.id, p.name, p.bitwidth) for p in found.params]
-        message.action_id, wanted = self._parameters[action]
-        names = [name for _, name, _ in wanted]
-        if set(parameters) != set(names):
-            raise MissingName(f"action {action} takes {names}, got {sorted(parameters)}")
-        for param_id, name, bitwidth in wanted:
+            self._parameters[action] = found.preamble.id, {p.name: (p.id, p.bitwidth) for p in found.params}
+        action_id, wanted = self._parameters[action]
+        if parameters.keys() != wanted.keys():
+            raise MissingName(f"action {action} takes {list(wanted)}, got {sorted(parameters)}")
+        message.Clear()
+        message.action_id = action_id
+        for name, (param_id, bitwidth) in wanted.items():
             message.params.add(param_id=param_id, value=canonical(parameters[name], bitwidth))
 
     def table_id(self, name: str) -> int:

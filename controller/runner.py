@@ -178,7 +178,9 @@ class SwitchSession:
             return []
         # The record's time is when the values were in force.
         now = time.time()
-        return [dataclasses.replace(r, time_s=now) for r in records]
+        for record in records:
+            record.time_s = now
+        return records
 
     def _give_up(self, reason: str) -> None:
         if self.ready.is_set():

@@ -152,7 +152,7 @@ class VirtualController:
         elif token == _RATES:
             # A record's time is when its values are known to be in force.
             for record in self._pending.pop(switch, ()):
-                record = dataclasses.replace(record, time_s=now_ns / 1e9)
+                record.time_s = now_ns / 1e9
                 self._writers[type(record)].writerow(self._port_columns(record))
                 self.latest[record.switch, record.port] = record
                 if self.tap is not None:

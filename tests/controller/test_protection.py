@@ -9,6 +9,7 @@ from controller.connections import Connection
 from controller.core import ProtectedPortRecord, SwitchControl
 from controller.p4info import P4Info
 from controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
+from controller.red import Red
 
 B, TARGET = 10e6, 0.9
 
@@ -91,8 +92,8 @@ def test_the_share_stays_in_its_range(previous, fair_rate, utilisation, within):
     assert fair_rate <= share_bps(previous, fair_rate, B, TARGET, utilisation, within) <= TARGET * B
 
 
-def control(p4info: P4Info) -> SwitchControl:
-    ports = (Port(1, 10_000_000), Port(2, 10_000_000, als=False))
+def control(p4info: P4Info, red: Red | None = None) -> SwitchControl:
+    ports = (Port(1, 10_000_000, red), Port(2, 10_000_000, als=False))
     return SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), p4info, Config("", "", ()))
 
 
@@ -137,11 +138,22 @@ def test_without_protection_nothing_is_said_of_it(p4info: P4Info) -> None:
     control_ = control(p4info)
     _, records = control_.finish(1.0, 1)
     assert type(records[0]).__name__ == "PortRecord"
-    assert len(control_.counter_entities()) == 2 * 5
+    assert len(control_.counter_entities()) == 2
+
+
+def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
+    control_ = control(p4info, Red(5, 15))
+    counters = control_.counter_entities()
+    assert [e.counter_entry.index.index for e in counters] == [1, 2, 1, 1, 1, 1]
+    for count, entity in enumerate(counters):
+        entity.counter_entry.data.packet_count = count
+    control_.on_counters(1.0, counters)
+    _, records = control_.finish(1.0, 1)
+    assert [(r.transmitted_packets, r.red_early_drops, r.red_forced_drops) for r in records] == [(0, 2 + 3, 4 + 5), (1, 0, 0)]
 
 
 def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
-    control_ = control(p4info)
+    control_ = control(p4info, Red(5, 15))
     counters = control_.counter_entities()
     sizes = {"AlsEgress.ports.transmitted": 1_250_000, "AlsIngress.red.decision.early_drops": 125_000,
              "AlsIngress.red.decision.forced_drops": 250_000, "AlsEgress.replica.decision.forced_drops": 250_000}
