@@ -123,7 +123,7 @@ fn check(
             let r = sw.table_insert(0, t, entry(e.0.clone(), e.2, call(&sw, "hit", &[i as u64])));
             match known {
                 Some(_) => {
-                    prop_assert!(matches!(r, Err(ControlError::AlreadyExists(_))), "{:?}", r)
+                    prop_assert!(matches!(r, Err(ControlError::AlreadyExists(_))), "{:?}", r);
                 }
                 None => {
                     prop_assert_eq!(r, Ok(()));
@@ -364,7 +364,7 @@ fn const_entries_and_defaults() {
 
     b.edit(|r| {
         r["pipelines"][0]["tables"][0]["entries"] =
-            json!([make(&any, 2, "0x07"), make(&any, 2, "0x08")])
+            json!([make(&any, 2, "0x07"), make(&any, 2, "0x08")]);
     });
     let e = b.error();
     assert_eq!(e.path, "pipelines[0].tables[0].entries[1]");

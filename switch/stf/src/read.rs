@@ -138,7 +138,7 @@ fn command(line: &str) -> Result<Command, String> {
             let (port, data) = port_and_data(rest)?;
             let pattern = nibbles(data, false)?;
             let nibbles: Vec<u8> = pattern.nibbles.into_iter().flatten().collect();
-            if nibbles.len() % 2 != 0 {
+            if !nibbles.len().is_multiple_of(2) {
                 return Err(format!("a packet of {} hex digits is not a whole number of bytes", nibbles.len()));
             }
             Ok(Command::Packet { port, bytes: nibbles.chunks(2).map(|c| c[0] << 4 | c[1]).collect() })

@@ -80,7 +80,7 @@ fn ternary(text: &str, width: u32) -> Result<KeyMatch, String> {
 
 fn clip(value: &Value, width: u32) -> Vec<u8> {
     let mut bytes = value.to_be_bytes(width);
-    if width % 8 != 0 {
+    if !width.is_multiple_of(8) {
         bytes[0] &= (1u8 << (width % 8)) - 1;
     }
     bytes

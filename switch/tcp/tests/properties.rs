@@ -50,7 +50,7 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
         Run { config, sender, receiver, carries, now: 0, order: 0, in_air, out, highest_sent: 1, highest_ack: 1, waiting: None, last_progress: 0, longest_pause: 0 }
     }
 
-    fn to_the_end(&mut self) {
+    fn run_to_the_end(&mut self) {
         self.sender.open(0, &mut self.out);
         for step in 0.. {
             assert!(step < 500_000, "stalled: {:?}", self.sender);
@@ -160,7 +160,7 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % 100 >= percent
         });
-        run.to_the_end();
+        run.run_to_the_end();
         prop_assert_eq!(run.receiver.delivered(), segments * 1000);
         prop_assert_eq!(u64::from(run.highest_sent) - 1, segments * 1000);
     }
@@ -173,7 +173,7 @@ proptest! {
         let (begin, end) = (begin_ms * MS, (begin_ms + outage_ms) * MS);
         let max_rto = config.max_rto;
         let mut run = Run::new(config, 4_000_000, |now, _| !(begin..end).contains(&now));
-        run.to_the_end();
+        run.run_to_the_end();
         prop_assert_eq!(run.receiver.delivered(), 4_000_000);
         let allowed = (outage_ms * MS + max_rto).min(2 * outage_ms * MS + 2_000 * MS) + 4 * ONE_WAY;
         prop_assert!(run.longest_pause <= allowed, "paused {} ms after an outage of {} ms", run.longest_pause / MS, outage_ms);

@@ -358,7 +358,7 @@ impl<'a> Checker<'a, '_> {
         match &e.kind {
             ExprKind::Name(p) => matches!(
                 self.lookup_local(p),
-                Some(Local::Var { access: Access::Constant(None), .. }) | Some(Local::Var { access: Access::ReadOnly("a parameter without direction"), .. })
+                Some(Local::Var { access: Access::Constant(None) | Access::ReadOnly("a parameter without direction"), .. })
             ),
             ExprKind::Binary(_, l, r) => {
                 (self.is_constructor_param(l) || self.eval(l).is_some()) && (self.is_constructor_param(r) || self.eval(r).is_some())

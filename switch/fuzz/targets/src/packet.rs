@@ -132,7 +132,7 @@ fn value(width: u32, bytes: &mut Unstructured) -> Result<Value> {
 }
 
 fn raw_is_full(length: usize, width: u32) -> bool {
-    length <= 32 && width % 8 != 0
+    length <= 32 && !width.is_multiple_of(8)
 }
 
 fn key(info: &KeyInfo, bytes: &mut Unstructured) -> Result<KeyMatch> {

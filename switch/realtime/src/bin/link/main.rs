@@ -112,8 +112,7 @@ fn carry(termination: &mut Termination, interfaces: &[Interface], directions: &m
     let mut batch: Vec<Nanos> = Vec::new();
     loop {
         for direction in directions.iter_mut() {
-            loop {
-                let Some((due, frame)) = direction.line.pop(clock::now()) else { break };
+            while let Some((due, frame)) = direction.line.pop(clock::now()) {
                 batch.push(due);
                 if sender.push(frame) {
                     send(direction, &mut sender, &mut batch, interfaces, &mut spare);
