@@ -189,12 +189,13 @@ def mac(text: str) -> int:
     return int("".join(parts), 16)
 
 
-def _unique(values: list, where: str, key: str) -> None:
+def _unique(values: list[Any], where: str, key: str) -> None:
     for value in values:
         if values.count(value) > 1:
             raise ConfigError(f"{where}: two entries have {key} {value!r}")
 
 
+_JSON_TYPES: dict[str, type | tuple[type, ...]] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 _NESTED = {
     "switches": (Switch, True),
     "ports": (Port, True),
@@ -205,7 +206,7 @@ _NESTED = {
 }
 
 
-def _build(kind: type, raw: Any, where: str):
+def _build(kind: type, raw: Any, where: str) -> Any:
     if not isinstance(raw, dict):
         raise ConfigError(f"{where or 'top'}: expected an object, got {type(raw).__name__}")
     fields = {f.name: f for f in dataclasses.fields(kind)}
@@ -224,7 +225,7 @@ def _build(kind: type, raw: Any, where: str):
                 raise ConfigError(f"{prefix}{key}: expected a list")
         elif isinstance(value, list):
             value = tuple(value)
-        expected = {"int": int, "float": (int, float), "str": str, "bool": bool}.get(str(fields[key].type))
+        expected = _JSON_TYPES.get(str(fields[key].type))
         if expected and (not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool)):
             raise ConfigError(f"{prefix}{key}: expected {fields[key].type}, got {value!r}")
         values[key] = value

@@ -27,6 +27,9 @@ from .red import link_parameters
 from .sketch import SketchCounter
 
 _Update = p4runtime_pb2.Update
+_Match = Mapping[str, int | tuple[int, int]]
+_TableEntry = tuple[str, _Match, str, Mapping[str, int]]
+"""Table, keys, action, and the action's parameters."""
 
 TRANSMITTED = "AlsEgress.ports.transmitted"
 # Of packets to one port, and of copies.
@@ -136,7 +139,7 @@ class SwitchControl:
             *(entity for p in self.switch.ports if p.number in self._shares and fresh for entity in self._limits(p)),
         ]
 
-    def _static_entries(self) -> Iterable[tuple]:
+    def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
             network = IPv4Network(route.prefix)
             yield "AlsIngress.forward.ipv4_lpm", \
@@ -147,7 +150,7 @@ class SwitchControl:
             for sketch in _SKETCHES:
                 yield f"{sketch}.region", {"port": port}, f"{sketch}.set_region", {"first_slot": first, "slots": mask}
 
-    def _link_entries(self) -> Iterable[tuple]:
+    def _link_entries(self) -> Iterable[_TableEntry]:
         """What depends on the rates of the ports' links."""
         for port in self.switch.ports:
             key = {"standard_metadata.egress_port": port.number}
@@ -278,7 +281,7 @@ class SwitchControl:
         return ProtectedPortRecord(**vars(record), share_bps=int(self._shares.get(record.port, 0)), within_share_bytes=within[1],
                                    held_packets=held[0], held_bytes=held[1])
 
-    def _table(self, table, match, action, parameters, default=False) -> p4runtime_pb2.Entity:
+    def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int], default: bool = False) -> p4runtime_pb2.Entity:
         return p4runtime_pb2.Entity(
             table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
 
@@ -301,7 +304,7 @@ def _sum(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[st
     return total
 
 
-def updates(entities: Iterable[p4runtime_pb2.Entity], kind: int) -> list[p4runtime_pb2.Update]:
+def updates(entities: Iterable[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> list[p4runtime_pb2.Update]:
     """Wrap entities for a Write; what has no INSERT (default actions, digest configuration is INSERT only once) is mended."""
     wrapped = []
     for entity in entities:

@@ -6,8 +6,10 @@ import queue
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import cast
 
 import grpc
+from finsy.proto import p4i as p4info_pb2
 from finsy.proto import p4r as p4runtime_pb2
 from finsy.proto import p4r_grpc as p4runtime_pb2_grpc
 from finsy.proto import rpc_code as code_pb2
@@ -92,7 +94,7 @@ class GrpcSwitch:
             raise self._error("cannot read its pipeline", error) from error
         return config.cookie.cookie if config.HasField("cookie") else None
 
-    def push_pipeline(self, p4info, bmv2_json: Path, cookie: int) -> None:
+    def push_pipeline(self, p4info: p4info_pb2.P4Info, bmv2_json: Path, cookie: int) -> None:
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
             device_id=self.device_id, election_id=self._election,
             action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
@@ -131,7 +133,7 @@ class GrpcSwitch:
         """One update as it is; SwitchError when it is refused, whatever the reason."""
         self._send([update], set())
 
-    def _write(self, entities: list[p4runtime_pb2.Entity], kind: int) -> dict[int, int]:
+    def _write(self, entities: list[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> dict[int, int]:
         """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
         return self._send(updates(entities, kind), {code_pb2.ALREADY_EXISTS})
 
@@ -188,9 +190,9 @@ def credentials(tls: Tls) -> grpc.ChannelCredentials:
 
 
 def _status(error: grpc.RpcError) -> list[p4runtime_pb2.Error]:
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            status = status_pb2.Status.FromString(value)
+    for item in error.trailing_metadata() or ():
+        if item.key == "grpc-status-details-bin":
+            status = status_pb2.Status.FromString(item.value)
             errors = []
             for detail in status.details:
                 unpacked = p4runtime_pb2.Error()
@@ -205,5 +207,8 @@ def _update_errors(error: grpc.RpcError) -> dict[int, int]:
 
 
 def _update_messages(error: grpc.RpcError) -> str:
-    return "; ".join(f"update {i}: {code_pb2.Code.Name(e.canonical_code)} {e.message}"
+    def name(code: int) -> str:
+        return code_pb2.Code.Name(cast("code_pb2.Code.ValueType", code))
+
+    return "; ".join(f"update {i}: {name(e.canonical_code)} {e.message}"
                      for i, e in enumerate(_status(error)) if e.canonical_code != code_pb2.OK)

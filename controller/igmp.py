@@ -77,7 +77,7 @@ def is_link_local(address: int) -> bool:
 
 def checksum(data: bytes) -> int:
     """The Internet checksum (RFC 1071); 0 over data that holds its own right one."""
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data[:len(data) & ~1]))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[:len(data) & ~1]))
     if len(data) & 1:
         total += data[-1] << 8
     while total >> 16:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from finsy.proto import p4i as p4info_pb2
 from finsy.proto import p4r as p4runtime_pb2
@@ -134,15 +135,23 @@ class P4Info:
         return [member.name for member in self.message.type_info.structs[spec.struct.name].members]
 
 
-def _by_name(items) -> dict:
-    names = {}
+class _Named(Protocol):
+    @property
+    def preamble(self) -> p4info_pb2.Preamble: ...
+
+
+_Item = TypeVar("_Item", bound=_Named)
+
+
+def _by_name(items: Iterable[_Item]) -> dict[str, _Item]:
+    names: dict[str, _Item] = {}
     for item in items:
         names[item.preamble.name] = item
         names.setdefault(item.preamble.alias, item)
     return names
 
 
-def _find(items: dict, name: str, kind: str):
+def _find(items: Mapping[str, _Item], name: str, kind: str) -> _Item:
     if name not in items:
         near = difflib.get_close_matches(name, items, 3) or sorted(items)
         raise MissingName(f"P4Info has no {kind} {name!r}; it has {', '.join(near) or 'none'}")

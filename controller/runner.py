@@ -12,8 +12,10 @@ import json
 import threading
 import time
 import zlib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
@@ -44,7 +46,7 @@ class Log:
         with self._lock:
             self._memberships.append(changes)
 
-    def event(self, kind: str, **what) -> None:
+    def event(self, kind: str, **what: object) -> None:
         line = json.dumps({"time_s": time.time(), "event": kind, **what})
         with self._lock:
             self._events.write(line + "\n")
@@ -63,7 +65,7 @@ class _Table:
             self._writer.writerow(f.name for f in dataclasses.fields(kind))
             self._file.flush()
 
-    def append(self, rows: list) -> None:
+    def append(self, rows: Iterable[Any]) -> None:
         self._writer.writerows(dataclasses.astuple(row) for row in rows)
         self._file.flush()
 

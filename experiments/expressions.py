@@ -69,7 +69,10 @@ def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.Attribute(value=ast.Name(id=owner), attr=attribute):
             return _value(ast.Name(id=f"{owner}.{attribute}"), names)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, names)
+            value = _value(operand, names)
+            if isinstance(value, str):
+                raise ValueError("text cannot be reckoned with")
+            return -value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             a, b = _value(left, names), _value(right, names)
             if isinstance(a, str) or isinstance(b, str):

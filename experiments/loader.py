@@ -237,7 +237,7 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
     for i, change in enumerate(settings.changes):
         if change.switch:
             _check_switch(change.switch, topology, document, ("changes", i, "switch"))
-            port = change.switch, -1
+            port: tuple[str, int] | None = (change.switch, -1)
         else:
             port = _output_port(change.link, topology)
         if port is None:

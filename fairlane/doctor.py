@@ -18,7 +18,7 @@ from fairlane.fabrics.switch_process import thrift_port
 from fairlane.fabrics.targets import BMV2_PACKAGES
 
 Place = Literal["virtual", "mininet", "bmv2"]
-PLACES = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}
+PLACES: dict[Place, str] = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}
 _FIRST_GRPC_PORT = 9559
 _MININET: tuple[Place, ...] = ("mininet", "bmv2")
 

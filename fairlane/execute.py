@@ -26,7 +26,7 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
             show: Callable[[Path], progress.Progress] | None = None) -> bool:
     """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed. show: of the folder of
     the raw records makes what takes the place of the progress on the console."""
-    run = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
+    run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
                   f"seed {experiment.seed}", highlight=False, soft_wrap=True)

@@ -24,8 +24,9 @@ _QDISC_TRIALS = {
 def program(name: str) -> Path | None:
     """A program in the folder that FAIRLANE_BIN names, where another build is to be tried; one of ours in .venv/bin; or one in
     PATH or the system's folders."""
-    for folder in filter(None, (os.environ.get("FAIRLANE_BIN"), VENV_BIN)):
-        own = Path(folder) / name
+    given = os.environ.get("FAIRLANE_BIN")
+    for folder in (*([Path(given)] if given else ()), VENV_BIN):
+        own = folder / name
         if os.access(own, os.X_OK):
             return own
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])

@@ -36,7 +36,7 @@ FORMATS = formats_of(tomllib.loads(resources.files("hosts.wire").joinpath("forma
 PAYLOAD_TYPE = 96
 
 
-class _Optional:
+class _Optional(Field):
     """Of a field at the end of a header: there when the bytes are, `None` where they are not."""
 
     def getfield(self, packet: Packet, data: bytes):
@@ -112,7 +112,7 @@ def _of_udp(self: UDP, payload: bytes) -> type[Packet]:
         if self.sport % 2 == 0:
             for layer in (Ack, Report):
                 form = FORMATS[layer.__name__.lower()]
-                values = {field.name: field.value for field in form.fields}
+                values = {field.name: field.value or 0 for field in form.fields}
                 if len(payload) == form.bytes and payload[0] == values["version"] << 4 | values["type"]:
                     return layer
             if payload[0] == 0x80 and len(payload) >= 12 and payload[1] & 0x7F == PAYLOAD_TYPE:

@@ -22,6 +22,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from hosts import arguments
 from hosts.records import Clock, RecordWriter
@@ -91,7 +92,7 @@ class Iperf3Error(Exception):
     """iperf3 printed no result; the message is its own."""
 
 
-def parse_result(text: str, flow: TcpFlow, begun_s: float) -> list[dict[str, object]]:
+def parse_result(text: str, flow: TcpFlow, begun_s: float) -> list[dict[str, Any]]:
     """Records of an iperf3 JSON result, of either end, `mono_s` counted from `begun_s`. Raises `Iperf3Error`.
 
     Receiver: kind `data`, with `bytes` (IPv4 datagrams, computed from payload and segment size), `payload_bytes`, and the

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined] # not in the stubs
 from pathlib import Path
 
 from inputs.located_toml import ConfigError, Document, KeyPath, show

@@ -68,7 +68,7 @@ def convert(hint: Any, document: Document, path: KeyPath) -> Any:
         return tuple(convert(k, document, path + (i,)) for i, k in enumerate(kinds))
     if origin is dict:
         hint = dict
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return build(hint, document, path)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

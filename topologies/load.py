@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from inputs import located_toml, schema
 from inputs.located_toml import Document, KeyPath
@@ -75,14 +76,14 @@ def load(path: Path) -> Topology:
 
 def from_document(document: Document, path: KeyPath = ()) -> Topology:
     """The topology that the table at `path` describes."""
-    table = document.values
+    table: Any = document.values
     for part in path:
         table = table[part]
     if "kind" not in table:
         raise document.error(path, "missing key 'kind'")
     if table["kind"] not in _KINDS:
         raise document.error(path + ("kind",), f"unknown kind {table['kind']!r}{schema.nearest(str(table['kind']), _KINDS)}")
-    described = schema.build(_KINDS[table["kind"]], document, path)
+    described: Any = schema.build(_KINDS[table["kind"]], document, path)
     try:
         return described.topology()
     except TopologyError as error:

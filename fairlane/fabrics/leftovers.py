@@ -39,12 +39,13 @@ class RunRecord:
         assert owner is not None
         while True:
             prefix = f"f{secrets.token_hex(1)}{secrets.token_hex(1)[0]}-"
-            record = RunRecord(prefix, owner, what, path=folder / f"{prefix.rstrip('-')}.json")
+            path = folder / f"{prefix.rstrip('-')}.json"
+            record = RunRecord(prefix, owner, what, path=path)
             if interfaces(prefix):
                 continue
             try:
                 # A file of that name means that another run has just taken the prefix.
-                os.close(os.open(record.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
             except FileExistsError:
                 continue
             record._save()

@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         supervisor = Supervisor(options.restart_after_s, happened)
         supervisor.watch("the controller", controller, start_controller)
         for switch in fabric.switches:
-            supervisor.watch(f"switch {switch.name}", switch.process, lambda s=switch: _again(lambda: fabric.restart(s)))
+            supervisor.watch(f"switch {switch.name}", switch.process, partial(_again, partial(fabric.restart, switch)))
         if fabric.delays is not None:
             supervisor.watch("the delay lines' process", fabric.delays, lambda: _again(fabric.start_delays))
         outcome.timing = _timing(experiment)

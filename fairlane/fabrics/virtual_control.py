@@ -198,7 +198,7 @@ class VirtualController:
         return [*(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
                 *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets)]
 
-    def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: int) -> Action:
+    def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: p4r.Update.Type.ValueType) -> Action:
         return self._send(switch, token, updates(entities, kind))
 
     def _send(self, switch: int, token: int, wanted: list[p4r.Update]) -> Action:

@@ -351,7 +351,7 @@ class Records:
         self._flows.append(flow)
         for role in flows.record_roles(flow):
             file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
-            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender", self._needed and self._needed.kinds)
+            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender", self._needed.kinds if self._needed else None)
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 

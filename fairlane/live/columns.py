@@ -83,7 +83,7 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
     index = min(count, bisect.bisect_right(sampler.times, time_s + 1e-6)) - 1
     if index < 0:
         return {"time": None, "flows": [], "ports": {}}
-    flows = []
+    flows: list[list[int | None]] = []
     for line in sampler.lines:
         if index < line.first:
             flows.append([None, None, None, None, None])
@@ -92,7 +92,7 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
         share = shares.get(line.name)
         flows.append([rates(sampler, line, index, index + 1)[0], None if share is None else round(share), round(sent), round(lost),
                       None if sending is None else round(sending)])
-    ports = {}
+    ports: dict[str, dict[str, Any]] = {}
     for (node, number), port in sampler.ports.items():
         if not whole(port):
             ports[f"{node}:{number}"] = {"rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT),

@@ -33,7 +33,7 @@ class Mirror:
         self._wish = wish
         self._records: list[tuple[str, str, JsonTail]] = []
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Callable[[str | None], None]] = {}
+        self._waiting: dict[int, Callable[[str | None], object]] = {}
         self._lock = threading.Lock()
         self.session = Session(opening.experiment, self._sampler, "virtual", opening.pace, steer=self._steer)
         for flow in opening.experiment.flows:
@@ -90,7 +90,7 @@ class Mirror:
     def _follow(self, flow: Flow) -> None:
         self._records += [(flow.name, role, JsonTail(self._folder / f"{flow.name}.{role}.jsonl")) for role in record_roles(flow)]
 
-    def _steer(self, what: dict[str, Any], answer: Callable[[str | None], None]) -> None:
+    def _steer(self, what: dict[str, Any], answer: Callable[[str | None], object]) -> None:
         """From the server's thread. A wish that comes as the run ends is answered too."""
         with self._lock:
             over = self.session.pace.finished

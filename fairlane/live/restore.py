@@ -40,7 +40,7 @@ def _link(given: dict[str, Any]) -> Link:
 
 def _flow(given: dict[str, Any]) -> Flow:
     settings = given["settings"]
-    made = RecordedSettings(settings["packet_bytes"])
+    made: RecordedSettings | TcpSettings = RecordedSettings(settings["packet_bytes"])
     if kinds.is_tcp(given["kind"]):
         known = {field.name for field in dataclasses.fields(TcpSettings)}
         made = TcpSettings(**{key: value for key, value in settings.items() if key in known})

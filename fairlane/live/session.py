@@ -25,7 +25,7 @@ NEWS_S = 0.1
 TABLE_S = 0.5
 
 
-Steer = Callable[[dict[str, Any], Callable[[str | None], None]], None]
+Steer = Callable[[dict[str, Any], Callable[[str | None], object]], None]
 """Takes what a reader of the page wants, and who is to be told: None, or why it cannot be."""
 
 

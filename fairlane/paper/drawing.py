@@ -19,7 +19,7 @@ from fairlane.paper.reference import Reference
 from fairlane.paper.row import Figure, Row
 from fairlane.results import palette
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.alpha": 0.3, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"], "svg.hashsalt": "fairlane", "legend.frameon": False, "lines.linewidth": 1.4,
     "figure.constrained_layout.use": True,
@@ -104,7 +104,7 @@ def _beside(axes: Any, figure: Figure, picked: list[Axes], names: list[Any], ref
         given = dict(at)
         x = given[figure.x] if figure.x in given else reference.median(at, figure.x)
         if reference.values(at, figure.y) and not math.isnan(float(x)):
-            lines.setdefault(given.get(figure.series, "") if figure.series else "", []).append((x, reference.median(at, figure.y)))
+            lines.setdefault(given.get(figure.series, "") if figure.series else "", []).append((float(x), reference.median(at, figure.y)))
     style = {"linestyle": ":", "markersize": 6, "markerfacecolor": "none", "linewidth": 1.0}
     for name, points in lines.items():
         index = names.index(name) if name in names else len(names)
@@ -131,7 +131,7 @@ def _over_time(axes: Any, figure: Figure, results: Results) -> None:
     index = 0
     picked = list(matching(results, figure.where))
     for at in picked:
-        curves = next((r["curves"] for r in results[at] if r.get("curves")), {})
+        curves: dict[str, Any] = next((r["curves"] for r in results[at] if r.get("curves")), {})
         for name in figure.curves:
             if name not in curves:
                 continue

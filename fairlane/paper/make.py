@@ -70,7 +70,9 @@ def collect(rows: list[Row], folder: Path, console: Console, *, quick: bool = Fa
             task = shown.add_task("runs", total=sum(j.cost for j in todo), done=0, of=len(todo), what="")
             for number, (job, done) in enumerate(schedule.run(client, points.run, todo), 1):
                 kept.put(job.row, job.key, done.result, done.took_s)
-                known[job.row, job.key] = kept.get(job.row, job.key, job.inputs)
+                result = kept.get(job.row, job.key, job.inputs)
+                assert result is not None
+                known[job.row, job.key] = result
                 shown.update(task, advance=job.cost, done=number, what=job.name)
                 if not console.is_terminal:
                     console.print(f"{number}/{len(todo)}  {job.name}  {done.took_s:.1f} s", highlight=False, markup=False, soft_wrap=True)
@@ -100,8 +102,8 @@ def span(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _progress(console: Console):
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[what]}"))
-    columns = (BarColumn(), TextColumn("{task.fields[done]}/{task.fields[of]}"), *columns[2:])
+    columns = (BarColumn(), TextColumn("{task.fields[done]}/{task.fields[of]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+               TextColumn("{task.fields[what]}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         yield shown
 

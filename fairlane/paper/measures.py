@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -258,14 +258,14 @@ def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
         lost = sum(np.diff(f.lost.at(edges)) for f in flows)
         return np.where(sent > 0, lost / np.maximum(sent, 1e-9), 0.0)
     if wanted.of == "sending_rate":
-        return sum(_held(f.sending_rate, times) for f in flows)
+        return np.sum([_held(f.sending_rate, times) for f in flows], axis=0)
     if wanted.of == "rtt":
         return _held(flows[0].round_trips, times)
     shares = ShareTable(series)
     return np.array([sum(shares.at(t).get(f.flow.name, math.nan) for f in flows) for t in times - wanted.bin_s / 2])
 
 
-def _held(known: list[tuple[float, float]], times: np.ndarray) -> np.ndarray:
+def _held(known: Sequence[tuple[float, float]], times: np.ndarray) -> np.ndarray:
     """The value in force at each time; not a number before the first."""
     at = np.searchsorted([t for t, _ in known], times, side="right")
     values = np.array([math.nan, *(v for _, v in known)])

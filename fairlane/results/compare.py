@@ -26,12 +26,12 @@ from fairlane.results import palette
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-_KEYS = {"experiment": str, "fabric": str, "target": str, "seed": int, "version": str, "duration_s": (int, float), "window_s": list, "flows": list,
+_KEYS: dict[str, type | tuple[type, ...]] = {"experiment": str, "fabric": str, "target": str, "seed": int, "version": str, "duration_s": (int, float), "window_s": list, "flows": list,
          "kinds": list, "links": list, "checks": list}
 _FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time_s", "link", "queue_packets")
 _CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
 _SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "figure.figsize": (6.4, 3.4), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
     "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "figure.constrained_layout.use": True,
 }

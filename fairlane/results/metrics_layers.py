@@ -124,7 +124,7 @@ def _ratio(choose: Callable, after: bool, series: Series, figures: Figures) -> f
 
 CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     "probing_joins": probing_joins,
-    **{f"{name}_layer_{when}_kbps": partial(_layer, layer, after)
+    **{f"{name}_layer_{when}_kbps": partial(_layer, layer, bool(after))
        for name, layer in (("base", 0), ("upper", 1)) for after, when in enumerate(("before", "after"))},
     **{f"layers_of_receiver_{n}_{when}": partial(_layers_of, n, bool(after))
        for n in range(_MOST_RECEIVERS) for after, when in enumerate(("before", "after"))},

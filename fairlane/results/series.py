@@ -37,7 +37,7 @@ class Steps:
     values: np.ndarray
 
     @staticmethod
-    def of(times_s: Sequence[float], values: Sequence[float]) -> Steps:
+    def of(times_s: Sequence[float], values: Sequence[float] | np.ndarray) -> Steps:
         return Steps(np.asarray(times_s, dtype=float), np.asarray(values, dtype=float))
 
     def at(self, time_s: float | np.ndarray) -> Any:
@@ -194,9 +194,9 @@ def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
     made = []
     for host, joins_s, records in zip(flow.receivers, flow.receiver_start_s, receivers):
         one = dataclasses.replace(flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
-        record = make(one, records, sender)
-        active = record.active and (max(joins_s, record.active[0]), record.active[1])
-        made.append(dataclasses.replace(record, active=active if active and active[0] < active[1] else None))
+        member = make(one, records, sender)
+        active = member.active and (max(joins_s, member.active[0]), member.active[1])
+        made.append(dataclasses.replace(member, active=active if active and active[0] < active[1] else None))
     return made
 
 

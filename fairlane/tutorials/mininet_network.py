@@ -104,12 +104,12 @@ class TutorialNetwork:
                     self._record.add(process.pid)
                     running.append((source.name, target.name, process))
         results = []
-        for source, target, process in running:
+        for sender, receiver, process in running:
             process.wait(10.0 + count)
             output = process.log.read_text(errors="replace")
             received = re.search(r"(\d+) received", output)
             least = re.search(r"= ([\d.]+)/", output)
-            results.append(Ping(source, target, count, int(received[1]) if received else 0, float(least[1]) / 1e3 if least else None))
+            results.append(Ping(sender, receiver, count, int(received[1]) if received else 0, float(least[1]) / 1e3 if least else None))
             process.log.unlink()
         return results
 

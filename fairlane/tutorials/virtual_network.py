@@ -60,7 +60,8 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
         pcap.mkdir(parents=True, exist_ok=True)
         network.capture(pcap)
     pairs = [(a, b) for a in topology.hosts for b in topology.hosts if a is not b]
-    tried, transfers = [], []
+    tried: list[tuple[str, str, str]] = []
+    transfers = []
     for a, b in pairs:
         reason = _reason(a, b)
         if reason:

@@ -203,9 +203,10 @@ class AlsSender(Sender):
 
         loss = clamp(feedback.loss_fraction, 0.0, 1.0)
         sender_based_bps = entry.path.on_report(feedback, self.rate_bps)  # min(r_TCP,i, r + A) [DAA sec 4]
-        answered = self._answered(feedback)
-        if answered:
-            desired_bps = clamp(feedback.desired_rate_bps, 0.0, p.max_rate_bps)
+        answer_bps = self._answer_bps(feedback)
+        answered = answer_bps is not None
+        if answer_bps is not None:
+            desired_bps = clamp(answer_bps, 0.0, p.max_rate_bps)
             load = 1.0 if feedback.utilisation is None else feedback.utilisation
             # U above 1 would shrink AIR, and U = 2 would hold it at 0 for ever.
             utilisation = clamp(load, 0.0, 1.0)
@@ -253,12 +254,13 @@ class AlsSender(Sender):
         )
         return report, Note("als.sender_based", values)
 
-    def _answered(self, feedback: Feedback) -> bool:
-        """Whether a router wrote R_d and U [ALS sec 3.1]. One with R_f above the announced R_d leaves both, as if it were not there: it
+    def _answer_bps(self, feedback: Feedback) -> float | None:
+        """R_d, if a router wrote it and U [ALS sec 3.1]. One with R_f above the announced R_d leaves both, as if it were not there: it
         sets no limit, and neither do plain routers."""
-        if feedback.desired_rate_bps is None:
-            return False
-        return feedback.desired_rate_bps < floor(self.parameters.announced_bps) or bool(feedback.utilisation)
+        desired_bps = feedback.desired_rate_bps
+        if desired_bps is not None and (desired_bps < floor(self.parameters.announced_bps) or feedback.utilisation):
+            return desired_bps
+        return None
 
     def _judge(self, entry: ReceiverEntry, loss: float, utilisation: float, reaches_desired: bool) -> None:
         """Find out whether the losses contradict R_d. After one report alone it may be "outdated due to a change in the network

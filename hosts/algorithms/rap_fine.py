@@ -70,6 +70,7 @@ class RapFineSender(RapSender):
     """The sending half [RAP sec III.B]."""
 
     interests = Interests(acks=AckDetail.EVERY, loss_distance_packets=3)
+    parameters: RapFineParameters
 
     def __init__(self, parameters: RapFineParameters = RapFineParameters()) -> None:
         super().__init__(parameters)

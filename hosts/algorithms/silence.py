@@ -48,11 +48,16 @@ class SilenceWatch:
 class RateLimits(Protocol):
     """The parameters that the algorithms of this rule share."""
 
-    initial_rate_bps: float
-    min_rate_bps: float
-    max_rate_bps: float
-    report_timeout_s: float
-    silence_factor: float
+    @property
+    def initial_rate_bps(self) -> float: ...
+    @property
+    def min_rate_bps(self) -> float: ...
+    @property
+    def max_rate_bps(self) -> float: ...
+    @property
+    def report_timeout_s(self) -> float: ...
+    @property
+    def silence_factor(self) -> float: ...
 
 
 def initial_rate(parameters: RateLimits) -> float:

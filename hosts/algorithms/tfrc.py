@@ -194,7 +194,7 @@ class TfrcSender(Sender):
         received_bps = clamp(feedback.receive_rate_bps or 0.0, 0.0, p.max_rate_bps)  # X_recv
         self.loss_event_rate = clamp(said, 0.0, 1.0)
         first = self.rtt_s is None
-        if first:
+        if self.rtt_s is None:
             self.rtt_s = sample_s
             self._sqrt_rtt_mean = sqrt(sample_s)
         else:
@@ -204,7 +204,7 @@ class TfrcSender(Sender):
         self._sqrt_rtt = sqrt(sample_s)
         timeout_s = self._timeout_s()  # with the X that was in force [RFC 5348 sec 4.3 step 3]
         if first:  # in place of step 4 [RFC 5348 sec 4.2]
-            self.allowed_bps = self._limited(self._initial_rate_bps())  # X = W_init / R, tld = now [RFC 5348 sec 4.2]
+            self.allowed_bps = self._limited(self._initial_rate_bps(self.rtt_s))  # X = W_init / R, tld = now [RFC 5348 sec 4.2]
             self._doubled_s = now_s
             # The rate at which the first packets arrived limits nothing, nor does the next one [RFC 5348 sec 4.3]
             self.receive_rates = [(now_s, inf)]
@@ -212,7 +212,7 @@ class TfrcSender(Sender):
             # Update X_recv_set: add X_recv, forget what is older than two round trips [RFC 5348 sec 4.3]
             self.receive_rates = [(at_s, bps) for at_s, bps in self.receive_rates if now_s - at_s <= 2 * self.rtt_s]
             self.receive_rates.append((now_s, received_bps))
-            self._recalculate(now_s)
+            self._recalculate(now_s, self.rtt_s)
         return (
             SetRate(self._sending_bps()),
             StampData(self.rtt_s),
@@ -232,37 +232,37 @@ class TfrcSender(Sender):
         if self.rtt_s is None or self.loss_event_rate == 0.0:
             self.allowed_bps = self._limited(self.allowed_bps / 2)  # X = max(X/2, s/t_mbi) [RFC 5348 sec 4.4]
         else:
-            received_bps, equation_bps = self._receive_limit_bps() / 2, self._equation_bps()
+            received_bps, equation_bps = self._receive_limit_bps() / 2, self._equation_bps(self.rtt_s)
             # 2 X_recv was the limit: Update_Limits(X_recv); else X_Bps was: Update_Limits(X_Bps / 2) [RFC 5348 sec 4.4]
             limit_bps = received_bps if equation_bps > 2 * received_bps else equation_bps / 2
             limit_bps = max(limit_bps, self.parameters.min_rate_bps)
             self.receive_rates = [(now_s, limit_bps / 2)]
-            self._recalculate(now_s)
+            self._recalculate(now_s, self.rtt_s)
         return (
             SetRate(self._sending_bps()),
             self._watch(now_s, self._timeout_s()),
             Note("tfrc.no-feedback", (("x_bps", self.allowed_bps),)),
         )
 
-    def _recalculate(self, now_s: float) -> None:
+    def _recalculate(self, now_s: float, rtt_s: float) -> None:
         """X [RFC 5348 sec 4.3 step 4]."""
         limit_bps = self._receive_limit_bps()
         if self.loss_event_rate > 0.0:
-            self.allowed_bps = self._limited(min(self._equation_bps(), limit_bps))  # X = max(min(X_Bps, recv_limit), s/t_mbi)
-        elif now_s - self._doubled_s >= (1 - self.parameters.doubling_slack) * self.rtt_s:
+            self.allowed_bps = self._limited(min(self._equation_bps(rtt_s), limit_bps))  # X = max(min(X_Bps, recv_limit), s/t_mbi)
+        elif now_s - self._doubled_s >= (1 - self.parameters.doubling_slack) * rtt_s:
             # X = max(min(2 X, recv_limit), initial_rate), tld = now
-            self.allowed_bps = self._limited(max(min(2 * self.allowed_bps, limit_bps), self._initial_rate_bps()))
+            self.allowed_bps = self._limited(max(min(2 * self.allowed_bps, limit_bps), self._initial_rate_bps(rtt_s)))
             self._doubled_s = now_s
 
     def _receive_limit_bps(self) -> float:
         return 2 * max(bps for _, bps in self.receive_rates)  # recv_limit = 2 max(X_recv_set) [RFC 5348 sec 4.3 step 4]
 
-    def _equation_bps(self) -> float:
+    def _equation_bps(self, rtt_s: float) -> float:
         p = self.parameters
-        return throughput_bps(p.packet_bytes, self.rtt_s, self.loss_event_rate, p.rto_s(self.rtt_s), p.acked_packets)
+        return throughput_bps(p.packet_bytes, rtt_s, self.loss_event_rate, p.rto_s(rtt_s), p.acked_packets)
 
-    def _initial_rate_bps(self) -> float:
-        return self.parameters.initial_window_bits / self.rtt_s
+    def _initial_rate_bps(self, rtt_s: float) -> float:
+        return self.parameters.initial_window_bits / rtt_s
 
     def _timeout_s(self) -> float:
         gap_s = self.parameters.packet_bits / self.allowed_bps

@@ -103,7 +103,8 @@ class LossHistory:
         self.start_sequence, self.start_s = sequence, at_s
 
     def _close(self, sequence: int, at_s: float) -> None:
-        """An event begins with packet `sequence`: I_0 becomes I_1 [RFC 5348 sec 5.3]."""
+        """An event begins with packet `sequence`, not the first: I_0 becomes I_1 [RFC 5348 sec 5.3]."""
+        assert self.start_sequence is not None
         length = float(max(1, sequence - self.start_sequence))  # S_B - S_A [RFC 5348 sec 5.3]
         df = self._discount(length)
         # What is discounted stays so: DF_(i+1) = DF DF_i for i > 0; I_0 was not discounted, and DF_1 = DF_0 = 1 [RFC 5348 sec 5.5]

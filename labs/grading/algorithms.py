@@ -29,7 +29,7 @@ from hosts.algorithms.base import (
 from labs.grading.answer import Answer, number
 from labs.grading.checks import Missed
 
-_HANDLERS = {
+_HANDLERS: dict[type, tuple[str, ...]] = {
     Sender: ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer"),
     Receiver: ("on_start", "on_control", "on_gap", "on_timer"),
 }

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from experiments import kinds
 from fairlane import api
@@ -24,7 +25,7 @@ from hosts import algorithms
 TCP = "tcp-sack"
 BUFFER_PACKETS = 50
 DURATION_S = 60.0
-NETWORK = {"bottleneck": "2mbit", "rtt": "64ms", "queue": "red", "buffer": str(BUFFER_PACKETS), "start_jitter": "1s"}
+NETWORK: dict[str, Any] = {"bottleneck": "2mbit", "rtt": "64ms", "queue": "red", "buffer": str(BUFFER_PACKETS), "start_jitter": "1s"}
 _LEFT_OUT = {
     "als-layered": "its receivers lie behind different links",
     "on-off": "a source, no scheme",

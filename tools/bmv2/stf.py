@@ -99,8 +99,8 @@ class _Player:
             self.moving = True
             return
         if word == "expect":
-            port, _, pattern = rest.partition(" ")
-            self.expected.setdefault(int(port), []).append((statement.line, re.sub(r"\s", "", pattern).lower()))
+            number_, _, pattern = rest.partition(" ")
+            self.expected.setdefault(int(number_), []).append((statement.line, re.sub(r"\s", "", pattern).lower()))
             return
         if word == "no_packet":
             return
@@ -166,15 +166,15 @@ class _Player:
         if table.profile is None:
             entry = self.switch.runtime.mt_add_entry(table.name, key, action, data, wanted)
         else:
-            entry = self._add_indirect(table, key, wanted, action, data)
+            entry = self._add_indirect(table, table.profile, key, wanted, action, data)
         if tokens[:1] == ["="]:
             self.entries[tokens[1]] = (table.name, entry)
         elif tokens:
             raise ValueError(f"unexpected {tokens[0]}")
 
-    def _add_indirect(self, table: Table, key: list[dict], priority: int, action: str, data: list[bytes]) -> int:
+    def _add_indirect(self, table: Table, profile: str, key: list[dict], priority: int, action: str, data: list[bytes]) -> int:
         """An entry with an action of its own, in a table with an action profile."""
-        member = self.switch.runtime.mt_act_prof_add_member(table.profile, action, data)
+        member = self.switch.runtime.mt_act_prof_add_member(profile, action, data)
         return self.switch.runtime.mt_indirect_add_entry(table.name, key, member, priority)
 
     def set_default(self, tokens: list[str]) -> None:
@@ -350,8 +350,8 @@ def key_match(text: str, prefix: int | None, key: Key) -> dict:
         if not bits:
             return runtime.ternary(to_bytes(number(text), width), to_bytes((1 << width) - 1, width))
         full = format((1 << bits) - 1, "x")
-        mask = number(text[:2] + re.sub(r"[0-9a-fA-F]", full, text[2:]).replace("*", "0")) & ((1 << width) - 1)
-        return runtime.ternary(to_bytes(number(text.replace("*", "0")), width), to_bytes(mask, width))
+        mask_bits = number(text[:2] + re.sub(r"[0-9a-fA-F]", full, text[2:]).replace("*", "0")) & ((1 << width) - 1)
+        return runtime.ternary(to_bytes(number(text.replace("*", "0")), width), to_bytes(mask_bits, width))
     if key.kind == "range":
         low, _, high = text.replace("->", "..").partition("..")
         return runtime.range_(to_bytes(number(low), width), to_bytes(number(high or low), width))

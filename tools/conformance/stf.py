@@ -65,7 +65,9 @@ def count(suite: Suite) -> list[Count]:
             passed[result.kind] = {suite.checkout.name(p) for p in tests} - {m.program for m in result.misses}
             results.append(result)
     reference = passed.get("stf p4c/bmv2")
-    for result in results if reference else []:
+    if not reference:
+        return results
+    for result in results:
         both = len(passed[result.kind] & reference)
         result.notes.append(f"{both} of the {len(reference)} that pass with p4c and BMv2 ({100 * both / len(reference):.1f} %)")
     return results

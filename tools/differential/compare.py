@@ -6,6 +6,7 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,10 +84,13 @@ class Comparison:
             sizes = [min(self.case.batch, packets - start) for start in range(0, packets, self.case.batch)]
             # The next batch is made while BMv2 works on this one.
             waiting = deque([self.stream.batch(0, sizes[0])] if sizes else [])
+
+            def make(first: int, sizes: Sequence[int]) -> None:
+                waiting.extend(self.stream.batch(first, size) for size in sizes)
+
             for number in range(len(sizes)):
                 following = sizes[number + 1:number + 2]
-                both.compare(number, waiting.popleft(), result,
-                             lambda n=number + 1, sizes=following: waiting.extend(self.stream.batch(n, size) for size in sizes))
+                both.compare(number, waiting.popleft(), result, partial(make, number + 1, following))
                 result.seconds = time.monotonic() - begin
                 progress(result)
             both.compare_state(len(sizes), result)

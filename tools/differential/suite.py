@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +39,8 @@ class Case:
 
 def load() -> list[Case]:
     document = tomllib.loads(Path(__file__).with_name("suite.toml").read_text(encoding="utf-8"))
-    cases = []
-    for entry in document["program"]:
-        cases.append(Case(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}))
-    return cases
+    return [Case(**_with_tuples(entry)) for entry in document["program"]]
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}

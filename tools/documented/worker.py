@@ -44,7 +44,7 @@ def _run(argv: list[str], out: str, timeout_s: float, plots: bool) -> int | None
         os.dup2(file, 1)
         os.dup2(file, 2)
         if not plots:
-            Figure.savefig = _left_out
+            Figure.savefig = _left_out  # type: ignore[method-assign, assignment]
         os._exit(_command(argv))
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
