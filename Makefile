@@ -1,5 +1,6 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root); LIVE=1: in virtual time, on a page that steers it
 # make test     all tests
+# make lint     formatters, linters, types and licences; ARGS=--fix formats and mends what the tools can
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
@@ -22,7 +23,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test bench fuzz differential conformance paper paper-results docs docs-commands notebooks shell stop clean
+.PHONY: run setup build test lint bench fuzz differential conformance paper paper-results docs docs-commands notebooks shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -41,6 +42,11 @@ test: build
 	@scripts/venv .venv-docs requirements-docs.lock
 	@scripts/venv .venv-notebooks requirements-notebooks.lock
 	scripts/test
+
+lint: setup
+	@scripts/debian-packages lint
+	@scripts/venv .venv-lint requirements-lint.lock
+	scripts/lint $(ARGS)
 
 bench: build
 	.venv/bin/python bench/run.py $(if $(QUICK),--quick) $(ARGS)
@@ -83,4 +89,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .pytest_cache .hypothesis *.egg-info
+	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .venv-lint .pytest_cache .hypothesis .mypy_cache .ruff_cache *.egg-info
