@@ -28,11 +28,11 @@ from typing import Any
 from experiments import loader
 from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, FlowGroup, Settings
-from inputs import located_toml
 from fairlane.fabrics import control_plane, targets, virtual_fabric
 from fairlane.fabrics.virtual_control import VirtualController
 from hosts.algorithms import ALGORITHMS
 from hosts.algorithms.base import Receiver, Sender
+from inputs import located_toml
 from topologies import builders
 from topologies.builders import LinkSpec
 

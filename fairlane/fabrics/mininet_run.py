@@ -9,8 +9,8 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments.model import Experiment

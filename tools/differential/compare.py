@@ -6,8 +6,8 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tools.bmv2 import stf
