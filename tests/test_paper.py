@@ -208,13 +208,17 @@ def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> N
     (('low = 2.0', 'low = 2.0\nhigh = 1.0'), r"expect\[1\].low: 2 is above high, 1"),
     (('low = 2.0', ''), r"expect\[1\].low: an expectation without low and high cannot fail"),
     (('delay_s = 0.01', 'delay_s = -0.01'), r"topology.bottleneck.*delay_s: "),
-    (('[paper]\nreference = "-"\nsection = "-"\nfigure = "-"\n', ''), r"missing table \[paper\]"),
     (('kind = "rap"', 'kind = "rapp"'), r"flows\[0\].kind: unknown flow kind 'rapp'; did you mean 'rap'"),
 ])
 def test_a_row_that_cannot_be_meant_is_refused_before_anything_runs(small: Path, change: tuple[str, str], message: str) -> None:
     small.write_text(ROW.replace(*change))
     with pytest.raises(ConfigError, match=rf"small.toml:\d+: {message}"):
         row.load(small)
+
+
+def test_a_row_of_no_paper_loads(small: Path) -> None:
+    small.write_text(ROW.replace('[paper]\nreference = "-"\nsection = "-"\nfigure = "-"\n', ""))
+    assert row.load(small).paper.figure == "-"
 
 
 def test_every_row_of_the_ledger_loads() -> None:

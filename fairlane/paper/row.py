@@ -201,10 +201,8 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     for i, expectation in enumerate(tables.expect):
         if expectation.of_reference and (beside is None or not beside.has(expectation.measure)):
             raise document.error(("expect", i, "of_reference"), f"no [ledger] reference says anything of {expectation.measure!r}")
-    if settings.paper is None:
-        raise document.error((), "missing table [paper]: a row of a report names the paper's figure or table")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
-    return Row(path.stem, settings.title, settings.paper, ledger, expanded, measures, tables.curves,
+    return Row(path.stem, settings.title, settings.paper or Paper("-", "-", "-"), ledger, expanded, measures, tables.curves,
                tables.figures, tuple(expectations), opens, document, beside)
 
 
