@@ -5,7 +5,6 @@ use std::task::{Context, Poll};
 
 use tonic::body::Body;
 use tonic::codegen::{http, BoxFuture, Service};
-use tonic::server::NamedService;
 use tonic::{Code, Status};
 
 /// What tonic says of a message that is too long begins so, with OUT_OF_RANGE.
@@ -22,10 +21,6 @@ pub(crate) fn status(status: &Status) -> Option<Status> {
 /// A service whose refusals of long requests are turned into RESOURCE_EXHAUSTED.
 #[derive(Clone)]
 pub(crate) struct Oversize<S>(pub S);
-
-impl<S: NamedService> NamedService for Oversize<S> {
-    const NAME: &'static str = S::NAME;
-}
 
 impl<S> Service<http::Request<Body>> for Oversize<S>
 where

@@ -525,8 +525,7 @@ impl Server {
             let result = builder
                 .http2_keepalive_interval(Some(Duration::from_secs(10)))
                 .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-                .add_service(Oversize(service))
-                .serve_with_incoming_shutdown(incoming, async move {
+                .serve_with_incoming_shutdown(Oversize(service), incoming, async move {
                     // An error means that the sender is gone, which is a stop as well.
                     let _ = stopped.wait_for(|stop| *stop).await;
                 })

@@ -90,7 +90,7 @@ fn show(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let matches = Arguments::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     match arguments.explain.as_deref() {

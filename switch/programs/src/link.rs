@@ -66,7 +66,7 @@ struct Direction {
     failed: u64,
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use fairlane_device::pipeline::Program;
 use fairlane_device::Device;
-use fairlane_memory as _;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options};
 use fairlane_realtime::engine::Engine;
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::{clock, handle, logging};
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let options = match cli::parse(&arguments) {
         Ok(options) => options,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use fairlane_pipeline::Program;
+use fairlane_device::pipeline::Program;
 use fairlane_stf::Player;
 
 /// Answer batches of packets as a switch would, for comparison with other switches
@@ -20,7 +20,7 @@ struct Arguments {
     setup: PathBuf,
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     match answer(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

@@ -1,10 +1,11 @@
-//! The command line: where output goes, exit status, nothing written on errors.
+//! The command line of `fairlane-compile`: where output goes, exit status, nothing written on errors.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlane-compile")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_fairlane-switch")).arg0("fairlane-compile").args(arguments).output().unwrap()
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -15,7 +16,7 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn program() -> String {
-    format!("{}/tests/programs/control_flow.p4", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../compiler/tests/programs/control_flow.p4", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use fairlane_pipeline::Program;
+use fairlane_device::pipeline::Program;
 
 /// Run an STF packet test against a P4 program, without interfaces or root
 #[derive(Parser)]
@@ -26,7 +26,7 @@ struct Arguments {
     verbose: bool,
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match play(&arguments) {
         Ok(true) => ExitCode::SUCCESS,

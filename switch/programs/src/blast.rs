@@ -56,7 +56,7 @@ enum Command {
     },
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Send { interface, size, seconds, rate, source, sources, destination } => {
             send(&interface, &template(size, source, destination), duration(seconds), rate, (source, sources.max(1)))

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Receiver, Sender};
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let [a, b] = names.as_slice() else {
         eprintln!("usage: fairlane-relay IFACE_A IFACE_B");
