@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from experiments import kinds, loader
 from experiments.model import Experiment
 from fairlane.errors import Refusal
 from inputs import located_toml, schema
+from inputs.located_toml import tomllib
 from topologies.model import Red
 
 TOPOLOGIES = {

@@ -10,7 +10,6 @@ APP packets of RTCP between equal odd ports (class `Rtcp`, one for each packet o
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 
 from scapy.fields import (
@@ -29,6 +28,7 @@ from scapy.layers.inet import UDP
 from scapy.layers.rtp import RTP
 from scapy.packet import Packet, Raw, bind_layers
 
+from inputs.located_toml import tomllib
 from hosts.wire.formats import Field as FormatField
 from hosts.wire.formats import Format, formats_of
 

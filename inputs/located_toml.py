@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 # Where a value stands: keys of tables and indices of arrays, from the top.
 KeyPath = tuple[str | int, ...]

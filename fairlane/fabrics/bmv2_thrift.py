@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import thriftpy2
 from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
@@ -91,7 +91,7 @@ class Bmv2Thrift:
     def close(self) -> None:
         self._connection.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Bmv2Thrift:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,6 +7,7 @@ sockets, and so do the wishes of those who look. Neither end outlives the other'
 
 from __future__ import annotations
 
+import os
 import pickle
 import select
 import socket
@@ -201,7 +202,7 @@ class PageProcess:
         with theirs:
             # A process group of its own, so that Ctrl-C reaches the run alone; in the run's session, where Linux lets it give way to the run.
             self._process = subprocess.Popen([sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, process_group=0)
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=os.setpgrp)
         try:
             self._begin(opening)
         except BaseException:
