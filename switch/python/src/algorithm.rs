@@ -1,10 +1,10 @@
-//! Python algorithms behind the network's traits: `hosts.algorithms.base` on one side, `fairlane_virtual::algorithm` on the other.
+//! Python algorithms behind the network's traits: `hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
-use fairlane_virtual::algorithm::{
+use fairlane_endpoint::algorithm::{
     Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
     PathState, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
-use fairlane_virtual::flow::seconds;
+use fairlane_endpoint::seconds;
 use fairlane_virtual::Nanos;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

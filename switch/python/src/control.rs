@@ -1,6 +1,6 @@
 //! A control plane in Python.
 
-use fairlane_virtual::algorithm::Fault;
+use fairlane_endpoint::algorithm::Fault;
 use fairlane_virtual::{Answer, ControlAction, ControlPlane, Nanos, Request};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use fairlane_memory as _;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_tcp::{Config, Ftp};
-use fairlane_virtual::record::FlowLog;
-use fairlane_virtual::sources::{Mpeg4Parameters, Period};
+use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
+use fairlane_endpoint::{RawSpec, RawTraffic};
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RawSpec, RawTraffic, RtpSpec,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec,
     RunError, TcpSpec,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
@@ -247,7 +248,7 @@ impl Network {
         buffer_packets: u32,
         delay_threshold_ns: u64,
     ) -> PyResult<()> {
-        let application = application.map(|application| fairlane_virtual::Application { traffic: application.traffic(), buffer_packets });
+        let application = application.map(|application| fairlane_endpoint::Application { traffic: application.traffic(), buffer_packets });
         let spec = RtpSpec {
             application,
             delay_threshold: delay_threshold_ns,

@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
 
 use fairlane_device::DropCause;
-use fairlane_virtual::algorithm::{LossCause, NoteValue};
+use fairlane_endpoint::algorithm::{LossCause, NoteValue};
 use fairlane_virtual::Nanos;
-use fairlane_virtual::record::{FlowLog, FlowRecord, PortSample};
+use fairlane_endpoint::record::{FlowLog, FlowRecord};
+use fairlane_virtual::record::PortSample;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};

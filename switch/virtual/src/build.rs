@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
+use fairlane_endpoint::rng::{seed_of, Rng};
+use fairlane_endpoint::{
+    Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec, MIN_MEDIA_BYTES,
+};
 use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
 use crate::channel::{Attachment, Channel, ChannelConfig, LossModel};
-use crate::flow::{
-    Backlog, End, Ends, FlowKind, FlowSpec, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, RtpSpec, SenderSpec, TcpReceiver,
-    TcpSender, MIN_MEDIA_BYTES,
-};
+use crate::flow::{End, FlowKind, FlowSpec, RtpSpec};
+use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
 use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
-use crate::rng::{seed_of, Rng};
+use crate::tcp::{TcpReceiver, TcpSender};
 use crate::trace::TraceWriter;
-use crate::wire::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::{Nanos, PortId};
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
@@ -198,7 +199,7 @@ impl Network {
         }
         self.check_times(&key, spec.start, spec.stop)?;
         let (from, to) = (self.hosts[sender].address, self.hosts[receiver].address);
-        let ends = |own: HostAddress, peer: HostAddress, start, stop| Ends { own, peer: peer.ip, port: spec.port, start, stop };
+        let life = |peer: HostAddress, start, stop| Life { peer: peer.ip, start, stop };
         let linger = (spec.start.saturating_sub(LINGER), spec.stop.saturating_add(LINGER));
         let (protocol, ports) = match spec.kind {
             FlowKind::Tcp(_) => (PROTOCOL_TCP, 1),
@@ -223,8 +224,8 @@ impl Network {
                 let (iss, receiver_iss) = (rng.bits() as u32, rng.bits() as u32);
                 let refused = |error: fairlane_tcp::ConfigError| fail(error.to_string());
                 let processing = Rng::stream(seed, &format!("flow {} processing", spec.name));
-                let sender = TcpSender::new(ends(from, to, spec.start, spec.stop), &tcp, iss, processing).map_err(refused)?;
-                let receiver = TcpReceiver::new(ends(to, from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
+                let sender = TcpSender::new(life(to, spec.start, spec.stop), &tcp, iss, processing).map_err(refused)?;
+                let receiver = TcpReceiver::new(life(from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
                 (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }
             FlowKind::Rtp(rtp) => {
@@ -236,7 +237,7 @@ impl Network {
                     if application.buffer_packets == 0 {
                         return Err(fail("buffer_packets: a buffer of 0 packets holds none: give at least 1".into()));
                     }
-                    let stream = fairlane_sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                    let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
                     Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(|error| fail(error.to_string()))
                 });
                 let settings = SenderSpec {
@@ -256,26 +257,26 @@ impl Network {
                     session_bandwidth_bps: rtp.session_bandwidth_bps,
                     ssrc: rtp.receiver_ssrc,
                     cname: rtp.receiver_cname.into_bytes(),
-                    acks: sending.interests().acks != crate::algorithm::AckDetail::None,
+                    acks: sending.interests().acks != fairlane_endpoint::algorithm::AckDetail::None,
                     media,
                     delay_threshold: rtp.delay_threshold,
                     base_group: None,
                 };
-                let sender = RtpSender::new(ends(from, to, spec.start, spec.stop), settings, sending, backlog.transpose()?, seed);
-                let receiver = RtpReceiver::new(ends(to, from, linger.0, linger.1), heard, receiving, seed);
-                (End::RtpSender(Box::new(sender)), End::RtpReceiver(Box::new(receiver)))
+                let sender = RtpSender::new(life(to, spec.start, spec.stop), settings, sending, backlog.transpose()?, seed);
+                let receiver = RtpReceiver::new(life(from, linger.0, linger.1), heard, receiving, seed);
+                (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
                 if !(44..=1500).contains(&raw.packet_bytes) {
                     return Err(fail(format!("packet_bytes: 44 to 1500, IP header included, got {}", raw.packet_bytes)));
                 }
-                let stream = fairlane_sources::Stream::new(seed, &format!("flow {} source", spec.name));
-                let sender = RawSender::new(ends(from, to, spec.start, spec.stop), raw, stream).map_err(|error| fail(error.to_string()))?;
-                let receiver = RawReceiver::new(ends(to, from, linger.0, linger.1));
-                (End::RawSender(Box::new(sender)), End::RawReceiver(Box::new(receiver)))
+                let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(|error| fail(error.to_string()))?;
+                let receiver = RawReceiver::new(life(from, linger.0, linger.1));
+                (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
         };
-        let (first, second) = (self.add_end(first, sender, lazy), self.add_end(second, receiver, lazy));
+        let (first, second) = (self.add_end(first, sender, spec.port, lazy), self.add_end(second, receiver, spec.port, lazy));
         for port in spec.port..spec.port + ports {
             self.hosts[sender].demux.insert((to.ip, port, protocol), first);
             self.hosts[receiver].demux.insert((from.ip, port, protocol), second);
@@ -293,14 +294,14 @@ impl Network {
             let known = self.flows.iter().map(|flow| flow.name.as_str());
             return Err(BuildError::new(format!("flow {name}"), format!("there is no such flow{}", nearest(name, known))));
         };
-        let start = self.ends[flow.sender].end.ends_mut().start;
+        let start = self.ends[flow.sender].end.life().start;
         if at < self.now || at <= start {
             let what = format!("cannot stop at {at} ns: it starts at {start} ns, and the run is at {} ns", self.now);
             return Err(BuildError::new(format!("flow {name}"), what));
         }
         for (index, stop) in std::iter::once((flow.sender, at)).chain(flow.receivers.iter().map(|&end| (end, at.saturating_add(LINGER)))) {
             let node = &mut self.ends[index];
-            node.end.ends_mut().stop = stop;
+            node.end.life().stop = stop;
             if self.started {
                 self.queue.set(node.slot, node.end.next().map(|time| time.max(self.now)));
             }
@@ -322,13 +323,13 @@ impl Network {
         }
     }
 
-    pub(crate) fn add_end(&mut self, end: End, host: usize, lazy: bool) -> usize {
+    pub(crate) fn add_end(&mut self, end: End, host: usize, port: u16, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
         if self.started {
             // A receiver waits from before its flow's start, which may be now.
             self.queue.set(slot, end.next().map(|time| time.max(self.now)));
         }
-        self.ends.push(EndNode { end, host, slot, lazy });
+        self.ends.push(EndNode { end, host, port, slot, lazy });
         self.ends.len() - 1
     }
 

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use fairlane_tm::{Link, Nanos};
 
-use crate::rng::Rng;
+use fairlane_endpoint::rng::Rng;
+
 
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]

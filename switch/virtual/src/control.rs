@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use fairlane_device::Device;
+use fairlane_endpoint::algorithm::Fault;
 use fairlane_p4rt::{ClientId, Core, Notification, Status, StreamOutput};
 use prost::Message;
 
-use crate::algorithm::Fault;
 use crate::Nanos;
 
 /// A P4Runtime call, its message serialised.

@@ -1,10 +1,12 @@
 //! Adding flows in layers: one sender, several receivers, a group for each layer (ALS section 3.4).
 
-use crate::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
+use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
+use fairlane_endpoint::{is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+
 use crate::build::{check_session, nearest, BuildError, LINGER, MIN_RTP_BYTES};
-use crate::flow::{End, Ends, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use crate::flow::End;
+use crate::ip::PROTOCOL_UDP;
 use crate::network::{FlowEnds, Network};
-use crate::wire::ip::{is_multicast, PROTOCOL_UDP};
 use crate::Nanos;
 
 /// One receiver of a layered flow.
@@ -70,7 +72,7 @@ impl Network {
             return Err(fail("two flows have this name".into()));
         }
         self.check_times(&key, spec.start, spec.stop)?;
-        if !is_multicast(spec.base_group) || spec.base_group >> 8 == 0xe0_00_00 {
+        if !is_forwarded_group(spec.base_group) {
             let group = std::net::Ipv4Addr::from(spec.base_group);
             return Err(fail(format!("base group {group}: must be a group that routers forward, 224.0.1.0 to 239.255.255.255")));
         }
@@ -106,7 +108,7 @@ impl Network {
             }
         }
         let seed = self.options.seed;
-        let ends = Ends { own: from, peer: spec.base_group, port: spec.port, start: spec.start, stop: spec.stop };
+        let life = Life { peer: spec.base_group, start: spec.start, stop: spec.stop };
         let settings = SenderSpec {
             name: spec.name.clone(),
             packet_bytes: spec.packet_bytes,
@@ -118,7 +120,7 @@ impl Network {
             cname: spec.sender_cname.into_bytes(),
             layered: true,
         };
-        let first = self.add_end(End::RtpSender(Box::new(RtpSender::new(ends, settings, spec.algorithm, None, seed))), sender, false);
+        let first = self.add_end(End::Udp(Box::new(RtpSender::new(life, settings, spec.algorithm, None, seed))), sender, spec.port, false);
         let mut flow = FlowEnds { name: spec.name.clone(), sender: first, receivers: Vec::new() };
         for ((host, receiver), (start, stop)) in receivers.into_iter().zip(spec.receivers).zip(lives) {
             let own = self.hosts[host].address;
@@ -133,8 +135,8 @@ impl Network {
                 delay_threshold: spec.delay_threshold,
                 base_group: Some(spec.base_group),
             };
-            let ends = Ends { own, peer: from.ip, port: spec.port, start, stop };
-            let end = self.add_end(End::RtpReceiver(Box::new(RtpReceiver::new(ends, settings, receiver.algorithm, seed))), host, false);
+            let life = Life { peer: from.ip, start, stop };
+            let end = self.add_end(End::Udp(Box::new(RtpReceiver::new(life, settings, receiver.algorithm, seed))), host, spec.port, false);
             for port in [spec.port, spec.port + 1] {
                 self.hosts[sender].demux.insert((own.ip, port, PROTOCOL_UDP), first);
                 self.hosts[host].demux.insert((from.ip, port, PROTOCOL_UDP), end);

@@ -17,37 +17,33 @@
 //! | `events.rs` | the event queue |
 //! | `channel.rs` | a direction of a link: a host's queue, propagation, loss, jitter |
 //! | `build.rs`, `network.rs`, `control.rs` | description, event loop, control plane |
-//! | `flow/` | the ends of flows: RTP with RTCP, TCP, raw datagrams |
-//! | `layered.rs`, `membership.rs` | flows in layers to groups, and the host's part of IGMPv2 |
-//! | `algorithm.rs` | the seam to rate-adaptation algorithms |
-//! | `pacer.rs`, `rtcp_schedule.rs`, `statistics.rs`, `wire/` | what the ends are made of; the rules of `hosts/` |
+//! | `flow.rs`, `tcp.rs` | flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
+//! | `layered.rs` | flows in layers to groups |
+//! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
 //! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
 
-pub mod algorithm;
 mod build;
 mod capture;
 mod channel;
 mod control;
 mod events;
-pub mod flow;
+mod flow;
+mod igmp;
+mod ip;
 mod layered;
 mod membership;
 mod network;
-pub mod pacer;
 pub mod record;
-pub mod rng;
-pub mod rtcp_schedule;
-pub mod statistics;
+mod tcp;
 mod trace;
-pub mod wire;
 
 pub use build::{BuildError, LinkEnd};
 pub use channel::{ChannelConfig, ChannelStats, LossModel};
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use fairlane_tm::{Nanos, PortId};
-pub use fairlane_sources as sources;
-pub use flow::{Application, FlowKind, FlowSpec, RawSpec, RawTraffic, RtpSpec, TcpSpec};
+pub use flow::{FlowKind, FlowSpec, RtpSpec};
+pub use ip::HostAddress;
 pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::{Change, FlowEnds, Network, Options, RunError};
+pub use tcp::TcpSpec;
 pub use trace::TraceWriter;
-pub use wire::ip::HostAddress;

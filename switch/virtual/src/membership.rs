@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::rng::Rng;
-use crate::wire::igmp::Igmp;
+use fairlane_endpoint::rng::Rng;
+
+use crate::igmp::Igmp;
 use crate::Nanos;
 
 /// Unsolicited Report Interval (section 8.10): the report of a join is repeated once, within it.

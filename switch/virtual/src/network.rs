@@ -3,22 +3,24 @@
 use std::io;
 
 use fairlane_device::{Device, Output, QueueStep};
+use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::is_multicast;
+use fairlane_endpoint::record::FlowLog;
 use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
-use crate::algorithm::Fault;
 use crate::build::{BuildError, LinkEnd};
 use crate::capture::Capture;
 use crate::channel::{Attachment, Channel, ChannelStats, LossModel};
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::events::{EventQueue, Slot};
 use crate::flow::{End, FramePool, Io};
+use crate::igmp::{Igmp, PROTOCOL_IGMP};
+use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
-use crate::record::{FlowLog, PortSample, WorkCounts};
+use crate::record::{PortSample, WorkCounts};
 use crate::trace::TraceWriter;
-use crate::wire::igmp::{Igmp, PROTOCOL_IGMP};
-use crate::wire::ip::{is_multicast, Datagram, HostAddress};
 use crate::{Nanos, PortId};
 
 /// How a run is set up.
@@ -100,6 +102,8 @@ pub(crate) struct SwitchNode {
 pub(crate) struct EndNode {
     pub(crate) end: End,
     pub(crate) host: usize,
+    /// UDP port of data, or TCP port, at both ends.
+    pub(crate) port: u16,
     pub(crate) slot: Slot,
     /// Its timer moves with every packet, mostly to later: see [`Network::rearm`].
     pub(crate) lazy: bool,
@@ -453,6 +457,8 @@ impl Network {
         let mut io = Io {
             now: self.now,
             epoch: self.options.epoch,
+            own: &self.hosts[node.host].address,
+            port: node.port,
             channel: &mut self.channels[channel],
             slot: self.channel_slots[channel],
             queue: &mut self.queue,
@@ -503,6 +509,8 @@ impl Network {
         let mut io = Io {
             now: self.now,
             epoch: self.options.epoch,
+            own: &node.address,
+            port: 0,
             channel: &mut self.channels[channel],
             slot: self.channel_slots[channel],
             queue: &mut self.queue,

@@ -3,10 +3,11 @@
 mod common;
 
 use common::*;
-use fairlane_virtual::algorithm::{Action, Actions, AckDetail, Fault, Interests, SenderAlgorithm};
-use fairlane_virtual::record::{FlowRecord, Media};
-use fairlane_virtual::sources::{Emission, Mpeg4Parameters};
-use fairlane_virtual::{Application, ChannelConfig, FlowKind, FlowSpec, Nanos, Network, RawTraffic};
+use fairlane_endpoint::algorithm::{Action, Actions, AckDetail, Fault, Interests, SenderAlgorithm};
+use fairlane_endpoint::record::{FlowRecord, Media};
+use fairlane_endpoint::sources::{Emission, Mpeg4Parameters};
+use fairlane_endpoint::{Application, RawTraffic};
+use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, Nanos, Network};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }

@@ -4,10 +4,11 @@ mod common;
 
 use common::*;
 use fairlane_tcp::Flavour;
-use fairlane_virtual::algorithm;
-use fairlane_virtual::record::FlowRecord;
-use fairlane_virtual::sources::{Mpeg4Parameters, Period};
-use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel, RawSpec, RawTraffic};
+use fairlane_endpoint::algorithm;
+use fairlane_endpoint::record::FlowRecord;
+use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
+use fairlane_endpoint::{RawSpec, RawTraffic};
+use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
@@ -149,9 +150,9 @@ fn a_queue_fills_and_overflows_as_worked_out() {
 /// So many packets at the start, and none after.
 struct Burst(u32);
 
-impl fairlane_virtual::algorithm::SenderAlgorithm for Burst {
-    fn on_start(&mut self, _: u64, actions: &mut Vec<fairlane_virtual::algorithm::Action>) -> Result<(), fairlane_virtual::algorithm::Fault> {
-        actions.push(fairlane_virtual::algorithm::Action::SetRate { rate_bps: 1e6, burst_packets: self.0 });
+impl fairlane_endpoint::algorithm::SenderAlgorithm for Burst {
+    fn on_start(&mut self, _: u64, actions: &mut Vec<fairlane_endpoint::algorithm::Action>) -> Result<(), fairlane_endpoint::algorithm::Fault> {
+        actions.push(fairlane_endpoint::algorithm::Action::SetRate { rate_bps: 1e6, burst_packets: self.0 });
         Ok(())
     }
 }

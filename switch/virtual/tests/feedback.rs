@@ -5,10 +5,10 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use fairlane_virtual::algorithm::{
+use fairlane_endpoint::algorithm::{
     Action, Actions, Fault, Feedback, Gap, Interests, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
-use fairlane_virtual::record::FlowRecord;
+use fairlane_endpoint::record::FlowRecord;
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, LossModel, Nanos, Network};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
@@ -176,7 +176,7 @@ impl SenderAlgorithm for Impatient {
         Ok(())
     }
 
-    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_virtual::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
+    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_endpoint::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
         actions.push(Action::SetTimer { name: "now".into(), at_s: 0.0 });
         Ok(())
     }

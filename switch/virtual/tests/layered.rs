@@ -5,10 +5,10 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use fairlane_virtual::algorithm::{
+use fairlane_endpoint::algorithm::{
     AckDetail, Action, Actions, Control, Fault, Feedback, Interests, Layer, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
-use fairlane_virtual::record::FlowRecord;
+use fairlane_endpoint::record::FlowRecord;
 use fairlane_virtual::{ChannelConfig, LayeredReceiver, LayeredSpec, LossModel, Nanos, Network};
 
 const GROUPS: [u32; 3] = [0xef01_0001, 0xef01_0002, 0xef01_0003];
@@ -45,7 +45,7 @@ impl SenderAlgorithm for Timetable {
         self.on_timer(now, "step", None, actions)
     }
 
-    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_virtual::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
+    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_endpoint::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
         let (_, rates) = self.steps.remove(0);
         actions.push(Action::SetLayers { layers: layers(&rates) });
         actions.push(Action::SetControl { desired_rate_bps: 1e6, utilisation: 0.5, layers: layers(&rates) });

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use fairlane_device::DeviceConfig;
 use fairlane_pipeline::{ActionCall, KeyMatch, Program, Replica, TableAction, TableEntry, Value};
-use fairlane_virtual::algorithm::{FixedRate, Listener};
-use fairlane_virtual::record::FlowRecord;
+use fairlane_endpoint::algorithm::{FixedRate, Listener};
+use fairlane_endpoint::record::FlowRecord;
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, Nanos, Network, Options, RtpSpec, TcpSpec};
 
 pub const MS: Nanos = 1_000_000;

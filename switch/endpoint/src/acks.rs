@@ -5,24 +5,23 @@
 
 use std::collections::VecDeque;
 
-use super::report::{SEQUENCE_MASK, VERSION};
-use super::{instant, seconds};
 use crate::algorithm::{Ack, Loss, LossCause, LossTimeout, PathState};
-use crate::Nanos;
+use crate::report::{SEQUENCE_MASK, VERSION};
+use crate::{instant, seconds, Nanos};
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
-pub(super) const ACK_BYTES: usize = 12;
+pub(crate) const ACK_BYTES: usize = 12;
 const TYPE_ACK: u8 = 1;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AckPacket {
-    pub(super) sequence: u64,
-    pub(super) history: u32,
+pub(crate) struct AckPacket {
+    pub(crate) sequence: u64,
+    pub(crate) history: u32,
 }
 
 impl AckPacket {
-    pub(super) fn emit(&self) -> [u8; ACK_BYTES] {
+    pub(crate) fn emit(&self) -> [u8; ACK_BYTES] {
         let mut bytes = [0; ACK_BYTES];
         let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
@@ -31,7 +30,7 @@ impl AckPacket {
     }
 
     /// `None` for what is no acknowledgement of this version. Flags are for later versions.
-    pub(super) fn parse(payload: &[u8]) -> Option<AckPacket> {
+    pub(crate) fn parse(payload: &[u8]) -> Option<AckPacket> {
         let bytes: &[u8; ACK_BYTES] = payload.try_into().ok()?;
         if bytes[0] != VERSION << 4 | TYPE_ACK {
             return None;
@@ -43,7 +42,7 @@ impl AckPacket {
 
 /// At the receiver: which packets have arrived.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     highest: Option<u64>,
     /// Bit k: packet `highest - k` has arrived.
     seen: u64,
@@ -51,7 +50,7 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// A data packet arrived; the acknowledgement to send.
-    pub(super) fn arrived(&mut self, sequence: u64) -> AckPacket {
+    pub(crate) fn arrived(&mut self, sequence: u64) -> AckPacket {
         match self.highest {
             Some(highest) if sequence <= highest => {
                 self.seen |= 1u64.checked_shl(u32::try_from(highest - sequence).unwrap_or(u32::MAX)).unwrap_or(0);
@@ -84,7 +83,7 @@ const KEPT: u64 = 256;
 
 /// At the sender: packets sent and not yet done with, and the path's round-trip times.
 #[derive(Debug)]
-pub(super) struct AckBook {
+pub(crate) struct AckBook {
     /// Number of the first in `packets`.
     base: u64,
     packets: VecDeque<(Nanos, Fate)>,
@@ -101,7 +100,7 @@ pub(super) struct AckBook {
 
 impl AckBook {
     /// `loss_distance`: a packet is lost when so many sent after it have arrived [RAP sec III].
-    pub(super) fn new(loss_distance: u64) -> AckBook {
+    pub(crate) fn new(loss_distance: u64) -> AckBook {
         AckBook {
             base: 0,
             packets: VecDeque::new(),
@@ -116,20 +115,20 @@ impl AckBook {
     }
 
     /// The next packet, in order, is sent.
-    pub(super) fn sent(&mut self, now: Nanos) {
+    pub(crate) fn sent(&mut self, now: Nanos) {
         self.packets.push_back((now, Fate::Outstanding));
         self.in_flight += 1;
     }
 
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    pub(super) fn set_timeout(&mut self, timeout: LossTimeout) {
+    pub(crate) fn set_timeout(&mut self, timeout: LossTimeout) {
         self.timeout = Some(timeout);
     }
 
-    pub(super) fn path(&self) -> PathState {
+    pub(crate) fn path(&self) -> PathState {
         PathState {
             in_flight_packets: self.in_flight,
             last_sent_sequence: self.end() as i64 - 1,
@@ -144,7 +143,7 @@ impl AckBook {
     }
 
     /// An acknowledgement came: the losses it reveals, and what it says itself where that is news. `None` for one of a packet never sent.
-    pub(super) fn acknowledge(&mut self, now: Nanos, ack: AckPacket) -> Option<(Option<Loss>, Option<Ack>)> {
+    pub(crate) fn acknowledge(&mut self, now: Nanos, ack: AckPacket) -> Option<(Option<Loss>, Option<Ack>)> {
         if ack.sequence >= self.end() {
             return None;
         }
@@ -200,7 +199,7 @@ impl AckBook {
     }
 
     /// Packets older than the timeout in force are lost. `sending`: the look before a paced packet leaves, and not the timer's.
-    pub(super) fn expire(&mut self, now: Nanos, sending: bool) -> Option<Loss> {
+    pub(crate) fn expire(&mut self, now: Nanos, sending: bool) -> Option<Loss> {
         let timeout = self.timeout().filter(|_| self.looks_before_sending() == sending)?;
         let loss = self.lose(LossCause::Timeout, |_, sent| sent.saturating_add(timeout) <= now);
         self.forget();
@@ -212,7 +211,7 @@ impl AckBook {
     }
 
     /// When [`AckBook::expire`] has something to do by itself.
-    pub(super) fn next_expiry(&self) -> Option<Nanos> {
+    pub(crate) fn next_expiry(&self) -> Option<Nanos> {
         let timeout = self.timeout().filter(|_| !self.looks_before_sending())?;
         let (sent, _) = self.packets.get((self.oldest - self.base) as usize)?;
         Some(sent.saturating_add(timeout))

@@ -1,6 +1,6 @@
 //! IGMPv2 messages (RFC 2236) of hosts: reports, leaves, and the queries of routers.
 
-use super::ip::{fold, push_headers_with_ttl, sum, HostAddress, ROUTER_ALERT};
+use crate::ip::{fold, push_headers_with_ttl, sum, HostAddress, ROUTER_ALERT};
 
 pub const PROTOCOL_IGMP: u8 = 2;
 /// 224.0.0.2: who leaves tells all routers (section 3).
@@ -67,7 +67,7 @@ impl Igmp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ip::Datagram;
+    use crate::ip::Datagram;
     use proptest::prelude::*;
 
     const HOST: HostAddress = HostAddress { ip: 0x0a00_0101, mac: [2, 0, 0, 1, 0, 1], gateway_mac: [2, 1, 0, 1, 0, 1] };

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
+use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::record::{FlowLog, FlowRecord};
+use fairlane_endpoint::rng::Rng;
+use fairlane_endpoint::Life;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
-use super::{Ends, Io};
-use crate::algorithm::Fault;
-use crate::record::{FlowLog, FlowRecord};
-use crate::rng::Rng;
-use crate::wire::ip::{self, Datagram, PROTOCOL_TCP};
+use crate::flow::Io;
+use crate::ip::{self, Datagram, PROTOCOL_TCP};
 use crate::Nanos;
 
 /// ECT(0) and CE in the type of service (RFC 3168 section 5).
@@ -25,7 +26,7 @@ pub struct TcpSpec {
 }
 
 /// Turns what TCP has sent into frames, each of which `send` takes.
-fn send_segments(ends: &Ends, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io)) -> Result<(), Fault> {
+fn send_segments(peer: u32, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io)) -> Result<(), Fault> {
     let mut segments = std::mem::take(io.segments);
     for transmit in segments.drain(..) {
         let segment = transmit.segment;
@@ -33,11 +34,11 @@ fn send_segments(ends: &Ends, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io
         let length = wire::header_len(&segment);
         let tos = if transmit.ecn_capable { ECT0 } else { 0 };
         let payload = segment.payload_len as usize;
-        ip::push_headers(&mut frame, &ends.own, ends.peer, PROTOCOL_TCP, tos, &[], length + payload);
+        ip::push_headers(&mut frame, io.own, peer, PROTOCOL_TCP, tos, &[], length + payload);
         let start = frame.len();
-        let header = wire::Header { source_port: ends.port, destination_port: ends.port, segment };
+        let header = wire::Header { source_port: io.port, destination_port: io.port, segment };
         wire::emit(&header, &mut frame)?;
-        let sum = ip::pseudo_header(ends.own.ip, ends.peer, PROTOCOL_TCP, length + payload) + ip::sum(&frame[start..]);
+        let sum = ip::pseudo_header(io.own.ip, peer, PROTOCOL_TCP, length + payload) + ip::sum(&frame[start..]);
         frame[start + 16..start + 18].copy_from_slice(&ip::fold(sum).to_be_bytes());
         // The payload is zeros and adds nothing to the checksum.
         frame.resize(start + length + payload, 0);
@@ -88,27 +89,27 @@ impl Processing {
 
 /// The sending end.
 pub(crate) struct TcpSender {
-    pub(super) ends: Ends,
+    life: Life,
     tcp: Sender,
     source: Ftp,
     processing: Processing,
     opened: bool,
     over: bool,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 impl TcpSender {
     /// `rng`: of the times between TCP's decision and the sending.
-    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
+    pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
         let tcp = Sender::new(spec.config.clone(), iss)?;
         let processing = Processing::new(spec.sending_jitter, rng);
-        Ok(TcpSender { ends, tcp, source: spec.source, processing, opened: false, over: false, log: FlowLog::new() })
+        Ok(TcpSender { life, tcp, source: spec.source, processing, opened: false, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         match (self.opened, self.over) {
-            (false, _) => Some(self.ends.start),
-            (true, false) => [self.tcp.next_timer(), self.processing.next(), Some(self.ends.stop)].into_iter().flatten().min(),
+            (false, _) => Some(self.life.start),
+            (true, false) => [self.tcp.next_timer(), self.processing.next(), Some(self.life.stop)].into_iter().flatten().min(),
             (true, true) => None,
         }
     }
@@ -125,7 +126,7 @@ impl TcpSender {
         if self.over {
             return Ok(());
         }
-        if io.now >= self.ends.stop {
+        if io.now >= self.life.stop {
             self.sample(io.now);
             self.over = true;
             return Ok(());
@@ -139,7 +140,7 @@ impl TcpSender {
     }
 
     fn send(&mut self, io: &mut Io) -> Result<(), Fault> {
-        send_segments(&self.ends, io, |frame, io| self.processing.take(frame, io))
+        send_segments(self.life.peer, io, |frame, io| self.processing.take(frame, io))
     }
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
@@ -168,23 +169,35 @@ impl TcpSender {
         };
         self.log.push((now, record));
     }
+
+    pub(crate) fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    pub(crate) fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    pub(crate) fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
+    }
 }
 
 /// The receiving end.
 pub(crate) struct TcpReceiver {
-    pub(super) ends: Ends,
+    life: Life,
     tcp: Receiver,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 impl TcpReceiver {
     /// `sender_iss`: told where the connection has no handshake.
-    pub(crate) fn new(ends: Ends, spec: &TcpSpec, iss: u32, sender_iss: u32) -> Result<Self, ConfigError> {
+    pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, sender_iss: u32) -> Result<Self, ConfigError> {
         let mut tcp = Receiver::new(spec.config.clone(), iss)?;
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { ends, tcp, log: FlowLog::new() })
+        Ok(TcpReceiver { life, tcp, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -194,7 +207,7 @@ impl TcpReceiver {
     pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
         if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
             self.tcp.on_timer(io.now, io.segments);
-            return send_segments(&self.ends, io, |frame, io| io.send(frame));
+            return send_segments(self.life.peer, io, |frame, io| io.send(frame));
         }
         Ok(())
     }
@@ -202,13 +215,25 @@ impl TcpReceiver {
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, datagram.tos & CE == CE, io.segments);
-        send_segments(&self.ends, io, |frame, io| io.send(frame))
+        send_segments(self.life.peer, io, |frame, io| io.send(frame))
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
-        if now >= self.ends.start && now <= self.ends.stop {
+        if now >= self.life.start && now <= self.life.stop {
             let segments = self.tcp.stats().segments_received;
             self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered() }));
         }
+    }
+
+    pub(crate) fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    pub(crate) fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    pub(crate) fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
     }
 }

@@ -5,15 +5,14 @@ use std::collections::VecDeque;
 
 use fairlane_sources::{Emission, ParameterError, Stream};
 
-use super::raw::{RawSource, RawTraffic, MAX_EMISSION};
-use super::stream::IP_UDP_BYTES;
+use crate::raw::{RawSource, RawTraffic, MAX_EMISSION};
 use crate::wire::rtp::{HEADER_BYTES, LONG_STAMP_BYTES};
-use crate::Nanos;
+use crate::{Nanos, IP_UDP_BYTES};
 
 /// Bytes of IPv4, UDP and RTP headers.
 const HEADERS: u32 = (IP_UDP_BYTES + HEADER_BYTES) as u32;
 /// The smallest datagram: headers, stamp, instant of production.
-pub(crate) const MIN_BYTES: u32 = HEADERS + LONG_STAMP_BYTES as u32 + 8;
+pub const MIN_BYTES: u32 = HEADERS + LONG_STAMP_BYTES as u32 + 8;
 
 /// An application above a rate-adaptive flow.
 pub struct Application {
@@ -25,15 +24,15 @@ pub struct Application {
 
 /// A packet that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// When its frame was produced.
-    pub(super) produced: Nanos,
+    pub(crate) produced: Nanos,
     /// Of the IPv4 datagram.
-    pub(super) bytes: u32,
+    pub(crate) bytes: u32,
 }
 
 /// The application of a flow that runs, and what waits.
-pub(crate) struct Backlog {
+pub struct Backlog {
     source: RawSource,
     /// Whether the source's bytes count the headers of the one datagram that each emission is.
     with_headers: bool,
@@ -42,10 +41,10 @@ pub(crate) struct Backlog {
     start: Nanos,
     pending: Option<Emission>,
     waiting: VecDeque<Piece>,
-    pub(super) produced_packets: u64,
+    pub(crate) produced_packets: u64,
     /// Of IPv4 datagrams.
-    pub(super) produced_bytes: u64,
-    pub(super) discarded_packets: u64,
+    pub(crate) produced_bytes: u64,
+    pub(crate) discarded_packets: u64,
 }
 
 impl Backlog {
@@ -53,7 +52,7 @@ impl Backlog {
     ///
     /// # Errors
     /// What the source refuses.
-    pub(crate) fn new(application: Application, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, ParameterError> {
+    pub fn new(application: Application, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, ParameterError> {
         let (mut source, with_headers) = application.traffic.source(packet_bytes, stream)?;
         let pending = source.next();
         Ok(Backlog {
@@ -71,12 +70,12 @@ impl Backlog {
     }
 
     /// When [`Backlog::produce`] has something to do.
-    pub(super) fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<Nanos> {
         self.pending.map(|emission| self.start.saturating_add(emission.at))
     }
 
     /// Takes in what was produced by now.
-    pub(super) fn produce(&mut self, now: Nanos) {
+    pub(crate) fn produce(&mut self, now: Nanos) {
         while let Some(emission) = self.pending.filter(|emission| self.start.saturating_add(emission.at) <= now) {
             let headers = if self.with_headers { 0 } else { HEADERS };
             let most = u64::from(self.packet_bytes - headers);
@@ -97,11 +96,17 @@ impl Backlog {
         }
     }
 
-    pub(super) fn take(&mut self) -> Option<Piece> {
-        self.waiting.pop_front()
+    /// The packet that waits longest.
+    pub(crate) fn first(&self) -> Option<Piece> {
+        self.waiting.front().copied()
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    /// That packet has left.
+    pub(crate) fn pop(&mut self) {
+        self.waiting.pop_front();
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 }
@@ -121,7 +126,7 @@ mod tests {
         let mut backlog = backlog(10, &[(0, 2000), (50, 1), (60, 960)]);
         assert_eq!(backlog.next(), Some(100));
         backlog.produce(150);
-        let taken: Vec<_> = std::iter::from_fn(|| backlog.take()).map(|piece| (piece.produced, piece.bytes)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| backlog.first().inspect(|_| backlog.pop())).map(|piece| (piece.produced, piece.bytes)).collect();
         // 960 bytes of a packet are the frame's; 80 are left of 2000; no packet is smaller than its headers and stamps.
         assert_eq!(taken, [(100, 1000), (100, 1000), (100, 120), (150, MIN_BYTES)]);
         assert_eq!((backlog.next(), backlog.waiting()), (Some(160), 0));

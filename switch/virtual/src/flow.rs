@@ -1,36 +1,17 @@
-//! The ends of flows.
+//! Flows, and what their ends can do to the network: the ends themselves are in `fairlane-endpoint` and `tcp.rs`.
 
-mod acks;
-mod application;
-mod gaps;
-mod raw;
-mod reception;
-mod report;
-mod rtp_receiver;
-mod rtp_sender;
-mod stream;
-mod tcp;
-mod timers;
-
+use fairlane_endpoint::algorithm::{Fault, ReceiverAlgorithm, SenderAlgorithm};
+use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::{Application, Incoming, Kind, Life, Outgoing, RawSpec};
 use fairlane_tcp::Transmit;
 
-use crate::algorithm::{Fault, ReceiverAlgorithm, SenderAlgorithm};
 use crate::channel::{Channel, Sent};
 use crate::events::{EventQueue, Slot};
-use crate::record::{FlowLog, WorkCounts};
+use crate::ip::{self, Datagram, HostAddress, PROTOCOL_UDP, UDP_BYTES};
+use crate::record::WorkCounts;
+use crate::tcp::{TcpReceiver, TcpSender, TcpSpec};
 use crate::trace::TraceWriter;
-use crate::wire::ip::{Datagram, HostAddress};
 use crate::Nanos;
-
-pub use application::Application;
-pub use raw::{RawSource, RawSpec, RawTraffic};
-pub use tcp::TcpSpec;
-
-pub(crate) use application::{Backlog, MIN_BYTES as MIN_MEDIA_BYTES};
-pub(crate) use raw::{RawReceiver, RawSender};
-pub(crate) use rtp_receiver::{ReceiverSpec, RtpReceiver};
-pub(crate) use rtp_sender::{RtpSender, SenderSpec};
-pub(crate) use tcp::{TcpReceiver, TcpSender};
 
 /// A rate-adaptive flow over RTP and RTCP.
 pub struct RtpSpec {
@@ -77,16 +58,6 @@ pub struct FlowSpec {
     pub kind: FlowKind,
 }
 
-/// Who an end is and whom it talks to.
-#[derive(Debug, Clone)]
-pub(crate) struct Ends {
-    pub(crate) own: HostAddress,
-    pub(crate) peer: u32,
-    pub(crate) port: u16,
-    pub(crate) start: Nanos,
-    pub(crate) stop: Nanos,
-}
-
 /// Buffers for frames: what has arrived is used again.
 #[derive(Debug, Default)]
 pub(crate) struct FramePool(Vec<Vec<u8>>);
@@ -112,6 +83,10 @@ pub(crate) struct Io<'a> {
     pub(crate) now: Nanos,
     /// Nanoseconds since the Unix epoch at instant 0.
     pub(crate) epoch: Nanos,
+    /// Of the host.
+    pub(crate) own: &'a HostAddress,
+    /// UDP port of data, or TCP port, at both ends.
+    pub(crate) port: u16,
     pub(crate) channel: &'a mut Channel,
     pub(crate) slot: Slot,
     pub(crate) queue: &'a mut EventQueue,
@@ -146,46 +121,56 @@ impl Io<'_> {
         }
     }
 
-    /// The run's time in seconds, as algorithms see it.
-    pub(crate) fn now_s(&self) -> f64 {
-        seconds(self.now)
+    /// Lets an end of `fairlane-endpoint` do something.
+    fn with<T>(&mut self, work: impl FnOnce(&mut fairlane_endpoint::Io) -> T) -> T {
+        let (now, epoch) = (self.now, self.epoch);
+        work(&mut fairlane_endpoint::Io { now, epoch, network: self })
     }
 }
 
-/// Nanoseconds as seconds.
-pub fn seconds(time: Nanos) -> f64 {
-    time as f64 / 1e9
-}
-
-/// The first instant that is not before a time in seconds: a timer is never early. What lies before the beginning is the
-/// beginning, what never comes is the end of time.
-pub fn instant(time_s: f64) -> Nanos {
-    let mut instant = (time_s * 1e9).ceil() as Nanos;
-    while seconds(instant) < time_s && instant < Nanos::MAX {
-        instant += 1;
+impl fairlane_endpoint::Network for Io<'_> {
+    /// A frame that finds the host's queue full is a loss of the network.
+    fn send(&mut self, datagram: &Outgoing) -> bool {
+        let &Outgoing { to, kind, head, padding } = datagram;
+        let mut frame = self.pool.take();
+        let options: &[u8] = if kind.alerts_routers() { &ip::ROUTER_ALERT } else { &[] };
+        let bytes = UDP_BYTES + head.len() + padding;
+        ip::push_headers(&mut frame, self.own, to, PROTOCOL_UDP, 0, options, bytes);
+        let start = frame.len();
+        ip::push_udp(&mut frame, self.port + u16::from(kind.is_rtcp()), bytes);
+        frame.extend_from_slice(head);
+        if kind.has_checksum() {
+            let sum = ip::pseudo_header(self.own.ip, to, PROTOCOL_UDP, bytes) + ip::sum(&frame[start..]);
+            frame[start + 6..start + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
+        }
+        frame.resize(start + bytes, 0);
+        self.work.data_packets += u64::from(kind == Kind::Data);
+        Io::send(self, frame);
+        true
     }
-    instant
+
+    fn join(&mut self, group: u32) {
+        self.memberships.push((group, true));
+    }
+
+    fn leave(&mut self, group: u32) {
+        self.memberships.push((group, false));
+    }
 }
 
 /// One end of a flow.
 pub(crate) enum End {
-    RtpSender(Box<RtpSender>),
-    RtpReceiver(Box<RtpReceiver>),
+    Udp(Box<dyn fairlane_endpoint::End>),
     TcpSender(Box<TcpSender>),
     TcpReceiver(Box<TcpReceiver>),
-    RawSender(Box<RawSender>),
-    RawReceiver(Box<RawReceiver>),
 }
 
 macro_rules! each {
     ($self:expr, $end:ident => $what:expr) => {
         match $self {
-            End::RtpSender($end) => $what,
-            End::RtpReceiver($end) => $what,
+            End::Udp($end) => $what,
             End::TcpSender($end) => $what,
             End::TcpReceiver($end) => $what,
-            End::RawSender($end) => $what,
-            End::RawReceiver($end) => $what,
         }
     };
 }
@@ -193,12 +178,26 @@ macro_rules! each {
 impl End {
     /// A datagram for one of this end's ports arrived.
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        each!(self, end => end.receive(datagram, io))
+        match self {
+            End::Udp(end) => {
+                // What is no whole UDP datagram is dropped, as a host would.
+                let (Some((_, port)), Some(payload)) = (datagram.ports(), datagram.udp_payload()) else { return Ok(()) };
+                let group = fairlane_endpoint::is_multicast(datagram.destination).then_some(datagram.destination);
+                let incoming = Incoming { rtcp: port != io.port, group, payload };
+                io.with(|io| end.receive(&incoming, io))
+            }
+            End::TcpSender(end) => end.receive(datagram, io),
+            End::TcpReceiver(end) => end.receive(datagram, io),
+        }
     }
 
     /// What is due by now.
     pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
-        each!(self, end => end.act(io))
+        match self {
+            End::Udp(end) => io.with(|io| end.act(io)),
+            End::TcpSender(end) => end.act(io),
+            End::TcpReceiver(end) => end.act(io),
+        }
     }
 
     /// When [`End::act`] has something to do.
@@ -206,8 +205,8 @@ impl End {
         each!(self, end => end.next())
     }
 
-    pub(crate) fn ends_mut(&mut self) -> &mut Ends {
-        each!(self, end => &mut end.ends)
+    pub(crate) fn life(&mut self) -> &mut Life {
+        each!(self, end => end.life())
     }
 
     /// Writes the periodic record.
@@ -215,27 +214,11 @@ impl End {
         each!(self, end => end.sample(now));
     }
 
-    pub(crate) fn take_log(&mut self) -> FlowLog {
-        each!(self, end => std::mem::take(&mut end.log))
-    }
-
     pub(crate) fn log(&self) -> &FlowLog {
-        each!(self, end => &end.log)
+        each!(self, end => end.log())
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timers_are_never_early() {
-        for time_s in [0.0, 0.1, 0.3, 1.1, 5.000000001, 123.456789, 99999.7] {
-            let at = instant(time_s);
-            assert!(seconds(at) >= time_s && at as f64 - time_s * 1e9 < 2.0, "{time_s}");
-        }
-        assert_eq!(instant(-1.0), 0);
-        assert_eq!(instant(f64::INFINITY), Nanos::MAX);
-        assert_eq!(instant(f64::NAN), 0);
+    pub(crate) fn take_log(&mut self) -> FlowLog {
+        each!(self, end => end.take_log())
     }
 }

@@ -1,4 +1,4 @@
-//! When the next data packet of a paced flow is due: the rules of `hosts/pacing.py`, without lateness.
+//! When the next data packet of a paced flow is due.
 
 use crate::rng::Rng;
 use crate::Nanos;

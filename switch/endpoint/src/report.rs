@@ -3,43 +3,42 @@
 //! A datagram of 72 bytes from data port to data port. The receiver says what arrived since its report before, and sends back the
 //! stamp of the newest data packet with the time it held it, so that the sender knows the round trip.
 
-use super::seconds;
 use crate::algorithm::Feedback;
-use crate::Nanos;
+use crate::{seconds, Nanos};
 
 /// Bytes of a report's payload.
-pub(super) const REPORT_BYTES: usize = 44;
+pub(crate) const REPORT_BYTES: usize = 44;
 /// Version of the feedback formats, the first four bits; the type is the next four.
-pub(super) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 const TYPE_REPORT: u8 = 2;
 /// In the flags: the loss event rate is there.
 const HAS_LOSS_EVENT_RATE: u8 = 1;
 const PARTS_PER_BILLION: f64 = 1e9;
 /// 48 bits.
-pub(super) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
+pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
 
 /// What a report says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReportPacket {
+pub(crate) struct ReportPacket {
     /// The highest sequence number received, extended; 48 bits.
-    pub(super) highest_sequence: u64,
+    pub(crate) highest_sequence: u64,
     /// The instant of sending that the newest data packet carried, in nanoseconds.
-    pub(super) echoed: Nanos,
+    pub(crate) echoed: Nanos,
     /// Microseconds between that packet's arrival and this report.
-    pub(super) held_us: u32,
+    pub(crate) held_us: u32,
     /// Bytes of IPv4 datagrams since the report before, in bit/s.
-    pub(super) receive_rate_bps: u64,
+    pub(crate) receive_rate_bps: u64,
     /// In parts per billion.
-    pub(super) loss_event_ppb: Option<u32>,
+    pub(crate) loss_event_ppb: Option<u32>,
     /// Packets, since the report before.
-    pub(super) expected: u32,
-    pub(super) lost: u32,
+    pub(crate) expected: u32,
+    pub(crate) lost: u32,
     /// SSRC of who reports.
-    pub(super) reporter: u32,
+    pub(crate) reporter: u32,
 }
 
 impl ReportPacket {
-    pub(super) fn emit(&self) -> [u8; REPORT_BYTES] {
+    pub(crate) fn emit(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
         let flags = if self.loss_event_ppb.is_some() { HAS_LOSS_EVENT_RATE } else { 0 };
         let first = u64::from(VERSION << 4 | TYPE_REPORT) << 56 | u64::from(flags) << 48 | self.highest_sequence & SEQUENCE_MASK;
@@ -55,7 +54,7 @@ impl ReportPacket {
     }
 
     /// `None` for what is no report of this version.
-    pub(super) fn parse(payload: &[u8]) -> Option<ReportPacket> {
+    pub(crate) fn parse(payload: &[u8]) -> Option<ReportPacket> {
         let bytes: &[u8; REPORT_BYTES] = payload.try_into().ok()?;
         let word = |at: usize| bytes[at..].first_chunk::<4>().map_or(0, |word| u32::from_be_bytes(*word));
         let double = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
@@ -75,7 +74,7 @@ impl ReportPacket {
     }
 
     /// What the sender's algorithm is told.
-    pub(super) fn feedback(&self, now: Nanos) -> Feedback {
+    pub(crate) fn feedback(&self, now: Nanos) -> Feedback {
         let held = Nanos::from(self.held_us) * 1000;
         let loss = if self.expected == 0 { 0.0 } else { f64::from(self.lost) / f64::from(self.expected) };
         Feedback {
@@ -90,13 +89,13 @@ impl ReportPacket {
 }
 
 /// A loss event rate as the field holds it: rounded half to even, limited to 0..=1.
-pub(super) fn loss_event_field(rate: f64) -> u32 {
+pub(crate) fn loss_event_field(rate: f64) -> u32 {
     (rate.clamp(0.0, 1.0) * PARTS_PER_BILLION).round_ties_even() as u32
 }
 
 /// At the receiver: what has been reported, so that each report speaks of the time since the one before.
 #[derive(Debug, Default)]
-pub(super) struct ReportBook {
+pub(crate) struct ReportBook {
     /// When the previous report left; before the first: when the first packet arrived.
     since: Nanos,
     bytes: u64,
@@ -106,12 +105,12 @@ pub(super) struct ReportBook {
 
 impl ReportBook {
     /// A source's first packet, of `total_bytes` counted so far, came now. The first rate is of what follows it.
-    pub(super) fn begin(&mut self, now: Nanos, total_bytes: u64) {
+    pub(crate) fn begin(&mut self, now: Nanos, total_bytes: u64) {
         *self = ReportBook { since: now, bytes: total_bytes, expected: 0, received: 0 };
     }
 
     /// Closes the interval: bit/s, expected and lost packets in it. A rate over no time is 0.
-    pub(super) fn close(&mut self, now: Nanos, bytes: u64, expected: u64, received: u64) -> (u64, u32, u32) {
+    pub(crate) fn close(&mut self, now: Nanos, bytes: u64, expected: u64, received: u64) -> (u64, u32, u32) {
         let elapsed = u128::from(now.saturating_sub(self.since));
         let bits = u128::from(bytes.saturating_sub(self.bytes)) * 8;
         let rate = u64::try_from((bits * 1_000_000_000).checked_div(elapsed).unwrap_or(0)).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The seam between a rate-adaptation algorithm and the network: `hosts/algorithms/base.py` in Rust.
+//! The seam between a rate-adaptation algorithm and the end of its flow: `hosts/algorithms/base.py` in Rust.
 //!
 //! Events go in, actions come out. An algorithm in Python stands behind these traits with a thin adapter; it is called for
 //! feedback, acknowledgements that change state, and timers, never for each packet. Units and conventions are those of

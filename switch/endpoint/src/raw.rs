@@ -2,20 +2,17 @@
 
 use fairlane_sources::{ConstantBitRate, Emission, Mpeg4, Mpeg4Parameters, OnOff, OnOffParameters, ParameterError, Period, Stream};
 
-use super::rtp_sender::push_udp;
-use super::{Ends, Io};
 use crate::algorithm::Fault;
 use crate::record::{FlowLog, FlowRecord};
-use crate::wire::ip::{self, Datagram, PROTOCOL_UDP, UDP_BYTES};
-use crate::Nanos;
+use crate::{End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
 
 /// What a source emits, counted from the flow's start, in the order of time.
 pub type RawSource = Box<dyn Iterator<Item = Emission> + Send>;
 
-/// The smallest datagram: headers and the stamp.
-pub(crate) const MIN_BYTES: u64 = 44;
 /// Headers of a datagram.
-const HEADERS: u64 = (ip::IPV4_BYTES + UDP_BYTES) as u64;
+const HEADERS: u64 = IP_UDP_BYTES as u64;
+/// The smallest datagram: headers and the stamp.
+const MIN_BYTES: u64 = HEADERS + STAMP as u64;
 /// An emission larger than this is cut: data without end are TCP's.
 pub(crate) const MAX_EMISSION: u64 = 16 << 20;
 /// Instant of sending and number of the packet, 64 bits each.
@@ -61,8 +58,8 @@ impl RawTraffic {
 }
 
 /// The sending end.
-pub(crate) struct RawSender {
-    pub(super) ends: Ends,
+pub struct RawSender {
+    life: Life,
     source: RawSource,
     packet_bytes: u32,
     with_headers: bool,
@@ -70,107 +67,120 @@ pub(crate) struct RawSender {
     packets: u64,
     bytes: u64,
     over: bool,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 impl RawSender {
     /// `stream`: the flow's own.
-    pub(crate) fn new(ends: Ends, spec: RawSpec, stream: Stream) -> Result<Self, ParameterError> {
+    ///
+    /// # Errors
+    /// What the source refuses.
+    pub fn new(life: Life, spec: RawSpec, stream: Stream) -> Result<Self, ParameterError> {
         let packet_bytes = spec.packet_bytes;
         let (mut source, with_headers) = spec.traffic.source(packet_bytes, stream)?;
         let pending = source.next();
-        Ok(RawSender { ends, source, packet_bytes, with_headers, pending, packets: 0, bytes: 0, over: false, log: FlowLog::new() })
+        Ok(RawSender { life, source, packet_bytes, with_headers, pending, packets: 0, bytes: 0, over: false, log: FlowLog::new() })
     }
 
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    fn send(&mut self, bytes: u64, io: &mut Io) {
+        let mut head = [0; STAMP];
+        head[..8].copy_from_slice(&io.now.to_be_bytes());
+        head[8..].copy_from_slice(&self.packets.to_be_bytes());
+        let padding = (bytes - MIN_BYTES) as usize;
+        if io.network.send(&Outgoing { to: self.life.peer, kind: Kind::Data, head: &head, padding }) {
+            self.packets += 1;
+            self.bytes += bytes;
+        }
+    }
+}
+
+impl End for RawSender {
+    fn next(&self) -> Option<Nanos> {
         if self.over {
             return None;
         }
-        let due = self.pending.map_or(Nanos::MAX, |emission| self.ends.start.saturating_add(emission.at));
-        Some(due.min(self.ends.stop))
+        let due = self.pending.map_or(Nanos::MAX, |emission| self.life.start.saturating_add(emission.at));
+        Some(due.min(self.life.stop))
     }
 
-    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+    fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
         if self.over {
             return Ok(());
         }
-        if io.now >= self.ends.stop {
+        if io.now >= self.life.stop {
             self.sample(io.now);
             self.over = true;
             return Ok(());
         }
-        while let Some(emission) = self.pending.filter(|emission| self.ends.start.saturating_add(emission.at) <= io.now) {
+        while let Some(emission) = self.pending.filter(|emission| self.life.start.saturating_add(emission.at) <= io.now) {
             let headers = if self.with_headers { 0 } else { HEADERS };
             let most = u64::from(self.packet_bytes) - headers;
             let mut left = emission.bytes.min(MAX_EMISSION);
             while left > 0 {
                 let bytes = left.min(most);
                 left -= bytes;
-                self.send((bytes + headers).max(MIN_BYTES) as usize, io);
+                self.send((bytes + headers).max(MIN_BYTES), io);
             }
             self.pending = self.source.next();
         }
         Ok(())
     }
 
-    fn send(&mut self, bytes: usize, io: &mut Io) {
-        let payload = bytes - ip::IPV4_BYTES;
-        let mut frame = io.pool.take();
-        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], payload);
-        let udp = frame.len();
-        push_udp(&mut frame, self.ends.port, payload);
-        frame.extend_from_slice(&io.now.to_be_bytes());
-        frame.extend_from_slice(&self.packets.to_be_bytes());
-        let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, payload) + ip::sum(&frame[udp..]);
-        frame[udp + 6..udp + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
-        frame.resize(udp + payload, 0);
-        self.packets += 1;
-        self.bytes += bytes as u64;
-        io.work.data_packets += 1;
-        io.send(frame);
-    }
-
-    pub(crate) fn receive(&mut self, _datagram: &Datagram, _io: &mut Io) -> Result<(), Fault> {
+    fn receive(&mut self, _datagram: &Incoming, _io: &mut Io) -> Result<(), Fault> {
         Ok(())
     }
 
-    pub(crate) fn sample(&mut self, now: Nanos) {
-        if !self.over && now >= self.ends.start {
+    fn sample(&mut self, now: Nanos) {
+        if !self.over && now >= self.life.start {
             self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets, bytes: self.bytes, window_packets: None }));
         }
+    }
+
+    fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
     }
 }
 
 /// The receiving end.
-pub(crate) struct RawReceiver {
-    pub(super) ends: Ends,
+pub struct RawReceiver {
+    life: Life,
     packets: u64,
     bytes: u64,
     /// One past the highest number seen.
     expected: u64,
     delay_sum: u64,
     delay_max: u64,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 impl RawReceiver {
-    pub(crate) fn new(ends: Ends) -> Self {
-        RawReceiver { ends, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, log: FlowLog::new() }
+    pub fn new(life: Life) -> Self {
+        RawReceiver { life, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, log: FlowLog::new() }
     }
+}
 
-    pub(crate) fn next(&self) -> Option<Nanos> {
+impl End for RawReceiver {
+    fn next(&self) -> Option<Nanos> {
         None
     }
 
-    pub(crate) fn act(&mut self, _io: &mut Io) -> Result<(), Fault> {
+    fn act(&mut self, _io: &mut Io) -> Result<(), Fault> {
         Ok(())
     }
 
-    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        let stamp = datagram.payload.get(UDP_BYTES..).and_then(|payload| payload.first_chunk::<STAMP>());
-        let Some(stamp) = stamp.map(|stamp| u128::from_be_bytes(*stamp)) else { return Ok(()) };
+    fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault> {
+        let stamp = datagram.payload.first_chunk::<STAMP>().map(|stamp| u128::from_be_bytes(*stamp));
+        let Some(stamp) = stamp else { return Ok(()) };
         self.packets += 1;
-        self.bytes += datagram.bytes as u64;
+        self.bytes += (IP_UDP_BYTES + datagram.payload.len()) as u64;
         self.expected = self.expected.max((stamp as u64).saturating_add(1));
         let delay = io.now.saturating_sub((stamp >> 64) as u64);
         self.delay_sum += delay;
@@ -178,8 +188,8 @@ impl RawReceiver {
         Ok(())
     }
 
-    pub(crate) fn sample(&mut self, now: Nanos) {
-        if now >= self.ends.start && now <= self.ends.stop {
+    fn sample(&mut self, now: Nanos) {
+        if now >= self.life.start && now <= self.life.stop {
             let record = FlowRecord::Data {
                 packets: self.packets,
                 bytes: self.bytes,
@@ -192,5 +202,17 @@ impl RawReceiver {
             self.log.push((now, record));
             (self.delay_sum, self.delay_max) = (0, 0);
         }
+    }
+
+    fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
     }
 }

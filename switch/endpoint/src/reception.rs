@@ -1,6 +1,6 @@
 //! What has arrived of one RTP stream.
 
-use super::gaps::{Gaps, Missing};
+use crate::gaps::{Gaps, Missing};
 use crate::record::Media;
 use crate::statistics::SourceStatistics;
 use crate::wire::rtp::{RtpHeader, LONG_STAMP_BYTES, STAMP_BYTES};
@@ -11,18 +11,18 @@ const SILENT_SOURCE: Nanos = 10_000_000_000;
 
 /// The stamp of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Stamp {
-    pub(super) sent: Nanos,
+pub(crate) struct Stamp {
+    pub(crate) sent: Nanos,
     /// Packets of the stream before this one.
-    pub(super) number: u64,
-    pub(super) sender_rtt_us: Option<u32>,
+    pub(crate) number: u64,
+    pub(crate) sender_rtt_us: Option<u32>,
     /// Of the frame that it carries; that of sending, where the flow has no application.
-    pub(super) produced: Nanos,
+    pub(crate) produced: Nanos,
 }
 
 impl Stamp {
     /// `None` when it is cut short. `media`: an instant of production follows.
-    pub(super) fn parse(payload: &[u8], media: bool) -> Option<Stamp> {
+    pub(crate) fn parse(payload: &[u8], media: bool) -> Option<Stamp> {
         let double = |at: usize| payload.get(at..).and_then(|rest| rest.first_chunk::<8>()).map(|bytes| u64::from_be_bytes(*bytes));
         let sent = double(0)?;
         let rtt = payload.get(STAMP_BYTES..LONG_STAMP_BYTES).and_then(|rtt| rtt.first_chunk::<4>());
@@ -37,7 +37,7 @@ impl Stamp {
 
 /// What a packet was to the books.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(crate) enum Arrival {
     /// Of another source than the one that is heard.
     Foreign,
     Counted {
@@ -50,30 +50,30 @@ pub(super) enum Arrival {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Reception {
-    pub(super) source: Option<SourceStatistics>,
+pub(crate) struct Reception {
+    pub(crate) source: Option<SourceStatistics>,
     source_gone: bool,
     /// Where losses are asked for.
     gaps: Option<Gaps>,
-    pub(super) last_arrival: Nanos,
-    pub(super) packets: u64,
+    pub(crate) last_arrival: Nanos,
+    pub(crate) packets: u64,
     /// Of IPv4 datagrams.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Losses of sources that are over.
     lost_before: i64,
-    pub(super) delay_sum: u64,
-    pub(super) delay_max: u64,
-    pub(super) media: Media,
+    pub(crate) delay_sum: u64,
+    pub(crate) delay_max: u64,
+    pub(crate) media: Media,
 }
 
 impl Reception {
     /// `loss_distance`: where losses are asked for, packets after which one is lost.
-    pub(super) fn new(loss_distance: Option<u64>) -> Reception {
+    pub(crate) fn new(loss_distance: Option<u64>) -> Reception {
         Reception { gaps: loss_distance.map(Gaps::new), ..Reception::default() }
     }
 
     /// Counts a data packet of `bytes`.
-    pub(super) fn arrived(&mut self, now: Nanos, header: &RtpHeader, stamp: Stamp, bytes: usize, threshold: Nanos) -> Arrival {
+    pub(crate) fn arrived(&mut self, now: Nanos, header: &RtpHeader, stamp: Stamp, bytes: usize, threshold: Nanos) -> Arrival {
         let changes = self.source.as_ref().is_none_or(|source| source.ssrc != header.ssrc);
         if changes && !self.may_adopt(now) {
             return Arrival::Foreign;
@@ -118,26 +118,26 @@ impl Reception {
     }
 
     /// The source is over: its losses stay in the books.
-    pub(super) fn retire(&mut self) {
+    pub(crate) fn retire(&mut self) {
         self.lost_before += self.source.take().map_or(0, |old| old.lost_packets());
         self.source_gone = false;
     }
 
     /// The source said goodbye.
-    pub(super) fn said_bye(&mut self) {
+    pub(crate) fn said_bye(&mut self) {
         self.source_gone = true;
     }
 
     /// The source that reports are about.
-    pub(super) fn present(&mut self) -> Option<&mut SourceStatistics> {
+    pub(crate) fn present(&mut self) -> Option<&mut SourceStatistics> {
         self.source.as_mut().filter(|_| !self.source_gone)
     }
 
-    pub(super) fn lost_packets(&self) -> i64 {
+    pub(crate) fn lost_packets(&self) -> i64 {
         self.lost_before + self.source.as_ref().map_or(0, SourceStatistics::lost_packets)
     }
 
-    pub(super) fn highest_sequence(&self) -> Option<u64> {
+    pub(crate) fn highest_sequence(&self) -> Option<u64> {
         self.source.as_ref().map(SourceStatistics::extended_highest_sequence)
     }
 }

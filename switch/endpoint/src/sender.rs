@@ -1,24 +1,21 @@
 //! The sending end of a rate-adaptive flow: paced RTP data out, RTCP both ways; the rate is the algorithm's decision.
-//! The rules are those of `SenderRunner` in `hosts/runner_udp.py`.
 
 use std::collections::BTreeMap;
 
-use super::acks::{AckBook, AckPacket};
-use super::application::Backlog;
-use super::report::ReportPacket;
-use super::stream::{DataStream, IP_UDP_BYTES};
-use super::timers::Timers;
-use super::{instant, Ends, Io};
+use crate::acks::{AckBook, AckPacket};
 use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
+use crate::application::Backlog;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
+use crate::report::ReportPacket;
 use crate::rng::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::{loss_between, packets_between};
-use crate::wire::ip::{self, Datagram, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
+use crate::stream::DataStream;
+use crate::timers::Timers;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
 use crate::wire::{ntp, rtp};
-use crate::Nanos;
+use crate::{instant, is_multicast, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 
 /// Forged reporters must not use up memory.
 const MAX_REPORTERS: usize = 4096;
@@ -39,8 +36,8 @@ enum State {
 }
 
 /// See the module.
-pub(crate) struct RtpSender {
-    pub(super) ends: Ends,
+pub struct RtpSender {
+    life: Life,
     spec: SenderSpec,
     algorithm: Box<dyn SenderAlgorithm>,
     state: State,
@@ -66,31 +63,31 @@ pub(crate) struct RtpSender {
     hears_all: bool,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 /// What a sender is, beside its algorithm.
-pub(crate) struct SenderSpec {
-    pub(crate) name: String,
-    pub(crate) packet_bytes: u32,
-    pub(crate) session_bandwidth_bps: f64,
-    pub(crate) pacing_jitter: f64,
-    pub(crate) phase: Option<f64>,
-    pub(crate) exact_loss: bool,
-    pub(crate) ssrc: u32,
-    pub(crate) cname: Vec<u8>,
-    /// Its layers go to groups of their own, the base to `Ends::peer`.
-    pub(crate) layered: bool,
+pub struct SenderSpec {
+    pub name: String,
+    pub packet_bytes: u32,
+    pub session_bandwidth_bps: f64,
+    pub pacing_jitter: f64,
+    pub phase: Option<f64>,
+    pub exact_loss: bool,
+    pub ssrc: u32,
+    pub cname: Vec<u8>,
+    /// Its layers go to groups of their own, the base to `Life::peer`.
+    pub layered: bool,
 }
 
 impl RtpSender {
-    pub(crate) fn new(ends: Ends, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
+    pub fn new(life: Life, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
         let interests = algorithm.interests();
         let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets));
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
-        let stream = DataStream::new(&ends, ends.peer, spec.ssrc, spec.packet_bytes, &mut rng);
+        let stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, &mut rng);
         RtpSender {
-            ends,
+            life,
             spec,
             algorithm,
             state: State::Waiting,
@@ -113,10 +110,12 @@ impl RtpSender {
             log: FlowLog::new(),
         }
     }
+}
 
-    pub(crate) fn next(&self) -> Option<Nanos> {
+impl End for RtpSender {
+    fn next(&self) -> Option<Nanos> {
         match self.state {
-            State::Waiting => Some(self.ends.start),
+            State::Waiting => Some(self.life.start),
             State::Over => None,
             State::Leaving => self.schedule.as_ref().map(|schedule| instant(schedule.next_s())),
             State::Running => {
@@ -125,12 +124,12 @@ impl RtpSender {
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
                 let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
                 let due = [paced, produced, scheduled, expiry, self.timers.next()].into_iter().flatten().min();
-                Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.ends.stop))
+                Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.life.stop))
             }
         }
     }
 
-    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+    fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
         if self.state == State::Waiting {
             return self.start(io);
         }
@@ -146,7 +145,7 @@ impl RtpSender {
             }
             return Ok(());
         }
-        if now >= self.ends.stop {
+        if now >= self.life.stop {
             self.leave(io);
             return Ok(());
         }
@@ -182,16 +181,15 @@ impl RtpSender {
         Ok(())
     }
 
-    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+    fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault> {
         if !matches!(self.state, State::Running | State::Leaving) {
             return Ok(());
         }
         let leaving = self.state == State::Leaving;
-        if datagram.ports().is_some_and(|(_, to)| to == self.ends.port) {
-            return if leaving { Ok(()) } else { self.on_direct(datagram, io) };
+        if !datagram.rtcp {
+            return if leaving { Ok(()) } else { self.on_direct(datagram.payload, io) };
         }
-        let payload = datagram.udp_payload().unwrap_or_default();
-        let Some(compound) = Compound::parse(payload) else {
+        let Some(compound) = Compound::parse(datagram.payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: true }));
             return Ok(());
@@ -203,9 +201,9 @@ impl RtpSender {
         }
         if self.spec.layered {
             // RFC 5760, simple feedback model: all members of the group hear each report.
-            self.push_rtcp(payload, &[], io);
+            io.send(self.life.peer, Kind::Reflected, datagram.payload);
         }
-        let bytes = datagram.payload.len() + IPV4_BYTES;
+        let bytes = IP_UDP_BYTES + datagram.payload.len();
         if !leaving {
             self.on_blocks(&compound, bytes, io)?;
             for &gone in &compound.bye {
@@ -222,6 +220,22 @@ impl RtpSender {
         Ok(())
     }
 
+    fn sample(&mut self, _now: Nanos) {}
+
+    fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
+    }
+}
+
+impl RtpSender {
     /// A receiver no longer counts.
     fn left(&mut self, why: FlowRecord, ssrc: u32, io: &mut Io) -> Result<(), Fault> {
         self.blocks.remove(&ssrc);
@@ -229,8 +243,6 @@ impl RtpSender {
         self.algorithm.on_leave(io.now, ssrc, &mut self.actions)?;
         self.apply(io)
     }
-
-    pub(crate) fn sample(&mut self, _now: Nanos) {}
 
     fn start(&mut self, io: &mut Io) -> Result<(), Fault> {
         self.state = State::Running;
@@ -243,7 +255,7 @@ impl RtpSender {
         if self.algorithm.interests().rtcp {
             let mut first = Vec::new();
             self.report(io, false).emit(&mut first);
-            let bytes = IP_UDP_BYTES + ip::ROUTER_ALERT.len() + first.len();
+            let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
             let rng = Rng::stream(self.rng.bits(), "rtcp");
             let bandwidth = self.spec.session_bandwidth_bps;
             self.schedule = Some(RtcpSchedule::new(io.now_s(), bandwidth, self.spec.ssrc, bytes, rng));
@@ -359,16 +371,15 @@ impl RtpSender {
         }
     }
 
-    /// Sends a packet, when there is something to send; whether there was.
+    /// Sends a packet, when there is something to send and the host takes it; whether it left.
     fn send_data(&mut self, index: usize, io: &mut Io) -> bool {
-        let piece = match &mut self.backlog {
-            None => None,
-            Some(backlog) => match backlog.take() {
-                None => return false,
-                piece => piece,
-            },
-        };
-        self.streams[index].send(piece, io);
+        let piece = self.backlog.as_ref().map(Backlog::first);
+        if piece == Some(None) || !self.streams[index].send(piece.flatten(), io) {
+            return false;
+        }
+        if let Some(backlog) = &mut self.backlog {
+            backlog.pop();
+        }
         if let Some(acks) = &mut self.acks {
             acks.sent(io.now);
         }
@@ -393,30 +404,17 @@ impl RtpSender {
         }
     }
 
-    /// With the router alert option. Returns the size with IP and UDP headers, as the timetable counts it.
+    /// Returns the size with IP and UDP headers, as the timetable counts it.
     fn send_rtcp(&mut self, io: &mut Io, bye: bool) -> usize {
-        let mut payload = io.pool.take();
+        let mut payload = Vec::new();
         self.report(io, bye).emit(&mut payload);
-        self.push_rtcp(&payload, &ip::ROUTER_ALERT, io);
+        io.send(self.life.peer, Kind::SenderReport, &payload);
         self.rtcp_sent += 1;
-        let bytes = UDP_BYTES + payload.len();
-        io.pool.give(payload);
-        bytes + IPV4_BYTES
-    }
-
-    /// A compound to the peer, with these IPv4 options and UDP checksum 0.
-    fn push_rtcp(&self, payload: &[u8], options: &[u8], io: &mut Io) {
-        let mut frame = io.pool.take();
-        let bytes = UDP_BYTES + payload.len();
-        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, options, bytes);
-        push_udp(&mut frame, self.ends.port + 1, bytes);
-        frame.extend_from_slice(payload);
-        io.send(frame);
+        IP_UDP_BYTES + payload.len()
     }
 
     /// Feedback beside RTCP: to the data port.
-    fn on_direct(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
-        let Some(payload) = datagram.udp_payload() else { return Ok(()) };
+    fn on_direct(&mut self, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
         if let Some(report) = ReportPacket::parse(payload) {
             return self.on_report(&report, io);
         }
@@ -564,7 +562,7 @@ impl RtpSender {
                 }
                 Action::StampData { rtt_s } => {
                     for stream in &mut self.streams {
-                        stream.stamp(&self.ends, rtt_s).map_err(|fault| format!("flow {}: {fault}", self.spec.name))?;
+                        stream.stamp(rtt_s).map_err(|fault| format!("flow {}: {fault}", self.spec.name))?;
                     }
                 }
                 Action::SetLayers { layers } if self.spec.layered => self.set_layers(&layers, io)?,
@@ -610,24 +608,22 @@ impl RtpSender {
 
     /// Layers that are not named, or have no rate, pause.
     fn set_layers(&mut self, layers: &[Layer], io: &mut Io) -> Result<(), Fault> {
-        if layers.first().is_none_or(|base| base.address != self.ends.peer) || layers.len() > MAX_LAYERS {
-            let base = std::net::Ipv4Addr::from(self.ends.peer);
+        if layers.first().is_none_or(|base| base.address != self.life.peer) || layers.len() > MAX_LAYERS {
+            let base = std::net::Ipv4Addr::from(self.life.peer);
             return Err(self.fault(&format!("SetLayers: the base layer's group {base} first, and at most {MAX_LAYERS} layers")));
         }
         let rates = |sender: &Self| sender.streams.iter().map(|stream| stream.pacer.as_ref().map(|pacer| pacer.rate_bps)).collect::<Vec<_>>();
         let before = rates(self);
         for (index, &Layer { address, rate_bps }) in layers.iter().enumerate() {
-            if !(rate_bps >= 0.0 && rate_bps.is_finite()) || !ip::is_multicast(address) {
+            if !(rate_bps >= 0.0 && rate_bps.is_finite()) || !is_multicast(address) {
                 let group = std::net::Ipv4Addr::from(address);
                 return Err(self.fault(&format!("SetLayers: {rate_bps} bit/s to {group}: not negative, and to a multicast group")));
             }
             if index == self.streams.len() {
                 let ssrc = self.spec.ssrc.wrapping_add(index as u32);
-                self.streams.push(DataStream::new(&self.ends, address, ssrc, self.spec.packet_bytes, &mut self.rng));
+                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, &mut self.rng));
             }
-            if self.streams[index].to != address {
-                self.streams[index].address(&self.ends, address);
-            }
+            self.streams[index].to = address;
             if rate_bps > 0.0 {
                 self.pace(index, rate_bps, 1, io);
             } else {
@@ -670,19 +666,12 @@ fn loss_of_layers<'a>(blocks: impl Iterator<Item = (Option<&'a ReportBlock>, &'a
     }
 }
 
-/// Appends a UDP header with checksum 0; both ports are `port`. `bytes`: header and payload.
-pub(super) fn push_udp(frame: &mut Vec<u8>, port: u16, bytes: usize) {
-    for half in [port, port, bytes as u16, 0] {
-        frame.extend_from_slice(&half.to_be_bytes());
-    }
-}
-
 /// A rate as the 64-bit field holds it: rounded down, limited to the field.
-pub(super) fn rate_field(rate_bps: f64) -> u64 {
+pub(crate) fn rate_field(rate_bps: f64) -> u64 {
     rate_bps as u64
 }
 
 /// A fraction as parts per million: rounded half to even as Python does, limited to the field.
-pub(super) fn utilisation_field(utilisation: f64) -> u32 {
+pub(crate) fn utilisation_field(utilisation: f64) -> u32 {
     (utilisation * 1e6).round_ties_even() as u32
 }

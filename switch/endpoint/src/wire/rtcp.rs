@@ -1,6 +1,5 @@
 //! RTCP compounds (RFC 3550 section 6) with ALS's addition, the APP packet `ALSF` (docs/architecture.md, "ALS on the wire").
-//!
-//! Byte for byte what `hosts/wire/rtcp.py` and `hosts/wire/alsf.py` write: report, SDES with a CNAME, ALSF, BYE.
+//! A compound is written as report, SDES with a CNAME, ALSF, BYE.
 
 pub const SR: u8 = 200;
 pub const RR: u8 = 201;

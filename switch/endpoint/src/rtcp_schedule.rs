@@ -1,4 +1,4 @@
-//! When to send RTCP packets (RFC 3550 sections 6.2, 6.3, appendix A.7): the rules of `hosts/wire/schedule.py`.
+//! When to send RTCP packets (RFC 3550 sections 6.2, 6.3, appendix A.7).
 //!
 //! Each wait is drawn from [0.5 Td, 1.5 Td] / (e - 3/2), Td >= 5 s the deterministic interval: timer reconsideration lengthens the
 //! mean by that constant, and the division takes it back. Times are seconds, as in the RFC.

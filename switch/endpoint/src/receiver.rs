@@ -1,22 +1,20 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
-//! first hears the sender. The rules are those of `ReceiverSession` in `hosts/session/receiver.py`.
+//! first hears the sender.
 
-use super::acks::Arrivals;
-use super::reception::{Arrival, Reception, Stamp};
-use super::report::{loss_event_field, ReportBook, ReportPacket};
-use super::rtp_sender::{push_udp, rate_field, utilisation_field};
-use super::timers::Timers;
-use super::{instant, seconds, Ends, Io};
+use crate::acks::Arrivals;
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
-use crate::record::{FlowLog, FlowRecord};
+use crate::reception::{Arrival, Reception, Stamp};
+use crate::record::{FlowLog, FlowRecord, Media};
+use crate::report::{loss_event_field, ReportBook, ReportPacket};
 use crate::rng::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
+use crate::sender::{rate_field, utilisation_field};
 use crate::statistics::SourceStatistics;
-use crate::wire::ip::{self, Datagram, IPV4_BYTES, PROTOCOL_UDP, UDP_BYTES};
+use crate::timers::Timers;
+use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::RtpHeader;
-use crate::wire::ntp;
-use crate::Nanos;
+use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 
 /// Groups that a receiver is a member of: as many as one report has blocks for (RFC 3550 section 6.4.2).
 const MAX_LAYERS: usize = 31;
@@ -24,20 +22,20 @@ const MAX_LAYERS: usize = 31;
 const MAX_GROUPS: usize = 256;
 
 /// What a receiver is, beside its algorithm.
-pub(crate) struct ReceiverSpec {
-    pub(crate) name: String,
+pub struct ReceiverSpec {
+    pub name: String,
     /// Names its stream of randomness.
-    pub(crate) stream: String,
-    pub(crate) session_bandwidth_bps: f64,
-    pub(crate) ssrc: u32,
-    pub(crate) cname: Vec<u8>,
+    pub stream: String,
+    pub session_bandwidth_bps: f64,
+    pub ssrc: u32,
+    pub cname: Vec<u8>,
     /// Whether the sender wants an acknowledgement for each packet.
-    pub(crate) acks: bool,
+    pub acks: bool,
     /// Whether data carry an instant of production.
-    pub(crate) media: bool,
-    pub(crate) delay_threshold: Nanos,
+    pub media: bool,
+    pub delay_threshold: Nanos,
     /// The base layer's group, of a layered flow.
-    pub(crate) base_group: Option<u32>,
+    pub base_group: Option<u32>,
 }
 
 /// One stream that a receiver hears, or has heard.
@@ -49,8 +47,8 @@ struct Heard {
 }
 
 /// See the module.
-pub(crate) struct RtpReceiver {
-    pub(super) ends: Ends,
+pub struct RtpReceiver {
+    life: Life,
     spec: ReceiverSpec,
     algorithm: Box<dyn ReceiverAlgorithm>,
     reports: bool,
@@ -80,16 +78,16 @@ pub(crate) struct RtpReceiver {
     rtcp_sent: u64,
     rtcp_received: u64,
     malformed: u64,
-    pub(crate) log: FlowLog,
+    log: FlowLog,
 }
 
 impl RtpReceiver {
-    pub(crate) fn new(ends: Ends, spec: ReceiverSpec, algorithm: Box<dyn ReceiverAlgorithm>, seed: u64) -> Self {
+    pub fn new(life: Life, spec: ReceiverSpec, algorithm: Box<dyn ReceiverAlgorithm>, seed: u64) -> Self {
         let interests = algorithm.interests();
         let loss_distance = interests.gaps.then_some(interests.loss_distance_packets);
         let base = Heard { group: spec.base_group, member: spec.base_group.is_none(), reception: Reception::new(loss_distance) };
         RtpReceiver {
-            ends,
+            life,
             algorithm,
             reports: interests.rtcp,
             loss_distance,
@@ -117,22 +115,24 @@ impl RtpReceiver {
             log: FlowLog::new(),
         }
     }
+}
 
-    pub(crate) fn next(&self) -> Option<Nanos> {
+impl End for RtpReceiver {
+    fn next(&self) -> Option<Nanos> {
         if self.over {
             return None;
         }
         if !self.started {
-            return Some(self.ends.start);
+            return Some(self.life.start);
         }
         let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
         if self.leaving {
             return scheduled;
         }
-        [scheduled, self.timers.next(), Some(self.ends.stop)].into_iter().flatten().min()
+        [scheduled, self.timers.next(), Some(self.life.stop)].into_iter().flatten().min()
     }
 
-    pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+    fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
         if self.over {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl RtpReceiver {
             self.algorithm.on_start(io.now, &mut self.actions)?;
             return self.apply(io);
         }
-        if io.now >= self.ends.stop && !self.leaving {
+        if io.now >= self.life.stop && !self.leaving {
             self.leave(io);
             return Ok(());
         }
@@ -174,28 +174,25 @@ impl RtpReceiver {
         Ok(())
     }
 
-    pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
+    fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault> {
         if !self.started || self.over {
             return Ok(());
         }
-        let group = ip::is_multicast(datagram.destination).then_some(datagram.destination);
         // What comes for a group that it has left, or never joined, is not for it.
-        let Some(index) = self.heard.iter().position(|heard| heard.group == group && heard.member) else { return Ok(()) };
-        let Some(payload) = datagram.udp_payload() else { return Ok(()) };
-        match datagram.ports() {
-            Some((_, to)) if to == self.ends.port && self.leaving => Ok(()),
-            Some((_, to)) if to == self.ends.port => self.on_data(index, datagram, payload, io),
-            Some(_) => self.on_rtcp(datagram, payload, io),
-            None => Ok(()),
+        let Some(index) = self.heard.iter().position(|heard| heard.group == datagram.group && heard.member) else { return Ok(()) };
+        match datagram.rtcp {
+            true => self.on_rtcp(datagram.payload, io),
+            false if self.leaving => Ok(()),
+            false => self.on_data(index, datagram.payload, io),
         }
     }
 
-    pub(crate) fn sample(&mut self, now: Nanos) {
+    fn sample(&mut self, now: Nanos) {
         if !self.started || self.leaving || self.over {
             return;
         }
         let mut delay_max_ns = 0;
-        let (mut delay_sum_ns, mut media) = (0, crate::record::Media::default());
+        let (mut delay_sum_ns, mut media) = (0, Media::default());
         for Heard { reception, .. } in &mut self.heard {
             delay_sum_ns += std::mem::take(&mut reception.delay_sum);
             delay_max_ns = delay_max_ns.max(std::mem::take(&mut reception.delay_max));
@@ -222,7 +219,21 @@ impl RtpReceiver {
         }
     }
 
-    fn on_data(&mut self, index: usize, datagram: &Datagram, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
+    fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
+    }
+}
+
+impl RtpReceiver {
+    fn on_data(&mut self, index: usize, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
         let Some((header, rest)) = RtpHeader::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: false }));
@@ -232,7 +243,7 @@ impl RtpReceiver {
         let said = Stamp::parse(rest, self.spec.media);
         let stamp = said.unwrap_or(Stamp { sent: now, produced: now, ..Stamp::default() });
         let threshold = self.spec.delay_threshold;
-        let Arrival::Counted { first, lost } = self.heard[index].reception.arrived(now, &header, stamp, datagram.bytes, threshold) else {
+        let Arrival::Counted { first, lost } = self.heard[index].reception.arrived(now, &header, stamp, IP_UDP_BYTES + payload.len(), threshold) else {
             self.foreign += 1;
             return Ok(());
         };
@@ -260,7 +271,7 @@ impl RtpReceiver {
                 let mut first = Vec::new();
                 self.report(io, false, false).emit(&mut first);
                 let rng = Rng::stream(self.rng.bits(), "rtcp");
-                let bytes = IPV4_BYTES + UDP_BYTES + 4 + first.len();
+                let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
                 self.schedule = Some(RtcpSchedule::new(now_s, self.spec.session_bandwidth_bps, self.spec.ssrc, bytes, rng));
             }
             if let Some(schedule) = &mut self.schedule {
@@ -283,7 +294,7 @@ impl RtpReceiver {
 
     /// Becomes a member of exactly these groups.
     fn join(&mut self, groups: &[u32], io: &mut Io) -> Result<(), Fault> {
-        let wrong = groups.iter().find(|&&group| !ip::is_multicast(group) || group >> 8 == 0xe0_00_00);
+        let wrong = groups.iter().find(|&&group| !is_forwarded_group(group));
         if let Some(&group) = wrong {
             let group = std::net::Ipv4Addr::from(group);
             return Err(format!("flow {}: JoinLayers: {group} is no group that routers forward", self.spec.name).into());
@@ -295,7 +306,7 @@ impl RtpReceiver {
             if let Some(group) = heard.group.filter(|group| !groups.contains(group)) {
                 heard.member = false;
                 heard.reception.retire();
-                io.memberships.push((group, false));
+                io.network.leave(group);
                 self.log.push((io.now, FlowRecord::Leave { group }));
             }
         }
@@ -311,14 +322,14 @@ impl RtpReceiver {
                 }
             };
             if !std::mem::replace(&mut self.heard[index].member, true) {
-                io.memberships.push((group, true));
+                io.network.join(group);
                 self.log.push((io.now, FlowRecord::Join { group }));
             }
         }
         Ok(())
     }
 
-    fn on_rtcp(&mut self, datagram: &Datagram, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
+    fn on_rtcp(&mut self, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
         let Some(compound) = Compound::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: true }));
@@ -329,7 +340,7 @@ impl RtpReceiver {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
-        let bytes = datagram.payload.len() + IPV4_BYTES;
+        let bytes = IP_UDP_BYTES + payload.len();
         if self.leaving || self.spec.base_group.is_some() && compound.sender.is_none() {
             // Of another receiver, or for one that leaves: only the timetable counts it.
         } else if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
@@ -388,29 +399,16 @@ impl RtpReceiver {
     }
 
     fn send_rtcp(&mut self, io: &mut Io, bye: bool) -> usize {
-        let mut payload = io.pool.take();
+        let mut payload = Vec::new();
         self.report(io, true, bye).emit(&mut payload);
-        let bytes = UDP_BYTES + payload.len();
-        let mut frame = io.pool.take();
-        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], bytes);
-        let udp = frame.len();
-        push_udp(&mut frame, self.ends.port + 1, bytes);
-        frame.extend_from_slice(&payload);
-        io.pool.give(payload);
-        self.send(frame, udp, io);
+        io.send(self.life.peer, Kind::Report, &payload);
         self.rtcp_sent += 1;
-        bytes + IPV4_BYTES
+        IP_UDP_BYTES + payload.len()
     }
 
     /// Feedback beside RTCP: from data port to data port.
     fn send_direct(&mut self, payload: &[u8], io: &mut Io) {
-        let mut frame = io.pool.take();
-        let bytes = UDP_BYTES + payload.len();
-        ip::push_headers(&mut frame, &self.ends.own, self.ends.peer, PROTOCOL_UDP, 0, &[], bytes);
-        let udp = frame.len();
-        push_udp(&mut frame, self.ends.port, bytes);
-        frame.extend_from_slice(payload);
-        self.send(frame, udp, io);
+        io.send(self.life.peer, Kind::Feedback, payload);
         self.feedback_sent += 1;
     }
 
@@ -433,13 +431,6 @@ impl RtpReceiver {
         self.send_direct(&report.emit(), io);
     }
 
-    /// Fills in the checksum of the UDP header at `udp`, and sends.
-    fn send(&self, mut frame: Vec<u8>, udp: usize, io: &mut Io) {
-        let sum = ip::pseudo_header(self.ends.own.ip, self.ends.peer, PROTOCOL_UDP, frame.len() - udp) + ip::sum(&frame[udp..]);
-        frame[udp + 6..udp + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
-        io.send(frame);
-    }
-
     /// The last sample. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the receiver stays
     /// in the base layer's group, where it hears the BYE of others.
     fn leave(&mut self, io: &mut Io) {
@@ -448,13 +439,13 @@ impl RtpReceiver {
         self.report(io, false, true).emit(&mut bye);
         let now_s = io.now_s();
         if let Some(schedule) = &mut self.schedule {
-            if schedule.leave(now_s, IPV4_BYTES + UDP_BYTES + bye.len()) {
+            if schedule.leave(now_s, IP_UDP_BYTES + bye.len()) {
                 self.send_rtcp(io, true);
             } else if schedule.next_s().is_finite() {
                 self.leaving = true;
                 for heard in self.heard[1..].iter_mut().filter(|heard| heard.member) {
                     heard.member = false;
-                    io.memberships.extend(heard.group.map(|group| (group, false)));
+                    heard.group.inspect(|&group| io.network.leave(group));
                 }
                 return;
             }
@@ -464,7 +455,7 @@ impl RtpReceiver {
 
     fn finish(&mut self, io: &mut Io) {
         for heard in self.heard.iter().filter(|heard| heard.member) {
-            io.memberships.extend(heard.group.map(|group| (group, false)));
+            heard.group.inspect(|&group| io.network.leave(group));
         }
         let end = FlowRecord::End {
             packets: self.packets(),

@@ -9,13 +9,13 @@ const MAX_DISTANCE: u64 = 100;
 
 /// Packets that did not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Missing {
-    pub(super) first: u64,
-    pub(super) last: u64,
+pub(crate) struct Missing {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
     /// When the packet before them came.
-    pub(super) before: Nanos,
+    pub(crate) before: Nanos,
     /// When the first packet after them came.
-    pub(super) after: Nanos,
+    pub(crate) after: Nanos,
 }
 
 impl Missing {
@@ -35,7 +35,7 @@ struct Hole {
 
 /// Holes in the numbers of one source.
 #[derive(Debug)]
-pub(super) struct Gaps {
+pub(crate) struct Gaps {
     distance: usize,
     /// Not yet lost, ascending.
     holes: VecDeque<Hole>,
@@ -43,18 +43,18 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// `distance`: packets are lost when so many numbered above them have come; 1 to [`MAX_DISTANCE`] count.
-    pub(super) fn new(distance: u64) -> Gaps {
+    pub(crate) fn new(distance: u64) -> Gaps {
         Gaps { distance: distance.clamp(1, MAX_DISTANCE) as usize, holes: VecDeque::new() }
     }
 
     /// Another source: what the one before left out does not matter.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.holes.clear();
     }
 
     /// Packet `number` came; all that are lost now. `expected`: the number after the highest before it. `before`: when the packet
     /// before it came.
-    pub(super) fn arrived(&mut self, number: u64, expected: u64, before: Nanos, now: Nanos) -> Vec<Missing> {
+    pub(crate) fn arrived(&mut self, number: u64, expected: u64, before: Nanos, now: Nanos) -> Vec<Missing> {
         if number < expected {
             self.fill(number);
         } else if number > expected {

@@ -1,5 +1,7 @@
 //! Ethernet, IPv4 (RFC 791) and UDP (RFC 768).
 
+use fairlane_endpoint::is_multicast;
+
 /// Ethernet header without tag.
 pub const ETHERNET_BYTES: usize = 14;
 /// IPv4 header without options.
@@ -18,11 +20,6 @@ pub struct HostAddress {
     pub mac: [u8; 6],
     /// Of the switch port that the host hangs on.
     pub gateway_mac: [u8; 6],
-}
-
-/// Whether an address is a multicast group's (RFC 1112 section 4).
-pub fn is_multicast(ip: u32) -> bool {
-    ip >> 28 == 0b1110
 }
 
 /// The ones' complement sum of 16-bit words, not yet folded (RFC 1071). An odd last byte counts as the high half of a word.
@@ -84,13 +81,11 @@ pub fn push_headers_with_ttl(frame: &mut Vec<u8>, from: &HostAddress, to: u32, p
     frame[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Sets total length, type of service and checksum of an IPv4 header without options that lies at `ip` of a frame.
-pub fn set_length(frame: &mut [u8], ip: usize, total: u16, tos: u8) {
-    frame[ip + 1] = tos;
-    frame[ip + 2..ip + 4].copy_from_slice(&total.to_be_bytes());
-    frame[ip + 10..ip + 12].copy_from_slice(&[0, 0]);
-    let checksum = fold(sum(&frame[ip..ip + IPV4_BYTES]));
-    frame[ip + 10..ip + 12].copy_from_slice(&checksum.to_be_bytes());
+/// Appends a UDP header with checksum 0; both ports are `port`. `bytes`: header and payload.
+pub fn push_udp(frame: &mut Vec<u8>, port: u16, bytes: usize) {
+    for half in [port, port, bytes as u16, 0] {
+        frame.extend_from_slice(&half.to_be_bytes());
+    }
 }
 
 /// An IPv4 datagram in an Ethernet frame, header and length checked.
@@ -101,8 +96,6 @@ pub struct Datagram<'a> {
     pub protocol: u8,
     /// Type of service; its last two bits are ECN's (RFC 3168).
     pub tos: u8,
-    /// Of the whole datagram.
-    pub bytes: usize,
     pub payload: &'a [u8],
 }
 
@@ -123,7 +116,6 @@ impl<'a> Datagram<'a> {
             destination: u32::from_be_bytes([ip[16], ip[17], ip[18], ip[19]]),
             protocol: ip[9],
             tos: ip[1],
-            bytes,
             payload: &ip[header..bytes],
         })
     }
@@ -154,7 +146,6 @@ mod tests {
         frame.extend_from_slice(&[0x13, 0x8c, 0x13, 0x8d, 0, 12, 0, 0, 1, 2, 3, 4]);
         let datagram = Datagram::parse(&frame).expect("well formed");
         assert_eq!((datagram.source, datagram.destination), (HOST.ip, 0x0a00_0201));
-        assert_eq!(datagram.bytes, 36);
         assert_eq!(datagram.ports(), Some((5004, 5005)));
         assert_eq!(datagram.udp_payload(), Some(&[1u8, 2, 3, 4][..]));
         for cut in 0..frame.len() {

@@ -1,0 +1,217 @@
+//! The ends of flows over UDP: RTP data with RTCP, feedback beside RTCP, and plain sources of datagrams.
+//!
+//! Nothing here reads a clock, opens a socket or draws from a generator of its own: the instant is an argument, and each end draws
+//! from a stream that its seed and name give. An end takes in events and sends datagrams through [`Network`]:
+//!
+//! ```text
+//! end.next()                when it has something to do
+//! end.act(&mut io)          at that instant: packets and reports leave, timers run
+//! end.receive(datagram, &mut io)
+//! end.sample(now), take_log()  what it has counted and done
+//! ```
+//!
+//! The network in virtual time drives ends by events (`fairlane-virtual`), hosts of Mininet drive them by sockets (`fairlane-host`).
+//!
+//! | file | content |
+//! |---|---|
+//! | `algorithm.rs` | the seam to rate-adaptation algorithms |
+//! | `sender.rs`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
+//! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
+//! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
+//! | `application.rs`, `raw.rs` | applications above a flow, and flows of datagrams without feedback |
+//! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
+//! | `record.rs`, `rng.rs` | records; streams of randomness |
+
+mod acks;
+pub mod algorithm;
+mod application;
+mod gaps;
+pub mod pacer;
+mod raw;
+mod receiver;
+mod reception;
+pub mod record;
+mod report;
+pub mod rng;
+pub mod rtcp_schedule;
+mod sender;
+pub mod statistics;
+mod stream;
+mod timers;
+pub mod wire;
+
+pub use application::{Application, Backlog, MIN_BYTES as MIN_MEDIA_BYTES};
+pub use fairlane_sources as sources;
+pub use fairlane_sources::Nanos;
+pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
+pub use receiver::{ReceiverSpec, RtpReceiver};
+pub use sender::{RtpSender, SenderSpec};
+
+use algorithm::Fault;
+use record::FlowLog;
+
+/// Bytes of IPv4 and UDP headers: datagrams are counted with them.
+pub const IP_UDP_BYTES: usize = 28;
+/// Of the IPv4 router alert option (RFC 2113).
+const ROUTER_ALERT_BYTES: usize = 4;
+
+/// What a datagram is, and so how it travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Of a sender, to the data port.
+    Data,
+    /// An acknowledgement or a report beside RTCP, from data port to data port.
+    Feedback,
+    /// A receiver's RTCP report.
+    Report,
+    /// A sender's RTCP report: routers look into it and rewrite it.
+    SenderReport,
+    /// A receiver's report that the sender passes on to its group (RFC 5760).
+    Reflected,
+}
+
+impl Kind {
+    /// RTCP goes to the port after that of data (RFC 3550 section 11).
+    pub fn is_rtcp(self) -> bool {
+        !matches!(self, Kind::Data | Kind::Feedback)
+    }
+
+    /// Whether it carries the IPv4 router alert option (RFC 2113).
+    pub fn alerts_routers(self) -> bool {
+        self == Kind::SenderReport
+    }
+
+    /// Whether it has a UDP checksum. What routers rewrite has none.
+    pub fn has_checksum(self) -> bool {
+        !matches!(self, Kind::SenderReport | Kind::Reflected)
+    }
+}
+
+/// A datagram to send: `head`, then so many zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing<'a> {
+    /// IPv4 address of the peer or the group.
+    pub to: u32,
+    pub kind: Kind,
+    /// Of an even length.
+    pub head: &'a [u8],
+    pub padding: usize,
+}
+
+/// A datagram that came from the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incoming<'a> {
+    /// Whether it came to the RTCP port; else to the data port.
+    pub rtcp: bool,
+    /// The group that it was sent to; `None`: to the host itself.
+    pub group: Option<u32>,
+    pub payload: &'a [u8],
+}
+
+/// What carries an end's datagrams.
+pub trait Network {
+    /// Sends. False: the host refused it, and it never left.
+    fn send(&mut self, datagram: &Outgoing) -> bool;
+    /// The end becomes a member of a group.
+    fn join(&mut self, group: u32);
+    /// The end leaves a group.
+    fn leave(&mut self, group: u32);
+}
+
+/// What an end is given at an instant.
+pub struct Io<'a> {
+    pub now: Nanos,
+    /// Nanoseconds since the Unix epoch at instant 0.
+    pub epoch: Nanos,
+    pub network: &'a mut dyn Network,
+}
+
+impl Io<'_> {
+    /// The run's time in seconds, as algorithms see it.
+    fn now_s(&self) -> f64 {
+        seconds(self.now)
+    }
+
+    /// Sends bytes without padding.
+    fn send(&mut self, to: u32, kind: Kind, head: &[u8]) -> bool {
+        self.network.send(&Outgoing { to, kind, head, padding: 0 })
+    }
+}
+
+/// Whom an end talks to, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// IPv4 address; of a layered sender: the base layer's group.
+    pub peer: u32,
+    pub start: Nanos,
+    pub stop: Nanos,
+}
+
+/// One end of a flow.
+pub trait End: Send {
+    /// When [`End::act`] has something to do; `None`: never again by itself.
+    fn next(&self) -> Option<Nanos>;
+
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// Of the algorithm, or of what it asks for.
+    fn act(&mut self, io: &mut Io) -> Result<(), Fault>;
+
+    /// A datagram arrived.
+    ///
+    /// # Errors
+    /// As of [`End::act`].
+    fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault>;
+
+    /// Writes the periodic record.
+    fn sample(&mut self, now: Nanos);
+
+    /// Its life; the instant of its stop may be changed until it has come.
+    fn life(&mut self) -> &mut Life;
+
+    fn log(&self) -> &FlowLog;
+
+    fn take_log(&mut self) -> FlowLog;
+}
+
+/// Whether an address is a multicast group's (RFC 1112 section 4).
+pub fn is_multicast(ip: u32) -> bool {
+    ip >> 28 == 0b1110
+}
+
+/// Whether routers forward what is sent to an address of a group: 224.0.1.0 to 239.255.255.255 (RFC 5771 section 4).
+pub fn is_forwarded_group(ip: u32) -> bool {
+    is_multicast(ip) && ip >> 8 != 0xe0_00_00
+}
+
+/// Nanoseconds as seconds.
+pub fn seconds(time: Nanos) -> f64 {
+    time as f64 / 1e9
+}
+
+/// The first instant that is not before a time in seconds: a timer is never early. What lies before the beginning is the
+/// beginning, what never comes is the end of time.
+pub fn instant(time_s: f64) -> Nanos {
+    let mut instant = (time_s * 1e9).ceil() as Nanos;
+    while seconds(instant) < time_s && instant < Nanos::MAX {
+        instant += 1;
+    }
+    instant
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_never_early() {
+        for time_s in [0.0, 0.1, 0.3, 1.1, 5.000000001, 123.456789, 99999.7] {
+            let at = instant(time_s);
+            assert!(seconds(at) >= time_s && at as f64 - time_s * 1e9 < 2.0, "{time_s}");
+        }
+        assert_eq!(instant(-1.0), 0);
+        assert_eq!(instant(f64::INFINITY), Nanos::MAX);
+        assert_eq!(instant(f64::NAN), 0);
+    }
+}

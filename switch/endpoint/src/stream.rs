@@ -1,0 +1,92 @@
+//! One RTP stream of a sender: its numbering, its pacing, its packets.
+
+use crate::algorithm::Fault;
+use crate::application::Piece;
+use crate::pacer::Pacer;
+use crate::rng::Rng;
+use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES, LONG_STAMP_BYTES, STAMP_BYTES};
+use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
+
+/// Where the payload of RTP begins.
+const STAMP_AT: usize = HEADER_BYTES;
+const RTT_AT: usize = STAMP_AT + STAMP_BYTES;
+const PRODUCED_AT: usize = STAMP_AT + LONG_STAMP_BYTES;
+/// Header, long stamp, instant of production.
+const MOST_HEAD: usize = PRODUCED_AT + 8;
+
+/// See the module.
+pub(crate) struct DataStream {
+    pub(crate) ssrc: u32,
+    /// IPv4 address of the receiver or the group.
+    pub(crate) to: u32,
+    pub(crate) sent_packets: u64,
+    /// Of IPv4 datagrams.
+    pub(crate) sent_bytes: u64,
+    /// `None`: not paced, or paused.
+    pub(crate) pacer: Option<Pacer>,
+    packet_bytes: u32,
+    /// Of the flow, in microseconds: where the algorithm stamps data with it.
+    rtt_us: Option<u32>,
+    first_sequence: u16,
+    timestamp_offset: u32,
+}
+
+impl DataStream {
+    /// `rng`: the flow's own.
+    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, rng: &mut Rng) -> DataStream {
+        let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
+        DataStream { ssrc, to, sent_packets: 0, sent_bytes: 0, pacer: None, packet_bytes, rtt_us: None, first_sequence, timestamp_offset }
+    }
+
+    /// All data from now on carries the round-trip time: at least 1 us, since 0 says that it is not known.
+    ///
+    /// # Errors
+    /// Packets without room for it.
+    pub(crate) fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
+        let least = IP_UDP_BYTES + PRODUCED_AT;
+        if (self.packet_bytes as usize) < least {
+            return Err(format!("StampData needs packets of {least} bytes or more").into());
+        }
+        self.rtt_us = Some((rtt_s * 1e6).round_ties_even().max(1.0) as u32);
+        Ok(())
+    }
+
+    /// Sends the next packet. `piece`: what it carries, when it is of an application; full otherwise. False: the host refused it, and
+    /// its number is the next packet's.
+    pub(crate) fn send(&mut self, piece: Option<Piece>, io: &mut Io) -> bool {
+        let header = RtpHeader {
+            sequence: self.first_sequence.wrapping_add(self.sent_packets as u16),
+            timestamp: self.rtp_timestamp(piece.map_or(io.now, |piece| piece.produced)),
+            ssrc: self.ssrc,
+        };
+        let mut head = [0; MOST_HEAD];
+        head[..STAMP_AT].copy_from_slice(&header.emit());
+        head[STAMP_AT..STAMP_AT + 8].copy_from_slice(&io.now.to_be_bytes());
+        head[STAMP_AT + 8..RTT_AT].copy_from_slice(&self.sent_packets.to_be_bytes());
+        head[RTT_AT..PRODUCED_AT].copy_from_slice(&self.rtt_us.unwrap_or(0).to_be_bytes());
+        let (bytes, used) = match piece {
+            Some(piece) => {
+                head[PRODUCED_AT..].copy_from_slice(&piece.produced.to_be_bytes());
+                (piece.bytes, MOST_HEAD)
+            }
+            None => (self.packet_bytes, if self.rtt_us.is_some() { PRODUCED_AT } else { RTT_AT }),
+        };
+        let padding = (bytes as usize).saturating_sub(IP_UDP_BYTES + used);
+        let sent = io.network.send(&Outgoing { to: self.to, kind: Kind::Data, head: &head[..used], padding });
+        if sent {
+            self.sent_packets += 1;
+            self.sent_bytes += u64::from(bytes);
+        }
+        sent
+    }
+
+    pub(crate) fn rtp_timestamp(&self, at: Nanos) -> u32 {
+        let units = u128::from(at) * u128::from(rtp::CLOCK_HZ) / 1_000_000_000;
+        (units as u32).wrapping_add(self.timestamp_offset)
+    }
+
+    /// Bytes of RTP payload sent (RFC 3550 section 6.4.1).
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + HEADER_BYTES) as u64
+    }
+}

@@ -1,0 +1,5 @@
+//! RTP and RTCP as bytes. Lengths are checked once, when a view is made.
+
+pub mod ntp;
+pub mod rtcp;
+pub mod rtp;
