@@ -37,7 +37,7 @@ MININET = "mininet"
 KEYS = ("seeds", "sweep", "let", "quick", MININET)
 """Of an experiment file, of no use in a single run."""
 REPORT_KEYS = ("measure", "curves", "figures", "expect", "ledger")
-"""Of an experiment file, what is drawn and expected of its runs: read by `fairlane.paper.row`."""
+"""Of an experiment file, what is drawn and expected of its runs: read by `fairlane.paper.read_row`."""
 MOST_POINTS = 100_000
 
 

@@ -22,8 +22,8 @@ from inputs.located_toml import ConfigError, Document
 if TYPE_CHECKING:
     from fairlane.fabrics.targets import CompilerChoice
     from fairlane.live import view as live_view
-    from fairlane.paper.make import Outcome
     from fairlane.paper.row import Row
+    from fairlane.paper.row_outcome import Outcome
     from fairlane.paper.wall_clock import Run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -115,9 +115,9 @@ def run(
                             tuple(set_ or ()))
     if experiment not in ad_hoc.TOPOLOGIES:
         _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
-        from fairlane.paper import row, single
+        from fairlane.paper import read_row, single
 
-        row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
+        read_row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), at or [], fabric):
             if program:
                 raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments import loader
-from fairlane.paper import row
+from fairlane.paper import read_row
 from fairlane.results import metrics
 from inputs.located_toml import ConfigError
 
@@ -42,7 +42,7 @@ def load(tmp_path: Path, text: str, **arguments: object) -> object:
 def test_every_experiment_states_paper_and_outcome(name: str) -> None:
     experiment = loader.load(loader.find(name))
     assert experiment.settings.paper is not None and experiment.settings.paper.reports
-    assert experiment.settings.checks or row.load(loader.find(name)).expectations
+    assert experiment.settings.checks or read_row.load(loader.find(name)).expectations
     assert (ROOT / experiment.settings.control.program).is_file()
     # All flows are up before the window of the figures begins.
     assert max(f.start_s for f in experiment.flows) < experiment.window_s[0]

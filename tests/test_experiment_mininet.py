@@ -9,7 +9,7 @@ import pytest
 from experiments import fabrics, loader, sweep
 from fairlane.errors import Refusal
 from fairlane.fabrics import preflight
-from fairlane.paper import row, single
+from fairlane.paper import read_row, single
 from inputs.located_toml import ConfigError, parse
 
 FILE = """\
@@ -64,7 +64,7 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
     assert single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
     # A part of the sweep without the table's points is a sweep all the same.
-    assert single.wants_sweep(path, ["delay_s=0.01"]) and len(row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
+    assert single.wants_sweep(path, ["delay_s=0.01"]) and len(read_row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
 
 
 @pytest.mark.parametrize(("more", "said"), [
@@ -106,7 +106,7 @@ def test_what_is_refused_wherever_the_file_is_to_run(old: str, new: str, message
     assert FILE.count(old) == 1
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace(old, new))
-    for load in (loader.load, row.load):
+    for load in (loader.load, read_row.load):
         with pytest.raises(ConfigError) as refused:
             load(path)
         assert message in str(refused.value)

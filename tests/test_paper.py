@@ -14,7 +14,7 @@ from rich.console import Console
 from experiments import loader
 from fairlane.errors import RunFailed
 from fairlane.fabrics import virtual_fabric
-from fairlane.paper import make, measures, points, row, schedule
+from fairlane.paper import make, measures, points, read_row, schedule
 from fairlane.paper.store import Store
 from inputs.located_toml import ConfigError
 
@@ -99,7 +99,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def gather(path: Path, folder: Path, workers: int, kill_one: bool = False) -> dict[str, bytes]:
     store = Store(folder)
-    jobs = points.jobs(row.load(path))
+    jobs = points.jobs(read_row.load(path))
     with schedule.cluster(None, workers) as client:
         pids = list(client.run(os.getpid).values())
         for number, (job, done) in enumerate(schedule.run(client, points.run, jobs)):
@@ -138,7 +138,7 @@ class _Page(HTMLParser):
 def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "report"
     console = Console(width=200)
-    (outcome,) = make.run([row.load(small)], folder, console, workers=2)
+    (outcome,) = make.run([read_row.load(small)], folder, console, workers=2)
     assert [v.holds for v in outcome.verdicts] == [True, False] and not outcome.holds
     page = _Page()
     text = (folder / "index.html").read_text()
@@ -148,7 +148,7 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
     before = contents(folder / "points")
     (folder / "points" / "small" / "n=2_seed=1.json").unlink()
     capsys.readouterr()
-    make.run([row.load(small)], folder, console, workers=1)
+    make.run([read_row.load(small)], folder, console, workers=1)
     assert "3 are there already" in capsys.readouterr().out
     assert contents(folder / "points") == before
 
@@ -156,7 +156,7 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", ["als-8", "ssvp-3", "trabol-2", "rap-7"])
 def test_the_records_that_a_point_writes_are_all_that_its_measures_and_curves_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = points.jobs(row.load(loader.find(name), quick=True))[0]
+    job = points.jobs(read_row.load(loader.find(name), quick=True))[0]
     some = points.run(job).result
     monkeypatch.setattr(points, "needed", lambda *_: None)
     every = points.run(job).result
@@ -185,17 +185,17 @@ def _dies(job: points.Job) -> points.Done:
 ])
 def test_a_run_that_fails_or_ends_its_worker_is_named(function, workers: int, message: str, small: Path) -> None:
     with pytest.raises(RunFailed, match=message), schedule.cluster(None, workers) as client:
-        for _ in schedule.run(client, function, points.jobs(row.load(small))):
+        for _ in schedule.run(client, function, points.jobs(read_row.load(small))):
             pass
 
 
 def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> None:
-    (job, *_) = points.jobs(row.load(small))
+    (job, *_) = points.jobs(read_row.load(small))
     store = Store(tmp_path / "points")
     store.put(job.row, job.key, points.run(job).result, 1.0)
     assert store.get(job.row, job.key, job.inputs) is not None
     small.write_text(ROW.replace("delay_s = 0.01", "delay_s = 0.02"))
-    (other, *_) = points.jobs(row.load(small))
+    (other, *_) = points.jobs(read_row.load(small))
     assert store.get(other.row, other.key, other.inputs) is None
 
 
@@ -213,7 +213,7 @@ def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> N
 def test_a_row_that_cannot_be_meant_is_refused_before_anything_runs(small: Path, change: tuple[str, str], message: str) -> None:
     small.write_text(ROW.replace(*change))
     with pytest.raises(ConfigError, match=rf"small.toml:\d+: {message}"):
-        row.load(small)
+        read_row.load(small)
 
 
 def test_a_row_of_no_paper_loads(small: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_row_of_no_paper_loads(small: Path) -> None:
 def test_every_row_of_the_ledger_loads() -> None:
     for name in make.ids():
         for quick in (True, False):
-            loaded = row.load(loader.find(name), quick)
+            loaded = read_row.load(loader.find(name), quick)
             assert loaded.expectations and loaded.figures and loaded.paper.reports
 
 

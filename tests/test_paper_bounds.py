@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments import expressions, loader
-from fairlane.paper import bounds, row
+from fairlane.paper import bounds, read_row
 from inputs.located_toml import ConfigError
 
 NAMES = ("a.x", "b.x", "c.x")
@@ -77,14 +77,14 @@ def test_what_no_result_can_meet_or_miss_is_refused(tmp_path: Path, expect: str,
     lines = path.read_text().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if text.startswith(key) and i > lines.index("[[expect]]"))
     with pytest.raises(ConfigError) as error:
-        row.load(path)
+        read_row.load(path)
     assert f"own.toml:{line}: expect[0].{key}: {message}" in str(error.value)
 
 
 def test_points_that_no_sweep_has_are_refused(tmp_path: Path) -> None:
     path = changed(tmp_path, 'measure = "als_loss"\nwhere = { n = 3 }\nhigh = 0.1\n\n[sweep]\nn = [1, 2]')
     with pytest.raises(ConfigError, match="where.n: can never hold: 'n' is never 3; it has 1, 2"):
-        row.load(path)
+        read_row.load(path)
 
 
 def test_an_inherited_expectation_that_picks_no_point_is_refused(tmp_path: Path) -> None:
@@ -95,18 +95,18 @@ def test_an_inherited_expectation_that_picks_no_point_is_refused(tmp_path: Path)
     heir.write_text('inherits = "own"\ntitle = "heir"\n\n[sweep]\nn = [1, 2]\n')
     line = path.read_text().splitlines().index("where = { n = 3 }") + 1
     with pytest.raises(ConfigError) as error:
-        row.load(heir)
+        read_row.load(heir)
     assert f"own.toml:{line}: expect[0].where: can never hold: it picks no point" in str(error.value)
 
 
 def test_a_trend_over_one_value_is_refused(tmp_path: Path) -> None:
     path = changed(tmp_path, 'measure = "als_loss"\nwhere = { n = 2 }\nover = "n"\ntrend = "falling"\n\n[sweep]\nn = [1, 2]')
     with pytest.raises(ConfigError, match=r"expect\[0\].over: can never hold: a trend needs two values of 'n'"):
-        row.load(path)
+        read_row.load(path)
 
 
 def test_checks_of_a_single_run_are_held_to_the_same(tmp_path: Path) -> None:
     path = changed(tmp_path, 'measure = "als_loss"\nhigh = 0.02')
     path.write_text(path.read_text().replace("low = 0.85", "low = -1", 1).replace("high = 1.01", "", 1))
     with pytest.raises(ConfigError, match=r"checks\[2\].low: can never fail"):
-        row.load(path)
+        read_row.load(path)

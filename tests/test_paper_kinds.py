@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fairlane.paper import index, kinds, make, page, row, words
+from fairlane.paper import index, kinds, make, page, read_row, words
 from fairlane.paper.judge import Expectation, Finding, Verdict, judge
-from fairlane.paper.row import Ledger
+from fairlane.paper.row import Ledger, Row
+from fairlane.paper.row_outcome import Outcome
 from inputs.located_toml import ConfigError
 
 ROW = """
@@ -61,18 +62,18 @@ low = 0.9
 IMPOSSIBLE = '[[expect]]\nname = "twice the link"\nmeasure = "utilisation"\nlow = 2.0\ncontradicts = "a link carries at most 1 times its rate"'
 
 
-def load(folder: Path, ledger: str = "", expect: str = "", more: str = "", quick: bool = False) -> row.Row:
+def load(folder: Path, ledger: str = "", expect: str = "", more: str = "", quick: bool = False) -> Row:
     path = folder / "small.toml"
     path.write_text(ROW.format(ledger=ledger, expect=expect, more=more))
-    return row.load(path, quick)
+    return read_row.load(path, quick)
 
 
-def outcome(loaded: row.Row, utilisation: list[float]) -> make.Outcome:
+def outcome(loaded: Row, utilisation: list[float]) -> Outcome:
     """As if the runs, one a point, had given these values."""
     results = {p.axes: [{"row": loaded.id, "axes": dict(p.axes), "seed": 1, "inputs": "-", "values": {"utilisation": value}, "curves": {}}]
                for p, value in zip(loaded.sweep.points, utilisation, strict=True)}
     verdicts = tuple(judge(e, {axes: [r["values"]["utilisation"] for r in runs] for axes, runs in results.items()}) for e in loaded.expectations)
-    return make.Outcome(loaded, results, verdicts, 1.5)
+    return Outcome(loaded, results, verdicts, 1.5)
 
 
 FULL, SHORT, DOUBLE = [0.95] * 4, [0.95, 0.95, 0.95, 0.5], [2.5] * 4

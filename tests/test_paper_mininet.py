@@ -14,7 +14,8 @@ from experiments import loader
 from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.fabrics import virtual_fabric
-from fairlane.paper import on_mininet, row, wall_clock
+from fairlane.paper import on_mininet, read_row, wall_clock
+from fairlane.paper.row import Row
 
 pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
 
@@ -84,9 +85,9 @@ low = 0.5
 """
 
 
-def load(folder: Path, text: str = FILE) -> row.Row:
+def load(folder: Path, text: str = FILE) -> Row:
     (folder / "both.toml").write_text(text)
-    return row.load(folder / "both.toml")
+    return read_row.load(folder / "both.toml")
 
 
 def test_the_table_of_both_clocks(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_a_machine_that_cannot_says_so_and_a_row_that_never_could_is_refused(tmp
 
 def test_the_files_at_hand_can_run_there() -> None:
     """What the ledger's rows say of Mininet, whatever the machine."""
-    chosen = {run.row.id: run for run in wall_clock.plan([row.load(loader.find(name)) for name in (
+    chosen = {run.row.id: run for run in wall_clock.plan([read_row.load(loader.find(name)) for name in (
         "als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3")], Path("nowhere"))}
     assert set(chosen) == {"als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3"}
     for run in chosen.values():

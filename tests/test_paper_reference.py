@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from experiments import loader, sweep
-from fairlane.paper import make, page, reference, row, words
+from fairlane.paper import make, page, read_row, reference, words
 from fairlane.paper.judge import Expectation, judge
+from fairlane.paper.row_outcome import Outcome
 from inputs.located_toml import ConfigError, Document
 
 CELLS = {"program": "ns-2", "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}]}
@@ -59,12 +60,12 @@ def test_a_file_that_is_none_is_refused_with_the_row_s_line(tmp_path: Path, text
 
 
 def with_reference() -> list[str]:
-    return [name for name in make.ids() if row.reference_file(loader.find(name)) is not None]
+    return [name for name in make.ids() if read_row.reference_file(loader.find(name)) is not None]
 
 
 @pytest.mark.parametrize("name", with_reference())
 def test_the_committed_data_have_every_point_of_their_row(name: str) -> None:
-    loaded = row.load(loader.find(name))
+    loaded = read_row.load(loader.find(name))
     assert loaded.reference is not None
     points = {p.axes for p in sweep.expand(sweep.without(loaded.document, sweep.REPORT_KEYS)).points}
     judged = [e for e in loaded.expectations if e.of_reference]
@@ -77,10 +78,10 @@ def test_the_page_shows_both_and_whether_each_point_holds(known: reference.Refer
     file = tmp_path / "small.toml"
     (tmp_path / "data.json").write_text(json.dumps(CELLS))
     file.write_text(ROW)
-    loaded = row.load(file)
+    loaded = read_row.load(file)
     results = {(("n", n),): [{"values": {"ratio": value}} for value in values] for n, values in ((1, [3.0, 3.3, 2.7]), (2, [1.5]))}
     verdicts = tuple(judge(e, {axes: [r["values"]["ratio"] for r in runs] for axes, runs in results.items()}, loaded.reference) for e in loaded.expectations)
-    shown = page.against(make.Outcome(loaded, results, verdicts, 0.0))
+    shown = page.against(Outcome(loaded, results, verdicts, 0.0))
     assert shown is not None
     assert shown["heads"] == ["n", "ratio, ns-2", "ratio, here", "here / ns-2", "95% interval"]
     assert shown["lines"] == [(["1", "3 (2 to 4)", "3 (2.7 to 3.3)", "1", "0.4213 to 2.55"], True), (["2", "1", "1.5", "1.5", "–"], False)]
@@ -91,7 +92,7 @@ def test_an_expectation_without_a_reference_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(ROW.replace('reference = "data.json"', ""))
     with pytest.raises(ConfigError, match="of_reference.*no \\[ledger\\] reference|no \\[ledger\\] reference"):
-        row.load(file)
+        read_row.load(file)
 
 
 ROW = """

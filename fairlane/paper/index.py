@@ -15,15 +15,13 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlane import probes
 from fairlane.paper import kinds, words
+from fairlane.paper.judge import Verdict
+from fairlane.paper.row_outcome import Outcome
 from fairlane.results import result_folder
-
-if TYPE_CHECKING:
-    from fairlane.paper.judge import Verdict
-    from fairlane.paper.make import Outcome
 
 FILE = "index.json"
 

@@ -13,12 +13,10 @@ shown, and it never counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fairlane.paper.judge import Verdict
-
-if TYPE_CHECKING:
-    from fairlane.paper.row import Ledger
+from fairlane.paper.row import Ledger
 
 Kind = Literal["holds", "reading", "contradiction", "unexplained"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,40 +11,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments import loader
-from fairlane.paper import index, kinds, page, points, row, schedule, words
-from fairlane.paper.judge import Verdict, judge
+from fairlane.paper import index, kinds, page, points, read_row, schedule, words
+from fairlane.paper.judge import judge
 from fairlane.paper.row import Row
+from fairlane.paper.row_outcome import Outcome
 from fairlane.paper.store import Store
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """results: of each point, its seeds' results in the order of seeds. took_s: processor time of its points."""
-
-    row: Row
-    results: dict[tuple[tuple[str, Any], ...], list[dict[str, Any]]]
-    verdicts: tuple[Verdict, ...]
-    took_s: float
-
-    @property
-    def holds(self) -> bool:
-        """Every ordinary expectation does; a row that expects nothing holds nothing."""
-        return self.kind != "unexplained"
-
-    @property
-    def kind(self) -> kinds.Kind:
-        """Which of four things the row is."""
-        return kinds.kind(self.row.ledger, self.verdicts)
 
 
 def ids() -> list[str]:
     """The experiments that are rows of the report."""
-    return [name for name in loader.names() if row.is_row(loader.read(loader.find(name)))]
+    return [name for name in loader.names() if read_row.is_row(loader.read(loader.find(name)))]
 
 
 def load(names: Iterable[str], quick: bool) -> list[Row]:
     """All rows, checked with every point before anything runs."""
-    return [row.load(loader.find(name), quick) for name in names]
+    return [read_row.load(loader.find(name), quick) for name in names]
 
 
 def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,

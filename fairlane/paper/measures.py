@@ -19,6 +19,7 @@ from experiments.expressions import Value
 from fairlane.paper import settling
 from fairlane.paper.row import Curve
 from fairlane.results import metrics
+from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, group_of
 
 COV_PERIOD_S = 0.15
@@ -34,16 +35,6 @@ def _rates(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
             start, end = max(start, record.active[0]), min(end, record.active[1])
         rates.append(8 * record.received.over(start, end) / (end - start) if record.active is not None and end > start else 0.0)
     return rates
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
-
-
-def jain_index(rates: list[float]) -> float:
-    """Fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal [SSVP sec V.B]."""
-    squares = sum(r * r for r in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else math.nan
 
 
 def worst_case_fairness(rates: list[float]) -> float:
@@ -111,11 +102,11 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
     mean number m of packets, the fraction f = m - floor(m) of periods hold one more, so sqrt(f (1 - f)) / m."""
     floors = []
     for f in flows:
-        mean = f.packets.over(*window) / (window[1] - window[0]) * COV_PERIOD_S
-        if mean > 0:
-            part = mean - math.floor(mean)
-            floors.append(math.sqrt(part * (1 - part)) / mean)
-    return _mean(floors)
+        packets = f.packets.over(*window) / (window[1] - window[0]) * COV_PERIOD_S
+        if packets > 0:
+            part = packets - math.floor(packets)
+            floors.append(math.sqrt(part * (1 - part)) / packets)
+    return mean(floors)
 
 
 def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
@@ -149,7 +140,7 @@ Window = tuple[float, float]
 
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
-    "mean_bps": lambda flows, window: _mean(_rates(flows, window)),
+    "mean_bps": lambda flows, window: mean(_rates(flows, window)),
     "total_bps": lambda flows, window: sum(_rates(flows, window)),
     "min_bps": lambda flows, window: min(_rates(flows, window), default=math.nan),
     "max_bps": lambda flows, window: max(_rates(flows, window), default=math.nan),
@@ -158,18 +149,18 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "loss": _loss,
     "jain": lambda flows, window: jain_index(_rates(flows, window)),
     "worst_case_fairness": lambda flows, window: worst_case_fairness(_rates(flows, window)),
-    "cov": lambda flows, window: _mean([coefficient_of_variation(f, window) for f in flows]),
-    "cov_sending": lambda flows, window: _mean([sending_coefficient_of_variation(f, window) for f in flows]),
+    "cov": lambda flows, window: mean([coefficient_of_variation(f, window) for f in flows]),
+    "cov_sending": lambda flows, window: mean([sending_coefficient_of_variation(f, window) for f in flows]),
     "cov_of_sum": _sum_coefficient_of_variation,
     "cov_sending_of_sum": _sending_coefficient_of_variation_of_sum,
-    "allowed_mean_bps": lambda flows, window: _mean([allowed_rates(f, window)[0] for f in flows]),
-    "allowed_median_bps": lambda flows, window: _mean([allowed_rates(f, window)[1] for f in flows]),
-    "allowed_max_bps": lambda flows, window: _mean([allowed_rates(f, window)[2] for f in flows]),
+    "allowed_mean_bps": lambda flows, window: mean([allowed_rates(f, window)[0] for f in flows]),
+    "allowed_median_bps": lambda flows, window: mean([allowed_rates(f, window)[1] for f in flows]),
+    "allowed_max_bps": lambda flows, window: mean([allowed_rates(f, window)[2] for f in flows]),
     "cov_floor": counting_floor,
-    "outstanding_packets": lambda flows, window: _mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
-    "delayed": lambda flows, window: _mean(_late(flows, window)),
-    "delivery_index": lambda flows, window: _mean(_delivery(flows, window)),
-    "mean_delay_s": lambda flows, window: _mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
+    "outstanding_packets": lambda flows, window: mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
+    "delayed": lambda flows, window: mean(_late(flows, window)),
+    "delivery_index": lambda flows, window: mean(_delivery(flows, window)),
+    "mean_delay_s": lambda flows, window: mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum)."""
 

@@ -7,17 +7,16 @@ import math
 import statistics
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 
 from fairlane.paper import drawing, index, intervals, kinds, on_mininet
 from fairlane.paper.judge import describe
+from fairlane.paper.row_outcome import Outcome
 from fairlane.paper.words import number
 from fairlane.results import result_folder
 
-if TYPE_CHECKING:
-    from fairlane.paper.make import Outcome
 
 def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
     """Heads and lines: each point with the mean of each measure over seeds and its 95% interval."""

@@ -12,7 +12,7 @@ from experiments import fabrics, loader, sweep
 from fairlane import probes
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
-from fairlane.paper import make, row
+from fairlane.paper import make, read_row
 from fairlane.results import result_folder
 
 
@@ -26,7 +26,7 @@ def wants_sweep(path: Path, at: Sequence[str], fabric: str = "virtual") -> bool:
 def run_sweep(path: Path, at: Sequence[str], seed: int | None, out: Path | None, console: Console) -> bool:
     """All points of a row, and its page; whether all that is expected of them holds."""
     virtual_fabric.check_built()
-    chosen = row.load(path, at=at, seed=seed)
+    chosen = read_row.load(path, at=at, seed=seed)
     folder = result_folder.ResultFolder(out or result_folder.default_folder(chosen.id, chosen.sweep.seeds[0], probes.ROOT))
     try:
         with interruptible():

@@ -4,77 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from experiments.model import Check
 from fairlane.results import metrics_layers, metrics_rtcp
+from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
 from topologies import addressing
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
 _SLACK_S = 0.1
 _ETHERNET_BYTES = 14
-
-
-@dataclass(frozen=True)
-class FlowFigures:
-    name: str
-    kind: str
-    goodput_bps: float
-    fair_share_bps: float
-    sent_packets: int
-    lost_packets: int
-
-    @property
-    def loss_fraction(self) -> float:
-        return self.lost_packets / self.sent_packets if self.sent_packets else 0.0
-
-
-@dataclass(frozen=True)
-class KindFigures:
-    """Over all flows of a kind. share: of the goodput of all flows, 0 to 1. jain_index: of their goodputs, 1 when all are equal."""
-
-    kind: str
-    flows: int
-    mean_goodput_bps: float
-    share: float
-    mean_loss_fraction: float
-    jain_index: float
-
-
-@dataclass(frozen=True)
-class LinkFigures:
-    name: str
-    rate_bps: float
-    utilisation: float
-    mean_queue_packets: float
-    drops: dict[str, int]
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    check: Check
-    value: float
-
-    @property
-    def holds(self) -> bool:
-        """A value that could not be measured (not a number) does not hold."""
-        return self.check.low <= self.value <= self.check.high
-
-
-@dataclass(frozen=True)
-class Figures:
-    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins: the whole run)."""
-
-    window_s: tuple[float, float]
-    flows: list[FlowFigures]
-    links: list[LinkFigures]
-    checks: list[CheckResult]
-
-    @property
-    def kinds(self) -> list[KindFigures]:
-        """In the order of the flows."""
-        return [_kind(kind, self.flows) for kind in dict.fromkeys(f.kind for f in self.flows)]
 
 
 def compute(series: Series) -> Figures:
@@ -110,35 +48,18 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
                        record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
 
 
-def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
-    rates = [f.goodput_bps for f in flows if f.kind == kind]
-    losses = [f.loss_fraction for f in flows if f.kind == kind]
-    total = sum(f.goodput_bps for f in flows)
-    return KindFigures(kind, len(rates), _mean(rates), sum(rates) / total if total else 0.0, _mean(losses), jain_index(rates))
-
-
-def jain_index(values: list[float]) -> float:
-    """(sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all; NaN when all are zero."""
-    squares = sum(v * v for v in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
-
-
 def _of_kind(figures: Figures, prefix: str) -> list[FlowFigures]:
     return [f for f in figures.flows if f.kind.startswith(prefix)]
 
 
 def als_mean_loss_fraction(series: Series, figures: Figures) -> float:
     """Mean over the ALS flows of lost / sent packets."""
-    return _mean([f.loss_fraction if f.sent_packets else math.nan for f in _of_kind(figures, "als")])
+    return mean([f.loss_fraction if f.sent_packets else math.nan for f in _of_kind(figures, "als")])
 
 
 def tcp_als_rate_ratio(series: Series, figures: Figures) -> float:
     """Mean goodput of the TCP flows over mean goodput of the ALS flows."""
-    tcp, als = _mean([f.goodput_bps for f in _of_kind(figures, "tcp")]), _mean([f.goodput_bps for f in _of_kind(figures, "als")])
+    tcp, als = mean([f.goodput_bps for f in _of_kind(figures, "tcp")]), mean([f.goodput_bps for f in _of_kind(figures, "als")])
     return tcp / als if als > 0 else math.nan
 
 

@@ -10,15 +10,12 @@ import itertools
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from experiments.kinds import TcpSettings
+from fairlane.results.figures import Figures
 from fairlane.results.layers import LayeredRecord
+from fairlane.results.series import FlowRecord, Series
 from topologies import addressing
-
-if TYPE_CHECKING:
-    from fairlane.results.metrics import Figures
-    from fairlane.results.series import FlowRecord, Series
 
 # A control packet may be so long under way after its sender has announced other sizes.
 _UNDER_WAY_S = 3.0

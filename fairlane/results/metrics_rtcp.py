@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from experiments.kinds import AlgorithmSettings
+from fairlane.results.figures import Figures
 from fairlane.results.series import FlowRecord, Series
 
 RTCP_FRACTION = 0.05
@@ -19,7 +19,7 @@ SENDER_FRACTION = 0.25
 MIN_INTERVAL_S = 5.0
 
 
-def rtcp_interval_s(series: Series, figures: Any) -> float:
+def rtcp_interval_s(series: Series, figures: Figures) -> float:
     """Mean time between two reports of a receiver: receivers times seconds over reports. Not a number without reports."""
     record, receivers = _session(series)
     start, end = series.experiment.window_s
@@ -27,7 +27,7 @@ def rtcp_interval_s(series: Series, figures: Any) -> float:
     return receivers * (end - start) / reports if reports else math.nan
 
 
-def rtcp_interval_rule_s(series: Series, figures: Any) -> float:
+def rtcp_interval_rule_s(series: Series, figures: Figures) -> float:
     """The mean interval that RFC 3550 section 6.3.1 gives a receiver, from the members and the mean size of all compounds."""
     record, receivers = _session(series)
     window = series.experiment.window_s
@@ -41,12 +41,12 @@ def rtcp_interval_rule_s(series: Series, figures: Any) -> float:
     return max(MIN_INTERVAL_S, members * (sum(sizes) / len(sizes)) / bandwidth)
 
 
-def rtcp_interval_over_rule(series: Series, figures: Any) -> float:
+def rtcp_interval_over_rule(series: Series, figures: Figures) -> float:
     """1 when receivers report as often as RFC 3550 says."""
     return rtcp_interval_s(series, figures) / rtcp_interval_rule_s(series, figures)
 
 
-def rtcp_bandwidth_fraction(series: Series, figures: Any) -> float:
+def rtcp_bandwidth_fraction(series: Series, figures: Figures) -> float:
     """All RTCP of the session, over the session bandwidth: 0.05 at most, less where the least interval of 5 s holds it back."""
     record, _ = _session(series)
     start, end = series.experiment.window_s
@@ -69,6 +69,6 @@ def _within(records: tuple[tuple, ...], start_s: float, end_s: float) -> list[tu
     return [r for r in records if start_s <= r[0] < end_s]
 
 
-CHECK_METRICS: dict[str, Callable[[Series, Any], float]] = {
+CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     f.__name__: f for f in (rtcp_bandwidth_fraction, rtcp_interval_over_rule, rtcp_interval_rule_s, rtcp_interval_s)
 }

@@ -19,6 +19,7 @@ within a run.
 """
 
 from labs.grading.answer import Answer
-from labs.grading.checks import Check, Missed, check
+from labs.grading.checks import Check, check
+from labs.grading.missed import Missed
 
 __all__ = ["Answer", "Check", "Missed", "check"]

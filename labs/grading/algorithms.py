@@ -27,7 +27,7 @@ from hosts.algorithms.base import (
     SetWindow,
 )
 from labs.grading.answer import Answer, number
-from labs.grading.checks import Missed
+from labs.grading.missed import Missed
 
 _HANDLERS: dict[type, tuple[str, ...]] = {
     Sender: ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer"),

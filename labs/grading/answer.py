@@ -11,12 +11,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from fairlane import probes, user_files
-from labs.grading.checks import Check, Missed
+from labs.grading.missed import Missed
 
 _TOOL_LIMIT_S = 60
+
+
+class Titled(Protocol):
+    """A check, of which an answer knows the title alone."""
+
+    @property
+    def title(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -26,12 +33,12 @@ class Answer:
     folder: Path
     scratch: Path
 
-    def remember(self, check: Check) -> None:
+    def remember(self, check: Titled) -> None:
         """That a check holds, for `needs` of those after it."""
         with (self.scratch / "held").open("a") as file:
             file.write(f"{check.title}\n")
 
-    def needs(self, *checks: Check) -> None:
+    def needs(self, *checks: Titled) -> None:
         """Missed unless these, which come before, hold. They are not tried again: what loops would do so again."""
         held = self.scratch / "held"
         known = held.read_text().splitlines() if held.is_file() else []

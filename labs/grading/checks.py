@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from labs.grading.answer import Answer
+from labs.grading.answer import Answer
 
 DEFAULT_LIMIT_S = 30.0
-
-
-class Missed(Exception):
-    """The answer does not do what a check asks. message: what was seen. hint: what to look at, without the answer. points: what is earned
-    all the same."""
-
-    def __init__(self, message: str, hint: str = "", points: float = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.points = points
 
 
 @dataclass(frozen=True)

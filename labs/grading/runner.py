@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 from labs.grading.answer import Answer
-from labs.grading.checks import Check, Missed
+from labs.grading.checks import Check
+from labs.grading.missed import Missed
 
 _GRACE_S = 5.0
 # Seconds by the clock for each of a check's seconds of processor time.

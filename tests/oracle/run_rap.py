@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from experiments import loader, sweep
 from experiments.model import Experiment
-from fairlane.paper import row
+from fairlane.paper import read_row
 
 TCL = Path(__file__).with_name("rates.tcl")
 SEEDS = 5
@@ -134,8 +134,8 @@ def main() -> int:
         print("ns-2 is not installed (Debian: apt install ns2); the committed data stay as they are")
         return 0
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
-        for identity in args.ids or [name for name in loader.names() if row.reference_file(loader.find(name)) is not None]:
-            path = args.out or row.reference_file(loader.find(identity))
+        for identity in args.ids or [name for name in loader.names() if read_row.reference_file(loader.find(name)) is not None]:
+            path = args.out or read_row.reference_file(loader.find(identity))
             known = {tuple(c["axes"].items()): c for c in json.loads(path.read_text())["cells"]} if args.missing and path.exists() else {}
             experiments = points(identity, args.at)
             todo = {pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds): axes for axes, e in experiments.items() if axes not in known}

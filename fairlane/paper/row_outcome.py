@@ -1,0 +1,30 @@
+"""What the runs of a row gave, and what was found of each expectation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairlane.paper import kinds
+from fairlane.paper.judge import Verdict
+from fairlane.paper.row import Row
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """results: of each point, its seeds' results in the order of seeds. took_s: processor time of its points."""
+
+    row: Row
+    results: dict[tuple[tuple[str, Any], ...], list[dict[str, Any]]]
+    verdicts: tuple[Verdict, ...]
+    took_s: float
+
+    @property
+    def holds(self) -> bool:
+        """Every ordinary expectation does; a row that expects nothing holds nothing."""
+        return self.kind != "unexplained"
+
+    @property
+    def kind(self) -> kinds.Kind:
+        """Which of four things the row is."""
+        return kinds.kind(self.row.ledger, self.verdicts)
