@@ -3,10 +3,8 @@
 One `SwitchControl` for each switch; `controller.multicast` knows of joins and leaves. Time is an argument, messages are P4Runtime's,
 and who carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
 
-Each observation interval (1 s in the ALS paper):
-  begin    give every switch the next epoch, read its port counters
-  (grace)  digests about the ended interval arrive
-  finish   n_conn of each port -> R_f, utilisation of each port -> U; write both
+`controller.timetable` says when. As an observation interval begins (`begin`), a switch gets the next epoch and its port counters are read. Once
+digests about the ended interval have come (`finish`), n_conn of each port gives R_f, and its bytes give the utilisation U; both are written.
 """
 
 from __future__ import annotations
@@ -96,11 +94,6 @@ class Reading:
     forced_drops: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
-
-
-def epoch_at(now_s: float, interval_s: float) -> int:
-    """Number of the observation interval that `now_s` falls in: never 0, which tells a switch that nobody counts."""
-    return int(now_s / interval_s) % 0xFFFFFFFE + 1
 
 
 class SwitchControl:

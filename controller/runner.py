@@ -14,16 +14,18 @@ import time
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
 from .config import Config, Switch
-from .core import PortRecord, SwitchControl, epoch_at, record_kind, updates
+from .core import PortRecord, SwitchControl, record_kind, updates
 from .grpc_client import GrpcSwitch, SwitchError
 from .multicast import Changes, Membership, MulticastControl
 from .p4info import P4Info
+from .timetable import NS, Begin, Timetable
 
 _RETRY_S = 0.25
 
@@ -263,21 +265,18 @@ class Controller:
     def run(self) -> None:
         for session in self.sessions:
             session.start()
-        interval = self._config.interval_s
+        timetable = Timetable(self._config.interval_s, self._config.grace_s)
         with ThreadPoolExecutor(max_workers=max(4, len(self.sessions))) as pool:
             try:
-                while not self._stop.is_set():
-                    ended = epoch_at(time.time(), interval)
-                    boundary = (time.time() // interval + 1) * interval
-                    if self._stop.wait(max(0.0, boundary - time.time())):
+                while True:
+                    step = timetable.next(time.time_ns())
+                    if self._stop.wait(max(0, step.at_ns - time.time_ns()) / NS):
                         break
-                    begun = epoch_at(time.time(), interval)
-                    list(pool.map(lambda s: s.begin(begun), self.sessions))
-                    if self._stop.wait(max(0.0, boundary + self._config.grace_s - time.time())):
-                        break
-                    records = [r for rs in pool.map(lambda s: s.finish(ended), self.sessions) for r in rs]
-                    self.log.records(records)
-                    self._multicast.tick()
+                    if isinstance(step, Begin):
+                        list(pool.map(SwitchSession.begin, self.sessions, repeat(step.epoch)))
+                    else:
+                        self.log.records([r for rs in pool.map(SwitchSession.finish, self.sessions, repeat(step.epoch)) for r in rs])
+                        self._multicast.tick()
             finally:
                 for session in self.sessions:
                     session.stop()

@@ -1,7 +1,6 @@
 """The controller in virtual time: `controller.core` told what the virtual clock says, its P4Runtime messages carried by the network.
 
-It keeps the timetable of `controller.runner`: at each interval's end a new epoch and a reading of the counters, after a grace the
-fair rates. Nothing waits: each call is an action, its answer an event.
+It keeps `controller.timetable`. Nothing waits: each call is an action, its answer an event.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from typing import Any
 from finsy.proto import p4r
 
 from controller.config import Config
-from controller.core import PortRecord, SwitchControl, epoch_at, record_kind, updates
+from controller.core import PortRecord, SwitchControl, record_kind, updates
 from controller.multicast import Changes, Membership, MulticastControl
 from controller.p4info import P4Info
+from controller.timetable import NS, Begin, Finish, Timetable
 from fairlane.errors import RunFailed
 
-_BOUNDARY, _FINISH = 0, 1
-# Timers from this on are changes, by their place in the list.
-_FIRST_CHANGE = 16
+# Timers: the timetable's next step; from the first change on, changes by their place in the list.
+_STEP, _FIRST_CHANGE = 0, 16
 # What an answer belongs to.
 _PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS, _ALS = range(9)
 _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
@@ -68,8 +67,8 @@ class VirtualController:
         self._numbers = {s.name: i for i, s in enumerate(config.switches)}
         self._ready = [False] * len(self._controls)
         self._pending: dict[int, list[PortRecord]] = {}
-        self._interval_ns = round(config.interval_s * 1e9)
-        self._intervals = 0
+        self._timetable = Timetable(config.interval_s, config.grace_s)
+        self._step: Begin | Finish | None = None
         self._files, self._writers = [], {}
         ports = record_kind(self._p4info)
         # The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
@@ -113,30 +112,31 @@ class VirtualController:
             request.arbitration.election_id.low = self._config.election_id
             actions += [("stream", index, _STREAM, request.SerializeToString()),
                         ("set_pipeline", index, _PIPELINE, self._pipeline(control))]
-        self._intervals = now_ns // self._interval_ns + 1
         actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
-        return [*actions, ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
+        return [*actions, self._await(now_ns)]
 
     def on_timer(self, now_ns: int, timer: int) -> list[Action]:
-        actions: list[Action] = []
-        interval_s = self._config.interval_s
         if timer >= _FIRST_CHANGE:
             return self._change(self._changes[timer - _FIRST_CHANGE])
-        if timer == _BOUNDARY:
-            begun = epoch_at((self._intervals + 0.5) * interval_s, interval_s)
-            for index, control in self._each_ready():
+        step, actions = self._step, []
+        for index, control in enumerate(self._controls):
+            if not self._ready[index]:
+                continue
+            if isinstance(step, Begin):
                 read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
-                actions += [self._write(index, _EPOCH, control.epoch_entities(begun), p4r.Update.MODIFY),
+                actions += [self._write(index, _EPOCH, control.epoch_entities(step.epoch), p4r.Update.MODIFY),
                             ("read", index, _COUNTERS, read.SerializeToString())]
-            self._intervals += 1
-            return [*actions, ("timer", now_ns + round(self._config.grace_s * 1e9), _FINISH),
-                    ("timer", self._intervals * self._interval_ns, _BOUNDARY)]
-        # The interval that ended with the boundary before last.
-        ended = epoch_at((self._intervals - 1.5) * interval_s, interval_s)
-        for index, control in self._each_ready():
-            entities, self._pending[index] = control.finish(now_ns / 1e9, ended)
-            actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
-        return actions + self._carry_out(self._multicast.on_tick(now_ns / 1e9))
+            else:
+                entities, self._pending[index] = control.finish(now_ns / NS, step.epoch)
+                actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
+        if isinstance(step, Finish):
+            actions += self._carry_out(self._multicast.on_tick(now_ns / NS))
+        return [*actions, self._await(now_ns)]
+
+    def _await(self, now_ns: int) -> Action:
+        """The timer of the timetable's next step."""
+        self._step = self._timetable.next(now_ns)
+        return ("timer", self._step.at_ns, _STEP)
 
     def on_answer(self, now_ns: int, switch: int, token: int, code: str, text: str, responses: list[bytes]) -> list[Action]:
         control = self._controls[switch]
@@ -146,13 +146,13 @@ class VirtualController:
             return [self._write(switch, _ENTITIES, control.initial_entities(), p4r.Update.INSERT)]
         if token == _ENTITIES:
             self._ready[switch] = True
-            return self._carry_out(self._multicast.on_connected(now_ns / 1e9, control.switch.name, None))
+            return self._carry_out(self._multicast.on_connected(now_ns / NS, control.switch.name, None))
         if token == _COUNTERS:
-            control.on_counters(now_ns / 1e9, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
+            control.on_counters(now_ns / NS, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
         elif token == _RATES:
             # A record's time is when its values are known to be in force.
             for record in self._pending.pop(switch, ()):
-                record.time_s = now_ns / 1e9
+                record.time_s = now_ns / NS
                 self._writers[type(record)].writerow(self._port_columns(record))
                 self.latest[record.switch, record.port] = record
                 if self.tap is not None:
@@ -166,7 +166,7 @@ class VirtualController:
             answer = control.on_digest(response.digest)
             return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
         if response.HasField("packet"):
-            return self._carry_out(self._multicast.on_packet_in(now_ns / 1e9, control.switch.name, response.packet))
+            return self._carry_out(self._multicast.on_packet_in(now_ns / NS, control.switch.name, response.packet))
         if response.HasField("error"):
             raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
         return []
@@ -180,9 +180,6 @@ class VirtualController:
         entities = self._controls[index].change_rate(change.port, change.rate_bps)
         # A switch that has no entries yet gets the new ones with its first.
         return [self._write(index, _LINK, entities, p4r.Update.MODIFY)] if self._ready[index] else []
-
-    def _each_ready(self):
-        return [(i, c) for i, c in enumerate(self._controls) if self._ready[i]]
 
     def _pipeline(self, control: SwitchControl) -> bytes:
         request = p4r.SetForwardingPipelineConfigRequest(
