@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from controller.timetable import NS
 from experiments import loader
 from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, FlowGroup, Settings
@@ -35,8 +36,8 @@ from hosts.algorithms.base import Receiver, Sender
 from inputs import located_toml
 from topologies import builders
 from topologies.builders import LinkSpec
+from topologies.model import ETHERNET_BYTES
 
-NS = 10**9
 BEGIN_S = 2.0
 """Flows start from here on: the switches have their entries."""
 TCL = Path(__file__).resolve().parents[1] / "tests" / "oracle" / "rates.tcl"

@@ -9,6 +9,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from topologies.model import MAX_PORT
+
 from .red import Red
 
 
@@ -150,8 +152,8 @@ def parse(raw: Any) -> Config:
         for j, port in enumerate(switch.ports):
             if port.rate_bps <= 0:
                 raise ConfigError(f"{where}.ports[{j}].rate_bps: must be positive, got {port.rate_bps}")
-            if not 0 <= port.number <= 509:
-                raise ConfigError(f"{where}.ports[{j}].number: must be in 0..509, got {port.number}")
+            if not 0 <= port.number <= MAX_PORT:
+                raise ConfigError(f"{where}.ports[{j}].number: must be in 0..{MAX_PORT}, got {port.number}")
             if port.peer:
                 _check_peer(config, switch, port, f"{where}.ports[{j}].peer")
             elif port.multicast_router:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Context, Decimal
 
+from topologies import model
+
 PACKET_SCALE = 1 << 20
 UNIT_SCALE = 1 << 32
 DECAY_SCALE = 1 << 40
@@ -19,16 +21,15 @@ _DECIMAL = Context(prec=60)
 class Red:
     """Random early detection of one port (Floyd and Jacobson 1993).
 
-    minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095.
-    max_p: drop probability just below the maximum, in (0, 1]. weight: w_q of the average, in (0, 1).
-    mean_packet_bytes: what a "typical small packet" has, for the decay of the average in idle time.
+    minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095. The others are those of
+    `topologies.model.Red`, which has their ranges and their defaults.
     """
 
     minimum_packets: float
     maximum_packets: float
-    max_p: float = 0.1
-    weight: float = 0.002
-    mean_packet_bytes: float = 1000.0
+    max_p: float = model.Red.max_p
+    weight: float = model.Red.weight
+    mean_packet_bytes: float = model.Red.mean_packet_bytes
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum_packets < self.maximum_packets <= QUEUE_LIMIT_PACKETS:
@@ -36,12 +37,7 @@ class Red:
                 f"RED thresholds need 0 <= minimum < maximum <= {QUEUE_LIMIT_PACKETS} packets,"
                 f" got {self.minimum_packets} and {self.maximum_packets}"
             )
-        if not 0 < self.max_p <= 1:
-            raise ValueError(f"RED max_p must be in (0, 1], got {self.max_p}")
-        if not 0 < self.weight < 1:
-            raise ValueError(f"RED weight must be in (0, 1), got {self.weight}")
-        if not self.mean_packet_bytes > 0:
-            raise ValueError(f"RED mean packet size must be positive, got {self.mean_packet_bytes} bytes")
+        model.check_red(self.max_p, self.weight, self.mean_packet_bytes)
 
     def action_parameters(self, rate_bps: float) -> dict[str, int]:
         """Arguments of the P4 action `set_red` for a port of this rate; ValueError when one does not fit 32 bits."""

@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlane import probes
-from fairlane.fabrics.switch_process import thrift_port
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, thrift_port
 from fairlane.fabrics.targets import BMV2_PACKAGES
 
 Place = Literal["virtual", "mininet", "bmv2"]
 PLACES: dict[Place, str] = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}
-_FIRST_GRPC_PORT = 9559
 _MININET: tuple[Place, ...] = ("mininet", "bmv2")
 
 
@@ -108,7 +107,7 @@ def _bmv2() -> list[Finding]:
 
 def _ports() -> list[Finding]:
     findings = []
-    for port, protocol, needed in ((_FIRST_GRPC_PORT, "P4Runtime", _MININET), (thrift_port(_FIRST_GRPC_PORT), "BMv2's Thrift", ("bmv2",))):
+    for port, protocol, needed in ((FIRST_GRPC_PORT, "P4Runtime", _MININET), (thrift_port(FIRST_GRPC_PORT), "BMv2's Thrift", ("bmv2",))):
         findings.append(Finding(f"port {port} free", not probes.port_in_use(port), f"the first switch serves {protocol} on it",
                                 f"--grpc-port picks others; 'ss -ltnp sport = :{port}' shows who has it", needed))
     return findings

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-# Port numbers of v1model are 9 bits wide; 510 and 511 are the CPU port and the drop port.
-MAX_PORT = 509
+# Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
+# p4src/constants.p4), and drops.
+CPU_PORT = 510
+MAX_PORT = CPU_PORT - 1
 ETHERNET_BYTES = 14
 
 
@@ -48,12 +50,17 @@ class Red:
     def __post_init__(self) -> None:
         if not 0 <= self.minimum < self.maximum <= 1:
             raise ValueError(f"minimum: RED needs 0 <= minimum < maximum <= 1, got {self.minimum} and {self.maximum}")
-        if not 0 < self.max_p <= 1:
-            raise ValueError(f"max_p: must be in (0, 1], got {self.max_p}")
-        if not 0 < self.weight < 1:
-            raise ValueError(f"weight: must be in (0, 1), got {self.weight}")
-        if self.mean_packet_bytes < 1:
-            raise ValueError(f"mean_packet_bytes: must be positive, got {self.mean_packet_bytes}")
+        check_red(self.max_p, self.weight, self.mean_packet_bytes)
+
+
+def check_red(max_p: float, weight: float, mean_packet_bytes: float) -> None:
+    """ValueError for a value of RED outside its range, whatever its thresholds are counted in."""
+    if not 0 < max_p <= 1:
+        raise ValueError(f"max_p: must be in (0, 1], got {max_p}")
+    if not 0 < weight < 1:
+        raise ValueError(f"weight: must be in (0, 1), got {weight}")
+    if mean_packet_bytes < 1:
+        raise ValueError(f"mean_packet_bytes: must be positive, got {mean_packet_bytes}")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlane.fabrics.switch_process import PortSetting
-from topologies.model import Topology
+from topologies.model import ETHERNET_BYTES, Topology
 
-ETHERNET_HEADER_BYTES = 14
 # What one simple_switch_grpc built for release forwards of als.p4 on a machine like the project's, with the other running
 # (docs/experiments/als-3.md); its default build, with logging compiled in, does less.
 FORWARDING_PPS = 8000
@@ -51,16 +50,16 @@ def reluctance(topology: Topology, sizes: PacketSizes) -> str | None:
 
 def rate_pps(rate_bps: float, packet_bytes: int) -> int:
     """A link's rate in packets of `packet_bytes`, IP header included."""
-    return max(1, round(rate_bps / 8 / (packet_bytes + ETHERNET_HEADER_BYTES)))
+    return max(1, round(rate_bps / 8 / (packet_bytes + ETHERNET_BYTES)))
 
 
 def sentences(topology: Topology, sizes: PacketSizes) -> list[str]:
     """What a run should know about its rates."""
-    frame = sizes.largest + ETHERNET_HEADER_BYTES
+    frame = sizes.largest + ETHERNET_BYTES
     said = [f"BMv2 counts packets: each port sends its link's rate in packets of {sizes.largest} bytes ({frame} with Ethernet header)."
             " Acknowledgements and control packets count as much as these, so a port that sends them too stays below its rate in bit/s"]
     if sizes.smallest != sizes.largest:
-        part = (sizes.smallest + ETHERNET_HEADER_BYTES) / frame
+        part = (sizes.smallest + ETHERNET_BYTES) / frame
         said.append(f"warning: packets have {sizes.smallest} to {sizes.largest} bytes: a link full of the small ones carries {part:.0%} of its rate")
     reason = reluctance(topology, sizes)
     if reason is not None:

@@ -34,7 +34,7 @@ from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Process, spawn, stop_all
-from fairlane.fabrics.switch_process import PortSetting, SwitchSettings, Target
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
 from fairlane.fabrics.targets import Toolchain
 from topologies import addressing as addresses
 from topologies.addressing import Addressing
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from fairlane.fabrics.bmv2_switches import Bmv2Switches
 
 _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
-# IANA's port of P4Runtime; further switches count up.
-FIRST_GRPC_PORT = 9559
 _READY_TIMEOUT_S = 15.0
 # How much of a port's rate the pings take that measure the round trips.
 _PINGS_SHARE = 0.2

@@ -12,7 +12,7 @@ from fairlane.fabrics import flows
 from fairlane.fabrics.switch_process import Target, thrift_port
 
 # Program -> Debian package.
-_PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
+PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 
 _ONLY_VIRTUAL = "Linux has no such module; virtual time has"
 _KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
@@ -43,7 +43,7 @@ def check_machine(experiment: Experiment) -> None:
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     if not probes.has_mininet():
         raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
-    programs = dict(_PROGRAMS)
+    programs = dict(PROGRAMS)
     if any(f.kind in TCP_KINDS for f in experiment.flows):
         programs["iperf3"] = "iperf3"
     missing = {name: package for name, package in programs.items() if probes.program(name) is None}

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from topologies.model import CPU_PORT
+
 Target = Literal["embedded", "bmv2"]
 
-# The port that packets to and from the controller use; fixed in p4src/constants.p4.
-CPU_PORT = 510
+# IANA's port of P4Runtime; further switches count up.
+FIRST_GRPC_PORT = 9559
 
 
 @dataclass(frozen=True)

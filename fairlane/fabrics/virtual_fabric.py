@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from controller.p4info import MissingName
+from controller.timetable import NS
 from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
 from experiments.model import Change, Experiment, Flow
 from fairlane import probes
@@ -23,19 +24,18 @@ from fairlane.fabrics import control_plane, flows
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Toolchain
 from fairlane.fabrics.virtual_control import AlsChange, RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
 from topologies import addressing
-from topologies.model import Link
+from topologies.model import CPU_PORT, Link
 
 try:
     import fairlane_virtual
 except ImportError:
     fairlane_virtual = None
 
-NS = 1_000_000_000
-CPU_PORT = 510
 HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
 # Whole observation intervals before the first flow: the switches get their entries, and counting begins.
@@ -43,7 +43,8 @@ _INTERVALS_BEFORE = 2
 # After the last flow: what is on the way arrives, receivers say goodbye.
 _AFTER_S = 1.0
 STEP_NS = NS
-_SHOW_EVERY_S = 0.25
+SHOW_EVERY_S = 0.25
+"""Between two states of a run on the console."""
 
 _GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
                   "queue_packets_max", "queue_integral_packet_s", "queue_packets_mean", "busy_s", "rx_missed", "tx_failed")
@@ -119,7 +120,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     control = experiment.settings.control
     json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
     network, addresses = build(experiment, options)
-    numbers = {name: 9559 + i for i, name in enumerate(experiment.topology.switches)}
+    numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
     control_plane.write(config, folder / "controller.json")
     controller = VirtualController(config, folder, _told_changes(experiment, timing))
@@ -311,7 +312,7 @@ def advance(stage: Stage, progress: Progress) -> None:
     while network.now_ns < stage.end_ns:
         network.run_until(min(network.now_ns + STEP_NS, stage.end_ns))
         stage.records.drain()
-        if time.monotonic() - shown >= _SHOW_EVERY_S:
+        if time.monotonic() - shown >= SHOW_EVERY_S:
             shown = time.monotonic()
             progress.show(stage.snapshot())
 

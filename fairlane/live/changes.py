@@ -7,11 +7,12 @@ import dataclasses
 import math
 from typing import Any
 
+from controller.timetable import NS
 from experiments import kinds
 from experiments.model import Change, Experiment, Flow
 from fairlane.errors import Refusal
 from fairlane.fabrics import virtual_fabric
-from fairlane.fabrics.virtual_fabric import NS, Stage
+from fairlane.fabrics.virtual_fabric import Stage
 from inputs import located_toml, schema
 from inputs.located_toml import ConfigError
 

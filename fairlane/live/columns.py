@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from fairlane.live.sampler import DROPPED, NS, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
+from controller.timetable import NS
+from fairlane.live.sampler import DROPPED, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
 
 
 def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None]:

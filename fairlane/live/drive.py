@@ -10,9 +10,10 @@ import time
 from collections import deque
 from typing import Any
 
+from controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.fabrics.progress import Progress
-from fairlane.fabrics.virtual_fabric import NS, STEP_NS, Stage
+from fairlane.fabrics.virtual_fabric import SHOW_EVERY_S, STEP_NS, Stage
 from fairlane.live import changes
 from fairlane.live.page_process import Answer, Changed, News, PageProcess, Steered, Wish
 from fairlane.live.sampler import RECORD_S, instants_ns
@@ -28,7 +29,6 @@ _SHORTEST_SLICE_NS = 100_000
 _WAIT_S = 1 / 120
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
-_SHOW_EVERY_S = 0.25
 # Between two looks at the records: each tells of whole samples, and comes with them where they come no faster. A run as fast as the machine
 # can has better things to do, and the page glides; when nobody watches, seldom.
 _NEWS_FROM_S, _FAST_NEWS_S, _UNSEEN_S = 0.9 * NEWS_S, 0.2, 0.25
@@ -126,7 +126,7 @@ class Driver:
             self._drain()
         elif until_ns - self._taken_ns >= STEP_NS:
             self._take()
-        if now - self._shown_s >= _SHOW_EVERY_S:
+        if now - self._shown_s >= SHOW_EVERY_S:
             self._shown_s = now
             self._progress.show(self._stage.snapshot())
 

@@ -17,12 +17,12 @@ from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
+from topologies.model import ETHERNET_BYTES
 
 NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
         "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")
 # Records come within so long of what they tell; hosts write each second.
 _BEHIND_S = 1.5
-_ETHERNET_BYTES = 14
 # As the embedded switch writes them.
 CAUSES = ("ingress", "egress", "tail", "no_port", "priority", "multicast_empty", "loop", "assert", "limit", "no_program", "reconfigured")
 
@@ -80,7 +80,7 @@ class Follower:
         if line is not None:
             packet_bytes = line.flow.settings.packet_bytes
             payload = packet_bytes - (52 if line.flow.settings.timestamps else 40)
-            line.track.add(float(row["unix_s"]), (sums[1] * payload / (packet_bytes + _ETHERNET_BYTES), 0.0))
+            line.track.add(float(row["unix_s"]), (sums[1] * payload / (packet_bytes + ETHERNET_BYTES), 0.0))
 
 
 class Following:

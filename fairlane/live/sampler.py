@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from controller.timetable import NS
 from experiments.kinds import TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import Timing, record_roles
 from topologies.model import Port, Red
 
-NS = 1_000_000_000
 RECORD_S = 0.1
 """Between the periodic records of switches and hosts."""
 # A run has about so many samples at most: what a page can hold and draw.

@@ -17,8 +17,8 @@ from fairlane.paper import measures, store
 from fairlane.paper.row import Curve, Row
 from fairlane.results import series
 from inputs.located_toml import Document
+from topologies.model import ETHERNET_BYTES
 
-_ETHERNET_BYTES = 14
 _RUN_S = 0.14
 _PACKET_S = 0.7e-6
 _FLOW_SECOND_S = 0.35e-3
@@ -65,7 +65,7 @@ def _cost(experiment: Experiment) -> float:
     node, number = experiment.bottleneck
     rate_bps = experiment.topology.ports()[node][number - 1].link.rate_bps
     packet_bytes = min(flow.settings.packet_bytes for flow in experiment.flows)
-    packets = rate_bps * experiment.duration_s / (8 * (packet_bytes + _ETHERNET_BYTES))
+    packets = rate_bps * experiment.duration_s / (8 * (packet_bytes + ETHERNET_BYTES))
     return _RUN_S + packets * _PACKET_S + len(experiment.flows) * experiment.duration_s * _FLOW_SECOND_S
 
 

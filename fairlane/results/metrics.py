@@ -9,10 +9,10 @@ from fairlane.results import metrics_layers, metrics_rtcp
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
 from topologies import addressing
+from topologies.model import ETHERNET_BYTES
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
 _SLACK_S = 0.1
-_ETHERNET_BYTES = 14
 
 
 def compute(series: Series) -> Figures:
@@ -143,7 +143,7 @@ def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s
     for (time_s, rate_bps), (until_s, _) in zip(rates, [*rates[1:], (math.inf, 0.0)]):
         total += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
     packet_bytes = record.flow.settings.packet_bytes
-    return total / (end_s - start_s) * (packet_bytes + _ETHERNET_BYTES) / packet_bytes
+    return total / (end_s - start_s) * (packet_bytes + ETHERNET_BYTES) / packet_bytes
 
 
 def max_min_share_error(series: Series, figures: Figures) -> float:

@@ -27,15 +27,10 @@ from fairlane.fabrics.mininet_builder import FabricError, FairlaneSwitch, HostSh
 from fairlane.fabrics.processes import Process, spawn
 from fairlane.fabrics.switch_process import SwitchSettings
 from fairlane.fabrics.targets import Toolchain
-from fairlane.tutorials.programs import SwitchProgram
+from fairlane.tutorials.programs import ELECTION_ID, QUEUE_PACKETS, SwitchProgram
 from fairlane.tutorials.topology import Host, Link, TutorialTopology
 
-# The tutorials' own first port, which their controllers connect to.
-FIRST_GRPC_PORT = 50051
 _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
-# Frames that wait in a switch's port; BMv2's own queues hold as many.
-_QUEUE_PACKETS = 64
-_ELECTION_ID = 1
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,7 @@ class TutorialNetwork:
             if link.delay_s > 0:
                 command += ["--port-delay", f"{number}={link.delay_s * (2 if both_ways else 1) * 1e9:.0f}ns"]
         if embedded:
-            command += ["--port-queue", f"all={_QUEUE_PACKETS}p", "--stats", str(settings.stats), "--log-console", "-L", "info"]
+            command += ["--port-queue", f"all={QUEUE_PACKETS}p", "--stats", str(settings.stats), "--log-console", "-L", "info"]
         else:
             command += ["--log-console", "-L", "warn", "--thrift-port", str(settings.thrift_port)]
         if settings.pcap is not None:
@@ -150,7 +145,7 @@ class TutorialNetwork:
 
     def _program(self, switch: FairlaneSwitch) -> None:
         program = self._programs[switch.name]
-        session = GrpcSwitch(switch.name, switch.settings.address, switch.settings.device_id, _ELECTION_ID,
+        session = GrpcSwitch(switch.name, switch.settings.address, switch.settings.device_id, ELECTION_ID,
                              on_message=lambda message: None, on_closed=lambda reason: None, timeout_s=10.0)
         try:
             session.connect()

@@ -18,6 +18,10 @@ from fairlane.tutorials.runtime import LocatedUpdate, RuntimeFile
 from fairlane.tutorials.topology import Switch, TutorialTopology
 from inputs.located_toml import Document, KeyPath
 
+QUEUE_PACKETS = 64
+"""Frames that wait in a switch's port; BMv2's own queues hold as many."""
+ELECTION_ID = 1
+
 
 @dataclass(frozen=True)
 class SwitchProgram:

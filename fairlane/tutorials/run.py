@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fairlane.tutorials.mininet_network import Ping
 
 Fabric = Literal["virtual", "mininet"]
-_PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 # The tutorials' own first port of P4Runtime, which their controllers connect to.
 FIRST_GRPC_PORT = 50051
 
@@ -154,7 +153,7 @@ def _check_machine() -> None:
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or with --fabric virtual.", CANNOT_RUN_HERE)
     if not probes.has_mininet():
         raise Refusal("Mininet is not installed: apt-get install mininet, then make setup; or use --fabric virtual.", CANNOT_RUN_HERE)
-    missing = {name: package for name, package in _PROGRAMS.items() if probes.program(name) is None}
+    missing = {name: package for name, package in preflight.PROGRAMS.items() if probes.program(name) is None}
     if missing:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
 

@@ -12,8 +12,8 @@ from fairlane.tutorials.commands import HostCommand
 from inputs import located_json
 from inputs.located_toml import Document, KeyPath, show
 from inputs.schema import nearest
+from topologies.model import CPU_PORT, MAX_PORT
 
-MAX_PORT = 509
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _DELAY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|usec|usecs|ms|msec|msecs|s|sec|secs)?")
@@ -150,7 +150,7 @@ class _Reader:
                                        " write them as table_entries of a runtime_json file (docs/tutorials-files.md shows how)")
         runtime = self._text((*path, "runtime_json")) if "runtime_json" in table else None
         program = self._text((*path, "program")) if "program" in table else None
-        cpu_port = self._number((*path, "cpu_port"), 1, 510) if "cpu_port" in table else None
+        cpu_port = self._number((*path, "cpu_port"), 1, CPU_PORT) if "cpu_port" in table else None
         queues = self._number((*path, "priority_queues"), 1, 32) if "priority_queues" in table else 1
         return Switch(name, runtime, program, cpu_port, queues)
 

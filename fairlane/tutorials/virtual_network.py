@@ -12,11 +12,11 @@ from typing import Any
 from finsy.proto import p4r
 
 from controller.p4info import P4Info
+from controller.timetable import NS
 from fairlane.errors import RunFailed
-from fairlane.tutorials.programs import SwitchProgram
+from fairlane.tutorials.programs import ELECTION_ID, QUEUE_PACKETS, SwitchProgram
 from fairlane.tutorials.topology import Host, TutorialTopology
 
-NS = 1_000_000_000
 _PIPELINE = 0
 _STREAM = 1
 # Tokens from this on are entries, by their place in the file.
@@ -27,8 +27,6 @@ _TRANSFER_S = 2.0
 """For one transfer: beyond a few round trips and one lost first packet, which TCP sends again after a second."""
 BYTES = 1000
 _PORT = 5001
-_QUEUE_PACKETS = 64
-_ELECTION_ID = 1
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
         network.add_host(host.name, str(host.ip.ip), host.mac, host.gateway[1] if host.gateway is not None else host.mac)
     for link in topology.links:
         rate = None if link.rate_bps is None else round(link.rate_bps)
-        made = fairlane_virtual.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=_QUEUE_PACKETS)
+        made = fairlane_virtual.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=QUEUE_PACKETS)
         network.connect(link.a, link.a_port, link.b, link.b_port, made)
     plane = _ControlPlane(programs)
     network.set_control_plane(plane)
@@ -113,10 +111,10 @@ class _ControlPlane:
         for index, program in enumerate(self._programs):
             hello = p4r.StreamMessageRequest()
             hello.arbitration.device_id = index
-            hello.arbitration.election_id.low = _ELECTION_ID
+            hello.arbitration.election_id.low = ELECTION_ID
             request = p4r.SetForwardingPipelineConfigRequest(
                 device_id=index, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
-            request.election_id.low = _ELECTION_ID
+            request.election_id.low = ELECTION_ID
             request.config.p4info.CopyFrom(P4Info.read(program.p4info).message)
             request.config.p4_device_config = program.json.read_bytes()
             request.config.cookie.cookie = zlib.crc32(request.config.p4_device_config) or 1
@@ -144,6 +142,6 @@ class _ControlPlane:
         actions: list[tuple[Any, ...]] = []
         for i, located in enumerate(program.updates):
             request = p4r.WriteRequest(device_id=switch, updates=[located.update])
-            request.election_id.low = _ELECTION_ID
+            request.election_id.low = ELECTION_ID
             actions.append(("write", switch, _FIRST_ENTRY + i, request.SerializeToString()))
         return actions

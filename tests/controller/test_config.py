@@ -34,7 +34,7 @@ def test_round_trip():
     (["switches", 0, "routes", 0, "port"], 9, r"switches\[0\].routes\[0\].port: switch s1 has no port 9"),
     (["switches", 0, "routes", 0, "prefix"], "10.0.1.1/24", r"routes\[0\].prefix: .*host bits"),
     (["switches", 0, "routes", 0, "dst_mac"], "02:00", r"routes\[0\].dst_mac: '02:00' is not"),
-    (["switches", 0, "ports", 0, "red", "max_p"], 0, r"switches\[0\].ports\[0\].red: RED max_p"),
+    (["switches", 0, "ports", 0, "red", "max_p"], 0, r"switches\[0\].ports\[0\].red: max_p"),
     (["switches", 0, "ports", 1, "peer"], "s3", r"switches\[0\].ports\[1\].peer: no switch 's3'"),
     (["switches", 0, "ports", 1, "peer_port"], 5, r"switches\[0\].ports\[1\].peer: port 5 of s2 does not name port 2 of s1"),
     (["switches", 1, "ports", 0, "peer_port"], 1, r"switches\[0\].ports\[1\].peer: port 4 of s2 does not name port 2 of s1"),

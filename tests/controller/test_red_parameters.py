@@ -43,7 +43,7 @@ def test_the_decay_of_the_usual_weight():
     dict(minimum_packets=1, maximum_packets=2, weight=1), dict(minimum_packets=1, maximum_packets=2, mean_packet_bytes=0),
 ])
 def test_refuses_impossible_parameters(bad):
-    with pytest.raises(ValueError, match="RED"):
+    with pytest.raises(ValueError, match="RED thresholds|max_p: |weight: |mean_packet_bytes: "):
         Red(**bad)
 
 
