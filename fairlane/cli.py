@@ -14,13 +14,14 @@ from rich.console import Console
 from experiments import fabrics, kinds, loader
 from experiments.model import Experiment
 from fairlane import ad_hoc, probes, user_files
+from fairlane.cli_options import AdHoc, Extent, Output, Page, PortOption, TargetOption, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from hosts.algorithms import ALGORITHMS
 from inputs import schema
 from inputs.located_toml import ConfigError, Document
 
 if TYPE_CHECKING:
-    from fairlane.fabrics.targets import CompilerChoice
     from fairlane.live import view as live_view
     from fairlane.paper.row import Row
     from fairlane.paper.row_outcome import Outcome
@@ -33,9 +34,6 @@ console = Console()
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 ExperimentArgument = Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file.", show_default=False)]
-TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed and it can be the network.")]
-PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
-SeedOption = Annotated[Optional[int], typer.Option(help="Default: the experiment's.", show_default=False)]  # noqa: UP045: typer reads it
 
 
 def main() -> None:
@@ -52,89 +50,79 @@ def main() -> None:
         _fail(f"ended by {error.signal_name}; cleaned up, no results written.", 130 if error.signal_name == "SIGINT" else 143)
 
 
-def _option(help_text: str, panel: str | None = None, *names: str, **more):
-    return typer.Option(*names, help=help_text, show_default=False, rich_help_panel=panel, **more)
-
-
-_QUICK = "With dumbbell, chain or tree instead of an experiment"
-_LIVE = "Live view"
-_TUTORIALS = "With a topology.json of the P4 tutorials"
-
-
 def _fail(message: str, code: int) -> None:
     print(f"fairlane: {message}", file=sys.stderr)
     sys.exit(code)
 
 
 @app.command()
+@in_groups
 def run(
     context: typer.Context,
     experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],  # noqa: E501
-    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual",
-    target: TargetOption = "auto",
-    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours.")] = "auto",
-    duration: Annotated[Optional[float], typer.Option(help="Seconds; default: the experiment's, or 60.", show_default=False)] = None,  # noqa: UP045
-    seed: SeedOption = None,
-    out: Annotated[Optional[Path], typer.Option(help="Folder for the results; must not exist. Default: results/ID/TIME-seedN.", show_default=False)] = None,  # noqa: E501, UP045
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a check does not hold.")] = False,
-    grpc_port: PortOption = 9559,
-    restart_after: Annotated[float, typer.Option(help="Seconds that a switch or controller which died stays away.", min=0.0)] = 1.0,
-    rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose round trips are off.")] = True,
-    pcap: Annotated[Optional[Path], typer.Option("--pcap", help="Folder for captures of every link (mininet: always raw/pcap of the results).", show_default=False)] = None,  # noqa: E501, UP045
-    trace: Annotated[Optional[Path], typer.Option("--trace", help="File for a log of every packet at every queue (virtual).", show_default=False)] = None,  # noqa: E501, UP045
-    control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001,
-    at: Annotated[Optional[list[str]], typer.Option("--at", help="AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
-    flow: Annotated[Optional[list[str]], _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _QUICK)] = None,  # noqa: UP045
-    bottleneck: Annotated[Optional[str], _option("Rate of the bottleneck, such as 10mbit, which is the default.", _QUICK)] = None,  # noqa: UP045
-    rtt: Annotated[Optional[str], _option("Round trip without queues, such as 64ms, which is the default.", _QUICK)] = None,  # noqa: UP045
-    queue: Annotated[Optional[Literal["red", "droptail"]], _option("How the bottleneck's queue drops. Default: droptail.", _QUICK)] = None,  # noqa: UP045
-    buffer: Annotated[Optional[str], _option("Of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _QUICK)] = None,  # noqa: UP045
-    side_delay: Annotated[Optional[str], _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _QUICK)] = None,  # noqa: UP045
-    side_rate: Annotated[Optional[str], _option("Rate of each host's link. Default: ten times the bottleneck's.", _QUICK)] = None,  # noqa: UP045
-    packet_bytes: Annotated[Optional[int], _option("Of every flow, IP header included. Default: the kind's, mostly 1000.", _QUICK)] = None,  # noqa: UP045
-    start_jitter: Annotated[Optional[str], _option("Each flow starts later by up to so much, drawn from the seed.", _QUICK)] = None,  # noqa: UP045
-    switches: Annotated[Optional[int], _option("Of a chain, or leaves of a tree. Default: 3.", _QUICK, min=2, max=200)] = None,  # noqa: UP045
-    set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _QUICK, "--set")] = None,  # noqa: E501, UP045
-    save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _QUICK)] = None,  # noqa: UP045
-    program: Annotated[Optional[list[Path]], typer.Option(help="FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
-    algorithm: Annotated[Optional[list[Path]], typer.Option(help="FILE.py with flow kinds of your own, which --flow may name. Repeatable.", show_default=False)] = None,  # noqa: E501, UP045
-    live: Annotated[bool, _option("Show the run on a page of this machine while it goes on, and steer it there.", _LIVE, "--live")] = False,
-    live_port: Annotated[int, _option("Port of the page. Default: a free one.", _LIVE, min=0, max=65535)] = 0,
-    live_speed: Annotated[str, _option("Virtual seconds in a second, or max; 0 begins paused. Default: 1.", _LIVE)] = "1",
-    prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False,
+    where: Where, extent: Extent, output: Output, own: UserFiles, network: AdHoc, page: Page, tutorial: Tutorial,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
     if experiment.endswith(".json"):
-        _run_tutorial(context, experiment, fabric, target, compiler, program or [], prompt, out, pcap, grpc_port, strict)
+        _run_tutorial(context, experiment, where, output, own, tutorial)
         return
-    if prompt:
+    if tutorial.prompt:
         raise Refusal("--cli: only with a topology.json of the P4 tutorials; 'fairlane shell' is the same for experiments")
-    for path in algorithm or []:
+    for path in own.algorithm or []:
         user_files.use_algorithm(path)
-    options = ad_hoc.Options(tuple(flow or ()), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
-                            tuple(set_ or ()))
     if experiment not in ad_hoc.TOPOLOGIES:
-        _refuse_stray(experiment, [*options.given(), *(["--save"] if save else [])])
+        _refuse_stray(experiment, network.given())
         from fairlane.paper import read_row, single
 
         read_row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
-        if single.wants_sweep(loader.find(experiment), at or [], fabric):
-            if program:
-                raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
-            if fabric != "virtual":
-                raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
-            if duration is not None or pcap is not None or trace is not None or live:
-                raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
-            holds = single.run_sweep(loader.find(experiment), at or [], seed, out, console)
-            if strict and not holds:
-                raise typer.Exit(CHECK_FAILED)
+        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric):
+            _run_sweep(experiment, where, extent, output, own, page)
             return
-    chosen = user_files.with_programs(_chosen(experiment, options, duration, seed, save, at or [], fabric), program or [])
-    page = _page(live, live_port, live_speed, fabric)
-    if fabric == "virtual":
-        _run_virtual(chosen, target, compiler, out, strict, pcap, trace, control_delay, page)
-        return
-    if trace is not None:
+    chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
+    holds = _run_virtual(chosen, where, output, page) if where.fabric == "virtual" else _run_on_mininet(chosen, where, output, page)
+    _end(holds, output)
+
+
+def _end(holds: bool, output: Output) -> None:
+    if output.strict and not holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
+    from fairlane.paper import single
+
+    if own.program:
+        raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
+    if where.fabric != "virtual":
+        raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
+    if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
+        raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
+    _end(single.run_sweep(loader.find(experiment), extent.at or [], extent.seed, output.out, console), output)
+
+
+def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> bool:
+    from fairlane.fabrics import targets, virtual_fabric
+
+    shown = _live_options(page, where.fabric)
+    if where.target == "bmv2":
+        raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
+    virtual_fabric.check_built()
+    from fairlane import execute
+
+    options = virtual_fabric.Options(targets.compiler(where.compiler), where.control_delay, output.pcap, output.trace)
+    if shown is None:
+        return execute.execute(chosen, options, "virtual", output.out, console)
+    from fairlane.live.view import LiveRun
+
+    with LiveRun(shown) as live:
+        holds = execute.execute(chosen, dataclasses.replace(options, live=live), "virtual", output.out, console)
+        live.linger(_say)
+    return holds
+
+
+def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> bool:
+    shown = _live_options(page, where.fabric)
+    if output.trace is not None:
         raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
     from fairlane.fabrics import flows, preflight, targets
 
@@ -142,53 +130,46 @@ def run(
     from fairlane import execute
     from fairlane.fabrics.mininet_run import Options
 
-    toolchain = targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), compiler)
-    real = Options(toolchain, grpc_port, restart_after, rtt_check, pcap is not None)
-    if page is None:
-        holds = execute.execute(chosen, real, fabric, out, console)
-    else:
-        from fairlane.fabrics import progress
-        from fairlane.live.follow import Following
+    toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler)
+    options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, output.pcap is not None)
+    if shown is None:
+        return execute.execute(chosen, options, where.fabric, output.out, console)
+    from fairlane.fabrics import progress
+    from fairlane.live.follow import Following
 
-        with Following(chosen, page, progress.for_console(console)) as following:
-            holds = execute.execute(chosen, real, fabric, out, console, following.watching)
-            following.linger(_say)
-    if strict and not holds:
-        raise typer.Exit(CHECK_FAILED)
+    with Following(chosen, shown, progress.for_console(console)) as following:
+        holds = execute.execute(chosen, options, where.fabric, output.out, console, following.watching)
+        following.linger(_say)
+    return holds
 
 
-def _page(live: bool, port: int, speed: str, fabric: str) -> live_view.Options | None:
-    """What the options of the live view say; None: it is not wanted."""
-    if not live:
-        if port or speed != "1":
-            raise Refusal("--live-port and --live-speed: only with --live")
+def _live_options(page: Page, fabric: str) -> live_view.Options | None:
+    """None where no page is asked for."""
+    if not page.live:
         return None
     from fairlane.live.view import Options, speed_of
 
-    if fabric != "virtual" and speed != "1":
+    if fabric != "virtual" and page.live_speed != "1":
         raise Refusal("--live-speed: a run on Mininet goes at the speed of the clock")
-    return Options(port, speed_of(speed))
+    return Options(page.live_port, speed_of(page.live_speed))
 
 
 def _say(text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _run_tutorial(context: typer.Context, path: str, fabric: str, target: str, compiler: CompilerChoice, programs: list[Path], prompt: bool,
-                  out: Path | None, pcap: Path | None, grpc_port: int, strict: bool) -> None:
+def _run_tutorial(context: typer.Context, path: str, where: Where, output: Output, own: UserFiles, tutorial: Tutorial) -> None:
     """A topology of the P4 tutorials. What the command line leaves open is the tutorials' to say, not this program's."""
-    from fairlane.tutorials import run as tutorial
+    from fairlane.tutorials import run as tutorials
 
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     stray = given - {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
     if stray:
         raise Refusal(f"--{sorted(stray)[0].strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
-    options = tutorial.Options(fabric if "fabric" in given else None, target, compiler, tuple(programs), prompt, out, pcap,
-                               grpc_port if "grpc_port" in given else None)
-    reached = tutorial.run(Path(path), options, console)
-    if strict and not reached:
-        raise typer.Exit(CHECK_FAILED)
+    options = tutorials.Options(where.fabric if "fabric" in given else None, where.target, where.compiler, tuple(own.program or ()), tutorial.prompt,
+                                output.out, output.pcap, where.grpc_port if "grpc_port" in given else None)
+    _end(tutorials.run(Path(path), options, console), output)
 
 
 def _refuse_stray(experiment: str, given: list[str]) -> None:
@@ -200,23 +181,23 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
                       f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both.")
 
 
-def _chosen(experiment: str, options: ad_hoc.Options, duration: float | None, seed: int | None, save: Path | None,
-            at: list[str], fabric: str) -> Experiment:
+def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Experiment:
     """The experiment that the words mean: a file's, or one of the options alone."""
     if experiment not in ad_hoc.TOPOLOGIES:
         path = loader.find(experiment)
         if fabric == "mininet":
             _say_what_differs(loader.read(path))
-        return loader.load(path, duration, seed, at, fabric)
-    if at:
+        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric)
+    if extent.at:
         raise Refusal(f"--at: {experiment} has no sweep")
-    chosen = ad_hoc.experiment(experiment, options, duration, seed, save.stem if save else None)
+    save, options = network.save, network.options()
+    chosen = ad_hoc.experiment(experiment, options, extent.duration, extent.seed, save.stem if save else None)
     if save is not None:
         if save.suffix != ".toml":
             raise Refusal(f"--save {save}: experiment files end with .toml")
         try:
             with save.open("x", encoding="utf-8") as file:
-                file.write(ad_hoc.text(experiment, options, duration, seed))
+                file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed))
         except FileExistsError:
             raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
         except OSError as error:
@@ -228,29 +209,7 @@ def _chosen(experiment: str, options: ad_hoc.Options, duration: float | None, se
 def _say_what_differs(document: Document) -> None:
     said = [text for text in (fabrics.laid(document), fabrics.left_out(document)) if text]
     if said:
-        console.print(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _run_virtual(chosen: Experiment, target: str, compiler: CompilerChoice, out: Path | None, strict: bool, pcap: Path | None,
-                 trace: Path | None, control_delay_s: float, page: live_view.Options | None) -> None:
-    from fairlane.fabrics import targets, virtual_fabric
-
-    if target == "bmv2":
-        raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
-    virtual_fabric.check_built()
-    from fairlane import execute
-
-    options = virtual_fabric.Options(targets.compiler(compiler), control_delay_s, pcap, trace)
-    if page is None:
-        holds = execute.execute(chosen, options, "virtual", out, console)
-    else:
-        from fairlane.live.view import LiveRun
-
-        with LiveRun(page) as shown:
-            holds = execute.execute(chosen, dataclasses.replace(options, live=shown), "virtual", out, console)
-            shown.linger(_say)
-    if strict and not holds:
-        raise typer.Exit(CHECK_FAILED)
+        _say(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}")
 
 
 @app.command()
@@ -261,7 +220,7 @@ def paper(
     workers: Annotated[Optional[int], typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,  # noqa: UP045
     out: Annotated[Optional[Path], typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,  # noqa: E501, UP045
     mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows that have a [mininet] table for real, beside virtual time (root).")] = False,
-    grpc_port: PortOption = 9559,
+    grpc_port: PortOption = FIRST_GRPC_PORT,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row is unexplained.")] = False,
 ) -> None:
     """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
@@ -275,7 +234,7 @@ def paper(
     real = _wall_clock_runs(rows, folder) if mininet else []
     outcomes = make.run(rows, folder, console, quick=quick_, scheduler=scheduler, workers=workers)
     if real:
-        _beside(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
+        _run_on_wall_clock(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
     make.show(outcomes, console)
     console.print(f"report: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
     if strict and not all(o.holds for o in outcomes):
@@ -290,7 +249,7 @@ def _wall_clock_runs(rows: list[Row], folder: Path) -> list[Run]:
     return runs if wall_clock.announce(runs, console) else []
 
 
-def _beside(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None) -> None:
+def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None) -> None:
     """Run them, and write the page again with what they gave, also when some failed."""
     from fairlane.paper import page, wall_clock
 
@@ -416,7 +375,7 @@ def doctor(
 
 
 @app.command()
-def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = 9559) -> None:
+def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
     """A Mininet prompt on an experiment's network, with its controller, without its flows."""
     chosen = loader.load(loader.find(experiment), fabric="mininet")
     from fairlane.fabrics import flows, preflight, targets

@@ -1,0 +1,139 @@
+"""The options of `fairlane run`, in groups: each group is a dataclass, each of its fields an option of the command line."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional, get_type_hints
+
+import typer
+
+from fairlane import ad_hoc
+from fairlane.errors import Refusal
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
+
+# ruff: noqa: UP045  typer reads Optional
+
+TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed and it can be the network.")]
+PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
+
+
+def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help_text, show_default=False, rich_help_panel=panel, **more)
+
+
+_AD_HOC = "With dumbbell, chain or tree instead of an experiment"
+_LIVE = "Live view"
+_TUTORIALS = "With a topology.json of the P4 tutorials"
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a run takes place, and how its network behaves there."""
+
+    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual"
+    target: TargetOption = "auto"
+    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours.")] = "auto"
+    grpc_port: PortOption = FIRST_GRPC_PORT
+    restart_after: Annotated[float, typer.Option(help="Seconds that a switch or controller which died stays away.", min=0.0)] = 1.0
+    rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose round trips are off.")] = True
+    control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Which of an experiment's runs, and for how long."""
+
+    duration: Annotated[Optional[float], _option("Seconds; default: the experiment's, or 60.")] = None
+    seed: Annotated[Optional[int], _option("Default: the experiment's.")] = None
+    at: Annotated[Optional[list[str]], _option("AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.")] = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a run leaves behind."""
+
+    out: Annotated[Optional[Path], _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
+    strict: Annotated[bool, _option("Exit code 1 when a check does not hold.", None, "--strict")] = False
+    pcap: Annotated[Optional[Path], _option("Folder for captures of every link (mininet: always raw/pcap of the results).")] = None
+    trace: Annotated[Optional[Path], _option("File for a log of every packet at every queue (virtual).")] = None
+
+
+@dataclass(frozen=True)
+class UserFiles:
+    """P4 programs and algorithms of the user's own."""
+
+    program: Annotated[Optional[list[Path]], _option("FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.")] = None
+    algorithm: Annotated[Optional[list[Path]], _option("FILE.py with flow kinds of your own, which --flow may name. Repeatable.")] = None
+
+
+@dataclass(frozen=True)
+class AdHoc:
+    """An experiment without a file."""
+
+    flow: Annotated[Optional[list[str]], _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _AD_HOC)] = None
+    bottleneck: Annotated[Optional[str], _option("Rate of the bottleneck, such as 10mbit, which is the default.", _AD_HOC)] = None
+    rtt: Annotated[Optional[str], _option("Round trip without queues, such as 64ms, which is the default.", _AD_HOC)] = None
+    queue: Annotated[Optional[Literal["red", "droptail"]], _option("How the bottleneck's queue drops. Default: droptail.", _AD_HOC)] = None
+    buffer: Annotated[Optional[str], _option("Buffer of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _AD_HOC)] = None
+    side_delay: Annotated[Optional[str], _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _AD_HOC)] = None
+    side_rate: Annotated[Optional[str], _option("Rate of each host's link. Default: ten times the bottleneck's.", _AD_HOC)] = None
+    packet_bytes: Annotated[Optional[int], _option("Packet size of every flow, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
+    start_jitter: Annotated[Optional[str], _option("Each flow starts later by up to so much, drawn from the seed.", _AD_HOC)] = None
+    switches: Annotated[Optional[int], _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)] = None
+    set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
+    save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _AD_HOC)] = None
+
+    def options(self) -> ad_hoc.Options:
+        """The same without the file to save to."""
+        return ad_hoc.Options(tuple(self.flow or ()), self.bottleneck, self.rtt, self.queue, self.buffer, self.side_delay, self.side_rate, self.packet_bytes,
+                              self.start_jitter, self.switches, tuple(self.set_ or ()))
+
+    def given(self) -> list[str]:
+        """The options that were given, as the command line calls them."""
+        return [*self.options().given(), *(["--save"] if self.save else [])]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The live view."""
+
+    live: Annotated[bool, _option("Show the run on a page of this machine while it goes on, and steer it there.", _LIVE, "--live")] = False
+    live_port: Annotated[int, _option("Port of the page. Default: a free one.", _LIVE, min=0, max=65535)] = 0
+    live_speed: Annotated[str, _option("Virtual seconds in a second, or max; 0 begins paused. Default: 1.", _LIVE)] = "1"
+
+    def __post_init__(self) -> None:
+        if not self.live and (self.live_port or self.live_speed != "1"):
+            raise Refusal("--live-port and --live-speed: only with --live")
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """A topology of the P4 tutorials."""
+
+    prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False
+
+
+def in_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer reads it: a parameter for each field of each parameter that is a dataclass."""
+    signature = inspect.signature(command, eval_str=True)
+    groups = {name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)}
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        if name in groups:
+            hints = get_type_hints(groups[name], include_extras=True)
+            parameters += [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+                           for f in fields(groups[name])]
+        else:
+            parameters.append(parameter)
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        objects = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**given, **objects)
+
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
