@@ -117,8 +117,8 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
     folder.mkdir()
     json_path, p4info = compile_als(counter, folder)
     interval_s = float(max(1, math.ceil(SPARE * connections / frames_per_s)))
-    told = folder / "controller.json"
-    told.write_text(controller_config.to_json(configuration(json_path, p4info, interval_s)))
+    config = folder / "controller.json"
+    config.write_text(controller_config.to_json(configuration(json_path, p4info, interval_s)))
     slots = slots_of_each(P4Info.read(p4info).register_size("sketch_epoch"), len(SWITCH_PORTS)) if counter == "sketch" else 0
     stated = worst_error(connections, slots) if slots else 0
 
@@ -136,7 +136,7 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
 
         try:
             switch = start("s1", command)
-            control = start("s1", [sys.executable, "-m", "controller", "--config", told, "--out", folder])
+            control = start("s1", [sys.executable, "-m", "controller", "--config", config, "--out", folder])
             wait(lambda: "switch ready" in events(folder), START_S, folder / "log", running)
             lasting = (intervals + 3) * interval_s
             rate = max(100, round(SPARE * connections / interval_s))

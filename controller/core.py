@@ -265,8 +265,8 @@ class SwitchControl:
 
     def _limits(self, port: Port) -> list[p4runtime_pb2.Entity]:
         share = self._shares[port.number]
-        told = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
-        return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", told) for hold in _HOLDS]
+        values = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
+        return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
 
     def _protected(self, record: PortRecord) -> ProtectedPortRecord:
         within = self._latest.within_share.get(record.port, (0, 0)) if self._latest else (0, 0)

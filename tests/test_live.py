@@ -56,12 +56,12 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-class Told(PageProcess):
+class ControlValues(PageProcess):
     """What its process is told, told to a mirror here as well."""
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
-        self.mirror = Mirror(opening, lambda wish: None)
+        self.mirror = Mirror(opening, lambda request: None)
 
     def tell(self, message: object) -> None:
         super().tell(message)
@@ -69,8 +69,8 @@ class Told(PageProcess):
 
 
 class Mirrored(LiveRun):
-    def open(self, opening: Opening) -> Told:
-        return Told(opening)
+    def open(self, opening: Opening) -> ControlValues:
+        return ControlValues(opening)
 
 
 class Run:
@@ -100,10 +100,10 @@ class Run:
     def sampler(self) -> Sampler:
         return self.session.sampler
 
-    def ask(self, **wish: object) -> str | None:
+    def ask(self, **request: object) -> str | None:
         """The answer that a page gets: None, or a refusal."""
         with websockets.sync.client.connect(self.url.replace("http", "ws") + "socket", max_size=None) as connection:
-            connection.send(json.dumps({"number": 1, **wish}))
+            connection.send(json.dumps({"number": 1, **request}))
             while (answer := json.loads(connection.recv(PATIENCE_S)))["is"] != "answer":
                 pass
             return answer["refusal"]
@@ -140,7 +140,7 @@ def test_a_run_that_nobody_touches_writes_what_it_writes_without_a_page(tmp_path
     plain.mkdir()
     outcome = virtual_fabric.run(what, virtual_fabric.Options(targets.compiler()), plain, Silent())
     shown = Run(what, tmp_path / "shown", speed=40.0)
-    read = len(_news(shown)["times"])
+    read = len(_update(shown)["times"])
     other = shown.finish()
     shown.close()
     assert read > 0 and other.live_changes == [] and other.changed is None and other.round_trips == outcome.round_trips
@@ -151,15 +151,15 @@ def test_a_run_that_nobody_touches_writes_what_it_writes_without_a_page(tmp_path
         assert ours.replace(b"plain", b"shown") == theirs, name
 
 
-def _news(run: Run) -> dict:
+def _update(run: Run) -> dict:
     """The first that a page is told, after who it is."""
     async def listen() -> dict:
         async with websockets.connect(run.url.replace("http", "ws") + "socket") as connection:
             assert json.loads(await connection.recv())["is"] == "hello"
             while True:
-                news = json.loads(await connection.recv())
-                if "times" in news:
-                    return news
+                update = json.loads(await connection.recv())
+                if "times" in update:
+                    return update
 
     return asyncio.run(asyncio.wait_for(listen(), PATIENCE_S))
 
@@ -167,7 +167,7 @@ def _news(run: Run) -> dict:
 def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_path: Path) -> None:
     assert run.ask(do="step", seconds=1.0) is None
     until(lambda: run.now_s >= 0.9)
-    for refusal, wish in (
+    for refusal, request in (
         ("unknown flow kind 'rop'; did you mean", {"do": "add", "kind": "rop", "from": "h1", "to": "h5"}),
         ("cannot join a run", {"do": "add", "kind": "als-layered", "from": "h1", "to": "h5"}),
         ("no host 'h9'", {"do": "add", "kind": "rap", "from": "h9", "to": "h5"}),
@@ -178,12 +178,12 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
         ("a link's rate is from", {"do": "rate", "port": "s1:1", "rate_bps": "fast"}),
         ("RED parameter idle_decay", {"do": "rate", "port": "s1:1", "rate_bps": 1e12}),
         ("no port 's1:77'", {"do": "rate", "port": "s1:77", "rate_bps": 1e6}),
-        ("unknown wish 'dance'", {"do": "dance"}),
+        ("unknown request 'dance'", {"do": "dance"}),
         ("a step is of", {"do": "step", "seconds": 0}),
         ("a speed is from", {"do": "speed", "speed": -1}),
     ):
-        said = run.ask(**wish)
-        assert said is not None and refusal in said, (said, wish)
+        said = run.ask(**request)
+        assert said is not None and refusal in said, (said, request)
     assert run.ask(do="add", kind="rap", **{"from": "h1", "to": "h5"}) is None
     assert run.ask(do="stop", flow="tcp-sack") is None
     assert run.ask(do="rate", port="s1:1", rate_bps=1e6, both=True) is None
@@ -221,7 +221,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert len(differences) > 50 and max(live.ports[key].averages[1:]) > 1 and sum(differences) / len(differences) < 0.5
     last = len(live.times) - 1
     assert live.ports[key].at(last)[SENT] == pytest.approx(again.ports[key].at(last)[SENT])
-    assert live.ports[key].told == again.ports[key].told
+    assert live.ports[key].controls == again.ports[key].controls
 
     # And as it would have been followed while it was written.
     sampler = Sampler(outcome.changed, outcome.timing, follow.CAUSES, estimate_red=True)
@@ -544,7 +544,7 @@ def test_time_glides_towards_what_is_known_and_not_beyond(run: Run, page) -> Non
     }""")
     values = [value for value, _ in steps]
     assert all(value <= known + 1e-9 for value, known in steps) and values[-1] > 2.8
-    # It goes on in each frame, also where news come late for once, and evenly.
+    # It goes on in each frame, also where updates come late for once, and evenly.
     moves = [b - a for a, b in itertools.pairwise(values)][20:]
     assert min(moves) > 0 and max(moves) < 3 * 0.02
 

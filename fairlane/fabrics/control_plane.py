@@ -44,12 +44,12 @@ def _red(link: Link) -> ControllerRed | None:
         return None
     red = link.red
     try:
-        told = ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
+        parameters = ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
                              red.mean_packet_bytes)
-        told.action_parameters(link.rate_bps)
+        parameters.action_parameters(link.rate_bps)
     except ValueError as error:
         raise Refusal(f"link {' - '.join(link.ends)}: {error}; give a smaller queue_packets, or queue = \"droptail\".") from error
-    return told
+    return parameters
 
 
 def write(config: Config, path: Path) -> None:

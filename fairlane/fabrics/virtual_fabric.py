@@ -53,7 +53,7 @@ _GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_pack
 class Driving(Protocol):
     """What takes a run to its end; `fairlane.live.view.LiveRun` does."""
 
-    def drive(self, stage: Stage, progress: Progress) -> list[dict[str, Any]]:
+    def drive(self, active: ActiveRun, progress: Progress) -> list[dict[str, Any]]:
         """What was changed on the way."""
 
 
@@ -80,7 +80,7 @@ class Options:
 
 
 @dataclass
-class Stage:
+class ActiveRun:
     """A run that is under way. experiment: as it is now, with what was changed on the way. hosts: addresses by name."""
 
     network: Any
@@ -100,11 +100,11 @@ class Stage:
 
     def snapshot(self) -> Snapshot:
         experiment, records = self.experiment, self.records
-        told = self.controller.latest.get(experiment.bottleneck)
+        latest = self.controller.latest.get(experiment.bottleneck)
         return Snapshot(
             self.network.now_ns / NS - self.timing.begin_s, experiment.duration_s, records.rates_bps(),
-            None if told is None else told.connections, None if told is None else told.fair_rate_bps,
-            records.queue_packets.get(experiment.bottleneck), None if told is None else told.utilisation_ppm / 1e6)
+            None if latest is None else latest.connections, None if latest is None else latest.fair_rate_bps,
+            records.queue_packets.get(experiment.bottleneck), None if latest is None else latest.utilisation_ppm / 1e6)
 
 
 def check_built() -> None:
@@ -123,7 +123,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(experiment.topology.switches)}
     config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
     control_plane.write(config, folder / "controller.json")
-    controller = VirtualController(config, folder, _told_changes(experiment, timing))
+    controller = VirtualController(config, folder, _controller_changes(experiment, timing))
     network.set_control_plane(controller)
     try:
         _schedule_changes(network, experiment, timing)
@@ -140,13 +140,13 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
 
     started = time.monotonic()
     records = Records(network, experiment, folder, timing, options.needed)
-    stage = Stage(network, experiment, addresses.hosts, controller, records, timing)
+    active = ActiveRun(network, experiment, addresses.hosts, controller, records, timing)
     changes: list[dict[str, Any]] = []
     try:
         if options.live is None:
-            advance(stage, progress)
+            advance(active, progress)
         else:
-            changes = options.live.drive(stage, progress)
+            changes = options.live.drive(active, progress)
     except MissingName as error:  # of a program of the user's own
         raise Refusal(f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}") from error
     finally:
@@ -158,7 +158,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
     outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond", live_changes=changes)
     if changes:
-        outcome.changed = experiment = stage.experiment
+        outcome.changed = experiment = active.experiment
     outcome.round_trips = [
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
         for f in experiment.flows for r in f.all_receivers for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]]
@@ -212,15 +212,15 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
 
 
-def _told_changes(experiment: Experiment, timing: Timing) -> list[RateChange | AlsChange]:
+def _controller_changes(experiment: Experiment, timing: Timing) -> list[RateChange | AlsChange]:
     """Those that the controller is told of, as a router knows the rates of its own links, and whether it knows ALS."""
-    told: list[RateChange | AlsChange] = []
+    changes: list[RateChange | AlsChange] = []
     for change, node, port in experiment.changes:
         if change.als is not None:
-            told.append(AlsChange(_change_ns(timing, change), node, change.als))
+            changes.append(AlsChange(_change_ns(timing, change), node, change.als))
         elif change.rate_bps is not None and node in experiment.topology.switches:
-            told.append(RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)))
-    return told
+            changes.append(RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)))
+    return changes
 
 
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
@@ -305,16 +305,16 @@ def _application(source: Source) -> dict[str, Any]:
     return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
 
 
-def advance(stage: Stage, progress: Progress) -> None:
+def advance(active: ActiveRun, progress: Progress) -> None:
     """To the end, as fast as it goes."""
-    network = stage.network
+    network = active.network
     shown = 0.0
-    while network.now_ns < stage.end_ns:
-        network.run_until(min(network.now_ns + STEP_NS, stage.end_ns))
-        stage.records.drain()
+    while network.now_ns < active.end_ns:
+        network.run_until(min(network.now_ns + STEP_NS, active.end_ns))
+        active.records.drain()
         if time.monotonic() - shown >= SHOW_EVERY_S:
             shown = time.monotonic()
-            progress.show(stage.snapshot())
+            progress.show(active.snapshot())
 
 
 def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:

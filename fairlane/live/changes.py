@@ -12,7 +12,7 @@ from experiments import kinds
 from experiments.model import Change, Experiment, Flow
 from fairlane.errors import Refusal
 from fairlane.fabrics import virtual_fabric
-from fairlane.fabrics.virtual_fabric import Stage
+from fairlane.fabrics.virtual_fabric import ActiveRun
 from inputs import located_toml, schema
 from inputs.located_toml import ConfigError
 
@@ -21,22 +21,22 @@ _LEAST_RATE_BPS, _MOST_RATE_BPS = 1e3, 1e12
 _START_NS = 1_000_000
 
 
-def apply(stage: Stage, wish: dict[str, Any]) -> list[dict[str, Any]]:
+def apply(active: ActiveRun, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Do what is wanted, now; what was done, for the log. Refusal: why it cannot be."""
-    now_s = stage.network.now_ns / NS - stage.timing.begin_s
-    if not 0 <= now_s < stage.experiment.duration_s:
+    now_s = active.network.now_ns / NS - active.timing.begin_s
+    if not 0 <= now_s < active.experiment.duration_s:
         raise Refusal("the flows are not running: nothing can be changed.")
     try:
-        return {"add": _add, "stop": _stop, "rate": _rate}[str(wish.get("do"))](stage, wish, now_s)
+        return {"add": _add, "stop": _stop, "rate": _rate}[str(request.get("do"))](active, request, now_s)
     except KeyError:
-        raise Refusal(f"unknown wish {wish.get('do')!r}: add, stop or rate") from None
+        raise Refusal(f"unknown request {request.get('do')!r}: add, stop or rate") from None
     except (ValueError, ConfigError) as error:
         raise Refusal(str(error)) from error
 
 
-def _add(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
-    experiment = stage.experiment
-    kind, sender, receiver = (str(wish.get(key)) for key in ("kind", "from", "to"))
+def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = active.experiment
+    kind, sender, receiver = (str(request.get(key)) for key in ("kind", "from", "to"))
     hosts = experiment.topology.hosts
     algorithm = kinds.algorithm(kind)
     if kind not in kinds.names():
@@ -52,16 +52,16 @@ def _add(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any
     for other in same:
         if other.stop_s is None or other.stop_s > now_s:
             raise Refusal(f"{other.name} goes from {sender} to {receiver}: both would count as one connection. Choose another pair.")
-    start_ns = (stage.network.now_ns // _START_NS + 1) * _START_NS
+    start_ns = (active.network.now_ns // _START_NS + 1) * _START_NS
     name = _free_name(experiment, kind)
-    flow = Flow(name, kind, sender, receiver, start_ns / NS - stage.timing.begin_s, _settings(experiment, kind, sender))
+    flow = Flow(name, kind, sender, receiver, start_ns / NS - active.timing.begin_s, _settings(experiment, kind, sender))
     if flow.start_s >= experiment.duration_s:
         raise Refusal("the run is at its end.")
     # What is still under way of a flow that these hosts had goes to its own ports.
     port_offset = 2 * len(same)
-    virtual_fabric.add_flow(stage.network, flow, stage.hosts, stage.timing, experiment.seed * 1000 + len(experiment.flows), port_offset)
-    stage.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
-    stage.records.add_flow(flow)
+    virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, experiment.seed * 1000 + len(experiment.flows), port_offset)
+    active.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
+    active.records.add_flow(flow)
     return [{"time_s": _round(flow.start_s), "do": "add", "flow": name, "kind": kind, "from": sender, "to": receiver}]
 
 
@@ -79,9 +79,9 @@ def _settings(experiment: Experiment, kind: str, sender: str):
     return kinds.settings(located_toml.parse("", "the live view"), kind, (), link_bps)
 
 
-def _stop(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
-    experiment = stage.experiment
-    name = str(wish.get("flow"))
+def _stop(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = active.experiment
+    name = str(request.get("flow"))
     flow = next((f for f in experiment.flows if f.name == name), None)
     if flow is None:
         raise Refusal(f"no flow {name!r}{schema.nearest(name, [f.name for f in experiment.flows])}")
@@ -89,34 +89,34 @@ def _stop(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, An
         raise Refusal(f"{name} has stopped already.")
     if flow.start_s >= now_s:
         raise Refusal(f"{name} starts only at {flow.start_s:g} s.")
-    stage.network.stop_flow(name, stage.network.now_ns)
+    active.network.stop_flow(name, active.network.now_ns)
     stopped = dataclasses.replace(flow, stop_s=now_s)
-    stage.experiment = dataclasses.replace(experiment, flows=tuple(stopped if f is flow else f for f in experiment.flows))
+    active.experiment = dataclasses.replace(experiment, flows=tuple(stopped if f is flow else f for f in experiment.flows))
     return [{"time_s": _round(now_s), "do": "stop", "flow": name}]
 
 
-def _rate(stage: Stage, wish: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
-    experiment = stage.experiment
-    rate_bps = wish.get("rate_bps")
+def _rate(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[str, Any]]:
+    experiment = active.experiment
+    rate_bps = request.get("rate_bps")
     if not isinstance(rate_bps, (int, float)) or not math.isfinite(rate_bps) or not _LEAST_RATE_BPS <= rate_bps <= _MOST_RATE_BPS:
         raise Refusal("a link's rate is from 0.001 to 1000000 Mb/s.")
-    node, _, number = str(wish.get("port")).rpartition(":")
+    node, _, number = str(request.get("port")).rpartition(":")
     port = next((p for p in experiment.topology.ports().get(node, ()) if str(p.number) == number), None)
     if port is None:
-        raise Refusal(f"no port {wish.get('port')!r}: write it as s1:1")
+        raise Refusal(f"no port {request.get('port')!r}: write it as s1:1")
     ends = [(port.node, port.number, port.peer)]
-    if wish.get("both"):
+    if request.get("both"):
         ends.append((port.peer, port.peer_port, port.node))
     for name, port_number, _ in ends:
-        stage.controller.check_rate(name, port_number, round(rate_bps))
+        active.controller.check_rate(name, port_number, round(rate_bps))
     made, changes = [], []
     for name, port_number, peer in ends:
-        stage.network.schedule_rate(stage.network.now_ns, name, port_number, round(rate_bps))
+        active.network.schedule_rate(active.network.now_ns, name, port_number, round(rate_bps))
         if name in experiment.topology.switches:
-            stage.network.wake_control_plane(stage.network.now_ns, stage.controller.ask_rate(name, port_number, round(rate_bps)))
+            active.network.wake_control_plane(active.network.now_ns, active.controller.ask_rate(name, port_number, round(rate_bps)))
         changes.append((Change(now_s, f"{name}->{peer}", rate_bps=float(rate_bps)), name, port_number))
         made.append({"time_s": _round(now_s), "do": "rate", "link": f"{name}->{peer}", "rate_bps": rate_bps})
-    stage.experiment = dataclasses.replace(
+    active.experiment = dataclasses.replace(
         experiment, changes=tuple(sorted((*experiment.changes, *changes), key=lambda c: c[0].at_s)))
     return made
 

@@ -38,12 +38,12 @@ def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dic
     for i in range(start, end):
         columns["load"].append(_load(sampler, port, i, SENT))
         columns["queue"].append(_queue(sampler, port, i))
-        average, told = port.average_at(i), port.told_at(sampler.times[i])
+        average, control = port.average_at(i), port.control_at(sampler.times[i])
         columns["average"].append(None if average is None else round(average, 2))
         probability = drop_probability(average, port.red, buffer)
         columns["probability"].append(None if probability is None else round(probability, 5))
-        columns["connections"].append(None if told is None else told.connections)
-        columns["fair_rate"].append(None if told is None else round(told.fair_rate_bps))
+        columns["connections"].append(None if control is None else control.connections)
+        columns["fair_rate"].append(None if control is None else round(control.fair_rate_bps))
     drops = [_drops(sampler, port, i) for i in range(start, end)]
     columns["drops"] = {cause: [found.get(cause, 0) for found in drops] for cause in drop_causes(sampler, port)}
     return columns
@@ -72,9 +72,9 @@ def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
 def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
     """Sums. What ingress dropped is counted where it came in: RED's share of it is told by output port."""
     found = {cause: round(count) for cause, count in zip(sampler.causes, port.at(index)[DROPPED:]) if count and cause != "ingress"}
-    told = port.told_at(sampler.times[index]) if port.red is not None else None
-    if told is not None:
-        found["red_early"], found["red_forced"] = told.early, told.forced
+    control = port.control_at(sampler.times[index]) if port.red is not None else None
+    if control is not None:
+        found["red_early"], found["red_forced"] = control.early, control.forced
     return found
 
 
@@ -99,12 +99,12 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
             ports[f"{node}:{number}"] = {"rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT),
                                           "back": _load(sampler, port, index, RECEIVED)}
             continue
-        average, told = port.average_at(index), port.told_at(sampler.times[index])
+        average, control = port.average_at(index), port.control_at(sampler.times[index])
         probability = drop_probability(average, port.red, port.port.link.queue_packets)
         ports[f"{node}:{number}"] = {
             "rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT), "back": _load(sampler, port, index, RECEIVED),
             "queue": _queue(sampler, port, index), "average": None if average is None else round(average, 2),
-            "probability": None if probability is None else round(probability, 5), "connections": None if told is None else told.connections,
-            "fair_rate": None if told is None else round(told.fair_rate_bps),
+            "probability": None if probability is None else round(probability, 5), "connections": None if control is None else control.connections,
+            "fair_rate": None if control is None else round(control.fair_rate_bps),
             "drops": {cause: n for cause, n in _drops(sampler, port, index).items() if n}}
     return {"time": sampler.times[index], "flows": flows, "ports": ports}

@@ -13,16 +13,16 @@ from typing import Any
 from controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.fabrics.progress import Progress
-from fairlane.fabrics.virtual_fabric import SHOW_EVERY_S, STEP_NS, Stage
+from fairlane.fabrics.virtual_fabric import SHOW_EVERY_S, STEP_NS, ActiveRun
 from fairlane.live import changes
-from fairlane.live.page_process import Answer, Changed, News, PageProcess, Steered, Wish
+from fairlane.live.page_process import Answer, Changed, PageProcess, Request, Steered, Update
 from fairlane.live.sampler import RECORD_S, instants_ns
-from fairlane.live.session import NEWS_S, Pace
+from fairlane.live.session import UPDATE_S, Pace
 
 RED_AVERAGE = "red_average"
 _RED_SCALE = 1 << 20
 _RECORD_NS = round(RECORD_S * NS)
-# A slice takes about so long: what comes between is pause, wishes and news.
+# A slice takes about so long: what comes between is pause, requests and updates.
 _SLICE_S = 0.012
 _SHORTEST_SLICE_NS = 100_000
 # How long a run that is ahead of its pace waits.
@@ -31,44 +31,44 @@ _WAIT_S = 1 / 120
 _MOST_BEHIND_S = 0.25
 # Between two looks at the records: each tells of whole samples, and comes with them where they come no faster. A run as fast as the machine
 # can has better things to do, and the page glides; when nobody watches, seldom.
-_NEWS_FROM_S, _FAST_NEWS_S, _UNSEEN_S = 0.9 * NEWS_S, 0.2, 0.25
-# Between two looks for wishes while the run goes on.
+_UPDATE_FROM_S, _FAST_UPDATE_S, _UNSEEN_S = 0.9 * UPDATE_S, 0.2, 0.25
+# Between two looks for requests while the run goes on.
 _POLL_S = 0.02
 _SPEED_OVER_S = 1.0
 SLOWEST, FASTEST = 0.001, 100_000.0
 
 
 class Driver:
-    """Runs a stage to its end, and tells its page."""
+    """Takes a run to its end, and tells its page."""
 
-    def __init__(self, stage: Stage, page: PageProcess, pace: Pace, progress: Progress) -> None:
-        self._stage = stage
+    def __init__(self, active: ActiveRun, page: PageProcess, pace: Pace, progress: Progress) -> None:
+        self._active = active
         self._page = page
         self._pace = pace
         self._progress = progress
-        self._first_ns, self._every_ns = instants_ns(stage.experiment, stage.timing)
+        self._first_ns, self._every_ns = instants_ns(active.experiment, active.timing)
         self._sums: list[tuple[int, int, bytes]] = []
-        self._told: list[tuple[str, int, float, int, float, int, int]] = []
+        self._controls: list[tuple[str, int, float, int, float, int, int]] = []
         self._averages: list[tuple[str, int, float, float]] = []
         self._changes: list[dict[str, Any]] = []
         self._alone = False
         self._step_until_ns: int | None = None
         self._slice_ns = _RECORD_NS
-        self._anchor = (time.monotonic(), stage.network.now_ns)
+        self._anchor = (time.monotonic(), active.network.now_ns)
         self._reached: deque[tuple[float, int]] = deque()
         self._drained_s = self._shown_s = self._polled_s = 0.0
         self._drained_ns = self._taken_ns = 0
-        ports = stage.experiment.topology.ports()
-        self._red = {switch: numbers for switch in stage.experiment.topology.switches
+        ports = active.experiment.topology.ports()
+        self._red = {switch: numbers for switch in active.experiment.topology.switches
                      if (numbers := [port.number for port in ports[switch] if port.link.red is not None])}
 
     def run(self) -> list[dict[str, Any]]:
         """What readers changed on the way."""
-        stage, pace = self._stage, self._pace
-        stage.controller.tap = lambda r: self._told.append(
+        active, pace = self._active, self._pace
+        active.controller.tap = lambda r: self._controls.append(
             (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops))
-        end_ns = stage.end_ns
-        while stage.network.now_ns < end_ns:
+        end_ns = active.end_ns
+        while active.network.now_ns < end_ns:
             self._obey()
             until_ns = self._until_ns()
             if until_ns is None:
@@ -85,9 +85,9 @@ class Driver:
 
     def _until_ns(self) -> int | None:
         """How far the run may go now; None: not at all."""
-        pace, now_ns = self._pace, self._stage.network.now_ns
+        pace, now_ns = self._pace, self._active.network.now_ns
         flat_out = now_ns + self._slice_ns
-        if now_ns < self._stage.begin_ns or now_ns >= self._stage.flows_end_ns:
+        if now_ns < self._active.begin_ns or now_ns >= self._active.flows_end_ns:
             return flat_out  # nothing to be seen
         if self._step_until_ns is not None:
             if now_ns < self._step_until_ns:
@@ -106,10 +106,10 @@ class Driver:
 
     def _set_out(self) -> None:
         """The pace counts from now."""
-        self._anchor = (time.monotonic(), self._stage.network.now_ns)
+        self._anchor = (time.monotonic(), self._active.network.now_ns)
 
     def _slice(self, until_ns: int) -> None:
-        network = self._stage.network
+        network = self._active.network
         record_ns = (network.now_ns // _RECORD_NS + 1) * _RECORD_NS
         until_ns = min(until_ns, record_ns)
         begun = time.monotonic()
@@ -122,28 +122,28 @@ class Driver:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
             self._slice_ns = min(_RECORD_NS, 2 * self._slice_ns)
-        if self._due() or before_ns < self._stage.begin_ns <= until_ns:
+        if self._due() or before_ns < self._active.begin_ns <= until_ns:
             self._drain()
         elif until_ns - self._taken_ns >= STEP_NS:
             self._take()
         if now - self._shown_s >= SHOW_EVERY_S:
             self._shown_s = now
-            self._progress.show(self._stage.snapshot())
+            self._progress.show(self._active.snapshot())
 
     def _due(self) -> bool:
         """Whether there is something to be told, and it is time to."""
-        now_ns = self._stage.network.now_ns
+        now_ns = self._active.network.now_ns
         if self._pace.paused and self._step_until_ns is None:
             return now_ns != self._drained_ns
         if now_ns // self._every_ns == self._drained_ns // self._every_ns:
             return False
-        every_s = _UNSEEN_S if not self._page.attendance.watching else _FAST_NEWS_S if self._pace.speed is None else _NEWS_FROM_S
+        every_s = _UNSEEN_S if not self._page.attendance.watching else _FAST_UPDATE_S if self._pace.speed is None else _UPDATE_FROM_S
         return time.monotonic() - self._drained_s >= every_s
 
     def _read_red(self, now_ns: int) -> None:
         for switch, numbers in self._red.items():
             try:
-                values = self._stage.network.read_register(switch, RED_AVERAGE, numbers)
+                values = self._active.network.read_register(switch, RED_AVERAGE, numbers)
             except KeyError:
                 self._red = {}  # a program of another make: what its RED does is its own affair
                 return
@@ -153,72 +153,72 @@ class Driver:
     def _take(self) -> None:
         """Records go into the files' buffers as often as in a run without a page, in pieces as small."""
         # Before the records are taken: it looks at them.
-        self._sums += self._stage.network.port_sums(self._first_ns, self._every_ns)
-        self._stage.records.drain()
-        self._taken_ns = self._stage.network.now_ns
+        self._sums += self._active.network.port_sums(self._first_ns, self._every_ns)
+        self._active.records.drain()
+        self._taken_ns = self._active.network.now_ns
 
     def _drain(self) -> None:
-        stage = self._stage
+        active = self._active
         self._take()
-        stage.records.flush()
-        now, now_ns = time.monotonic(), stage.network.now_ns
+        active.records.flush()
+        now, now_ns = time.monotonic(), active.network.now_ns
         self._drained_s, self._drained_ns = now, now_ns
         self._reached.append((now, now_ns))
         while len(self._reached) > 2 and self._reached[1][0] < now - _SPEED_OVER_S:
             self._reached.popleft()
         (begun, begun_ns), (_, last_ns) = self._reached[0], self._reached[-1]
         self._pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
-        self._page.tell(News(min(now_ns / NS, stage.timing.end_s), self._sums, self._told, self._averages, dataclasses.replace(self._pace)))
-        self._sums, self._told, self._averages = [], [], []
+        self._page.tell(Update(min(now_ns / NS, active.timing.end_s), self._sums, self._controls, self._averages, dataclasses.replace(self._pace)))
+        self._sums, self._controls, self._averages = [], [], []
 
     def _obey(self) -> None:
         page, now = self._page, time.monotonic()
         if now - self._polled_s >= _POLL_S:
             self._polled_s = now
             page.poll()
-        while page.wishes:
-            wish = page.wishes.popleft()
+        while page.requests:
+            request = page.requests.popleft()
             refusal = None
             try:
-                self._carry_out(wish)
+                self._carry_out(request)
             except Refusal as error:
                 refusal = str(error)
-            page.tell(Answer(wish.number, refusal))
+            page.tell(Answer(request.number, refusal))
             page.tell(Steered(dataclasses.replace(self._pace)))
         if page.gone and not self._alone:
             self._alone = True
             self._progress.say("live view: the page's process has ended; the run goes on without it.")
             self._pace.paused, self._pace.speed, self._step_until_ns = False, None, None
 
-    def _carry_out(self, asked: Wish) -> None:
-        wish, pace = asked.what, self._pace
-        what = wish.get("do")
+    def _carry_out(self, asked: Request) -> None:
+        request, pace = asked.what, self._pace
+        what = request.get("do")
         if what == "pause":
-            pace.paused = bool(wish.get("paused"))
+            pace.paused = bool(request.get("paused"))
             self._step_until_ns = None
             self._set_out()
         elif what == "speed":
-            pace.speed = _speed(wish.get("speed"))
+            pace.speed = _speed(request.get("speed"))
             self._set_out()
         elif what == "step":
-            self._step(wish.get("seconds"))
+            self._step(request.get("seconds"))
         else:
-            self._change(wish)
+            self._change(request)
 
     def _step(self, seconds: Any) -> None:
         """On to the next multiple of a record's interval that is so far away."""
         if not isinstance(seconds, (int, float)) or not RECORD_S <= seconds <= 1e6:
             raise Refusal(f"a step is of {RECORD_S:g} s or more.")
-        now_ns = self._stage.network.now_ns
+        now_ns = self._active.network.now_ns
         self._pace.paused = True
         self._step_until_ns = max(now_ns // _RECORD_NS + round(seconds / RECORD_S), 1) * _RECORD_NS
         self._set_out()
 
-    def _change(self, wish: dict[str, Any]) -> None:
+    def _change(self, request: dict[str, Any]) -> None:
         self._drain()
-        flows = len(self._stage.experiment.flows)
-        made = changes.apply(self._stage, wish)
-        experiment = self._stage.experiment
+        flows = len(self._active.experiment.flows)
+        made = changes.apply(self._active, request)
+        experiment = self._active.experiment
         self._changes.extend(made)
         self._page.tell(Changed(experiment, experiment.flows[flows:], made))
 

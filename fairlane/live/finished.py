@@ -64,7 +64,7 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
     control = raw.controller_records(folder)
     _bare_ports(sampler, frames, control)
     for row in control.to_dict("records"):
-        sampler.told(row["switch"], int(row["port"]), row["time_s"], int(row["connections"]), row["fair_rate_bps"],
+        sampler.control(row["switch"], int(row["port"]), row["time_s"], int(row["connections"]), row["fair_rate_bps"],
                      int(row["red_early_drops"]), int(row["red_forced_drops"]))
     for flow in experiment.flows:
         for role in record_roles(flow):

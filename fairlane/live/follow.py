@@ -59,7 +59,7 @@ class Follower:
                     self._port(path, switch, row)
         for row in self._control.rows():
             with contextlib.suppress(ValueError, KeyError):
-                self._sampler.told(row["switch"], int(row["port"]), float(row["time_s"]), int(row["connections"]), float(row["fair_rate_bps"]),
+                self._sampler.control(row["switch"], int(row["port"]), float(row["time_s"]), int(row["connections"]), float(row["fair_rate_bps"]),
                                    int(row["red_early_drops"]), int(row["red_forced_drops"]))
         for name, role, lines in self._flows:
             for record in lines.records() if (name, role) not in self._late else ():

@@ -15,7 +15,7 @@ from experiments.model import Flow
 from fairlane.errors import Refusal
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.raw import JsonTail
-from fairlane.live.page_process import Answer, Attendance, Changed, Failed, News, Opening, Serving, Steered, Wire, Wish
+from fairlane.live.page_process import Answer, Attendance, Changed, Failed, Opening, Request, Serving, Steered, Update, Wire
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Session
@@ -25,12 +25,12 @@ _GIVES_WAY = 5
 
 
 class Mirror:
-    """A run as its page shows it, kept by what the run tells and writes. wish: sends a wish to the run."""
+    """A run as its page shows it, kept by what the run tells and writes. request: sends a request to the run."""
 
-    def __init__(self, opening: Opening, wish: Callable[[Wish], None]) -> None:
+    def __init__(self, opening: Opening, request: Callable[[Request], None]) -> None:
         self._sampler = Sampler(opening.experiment, opening.timing, opening.causes, estimate_red=False)
         self._folder = opening.folder
-        self._wish = wish
+        self._request = request
         self._records: list[tuple[str, str, JsonTail]] = []
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Callable[[str | None], object]] = {}
@@ -40,10 +40,10 @@ class Mirror:
             if flow.start_s < opening.experiment.duration_s:
                 self._follow(flow)
 
-    def take(self, message: News | Steered | Changed | Answer) -> None:
+    def take(self, message: Update | Steered | Changed | Answer) -> None:
         """What the run tells."""
-        if isinstance(message, News):
-            self._news(message)
+        if isinstance(message, Update):
+            self._update(message)
         elif isinstance(message, Steered):
             self._set_pace(message)
         elif isinstance(message, Changed):
@@ -54,19 +54,19 @@ class Mirror:
             if answer is not None:
                 answer(message.refusal)
 
-    def _news(self, news: News) -> None:
+    def _update(self, update: Update) -> None:
         sampler = self._sampler
         for name, role, lines in self._records:
             sampler.flow(name, role, lines.records())
-        sampler.sums(news.sums)
-        for told in news.told:
-            sampler.told(*told)
-        for average in news.averages:
+        sampler.sums(update.sums)
+        for control in update.controls:
+            sampler.control(*control)
+        for average in update.averages:
             sampler.red_average(*average)
-        sampler.advance(news.until_s)
+        sampler.advance(update.until_s)
         if sampler.times:
             self.session.shares.advance(sampler.times[-1])
-        self.session.pace = news.pace
+        self.session.pace = update.pace
         self.session.publish()
 
     def _set_pace(self, steered: Steered) -> None:
@@ -91,7 +91,7 @@ class Mirror:
         self._records += [(flow.name, role, JsonTail(self._folder / f"{flow.name}.{role}.jsonl")) for role in record_roles(flow)]
 
     def _steer(self, what: dict[str, Any], answer: Callable[[str | None], object]) -> None:
-        """From the server's thread. A wish that comes as the run ends is answered too."""
+        """From the server's thread. A request that comes as the run ends is answered too."""
         with self._lock:
             over = self.session.pace.finished
             number = next(self._numbers)
@@ -100,7 +100,7 @@ class Mirror:
         if over:
             answer("this run is over.")
         else:
-            self._wish(Wish(number, what))
+            self._request(Request(number, what))
 
 
 def main(descriptor: int) -> None:

@@ -2,7 +2,7 @@
 lock from it for every message.
 
 The run writes its records to its files, as it does without a page; the page's process reads them there. What no file has goes over a pair of
-sockets, and so do the wishes of those who look. Neither end outlives the other's closing of it.
+sockets, and so do the requests of those who look. Neither end outlives the other's closing of it.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class News:
-    """until_s: all records up to then, on their clock, are in the files. sums: for `Sampler.sums`; told, averages: what `Sampler.told` and
+class Update:
+    """until_s: all records up to then, on their clock, are in the files. sums: for `Sampler.sums`; controls, averages: what `Sampler.control` and
     `Sampler.red_average` take, call by call."""
 
     until_s: float
     sums: list[tuple[int, int, bytes]]
-    told: list[tuple[str, int, float, int, float, int, int]]
+    controls: list[tuple[str, int, float, int, float, int, int]]
     averages: list[tuple[str, int, float, float]]
     pace: Pace
 
@@ -77,7 +77,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Answer:
-    """To a wish. refusal: None where it was carried out."""
+    """To a request. refusal: None where it was carried out."""
 
     number: int
     refusal: str | None
@@ -98,7 +98,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """Of somebody who looks at the page."""
 
     number: int
@@ -195,7 +195,7 @@ class PageProcess:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         self._end = ours
         self._wire = Wire(ours)
-        self.wishes: deque[Wish] = deque()
+        self.requests: deque[Request] = deque()
         self.attendance = Attendance(0, 0)
         self._port: int | None = None
         self._failed: str | None = None
@@ -225,14 +225,14 @@ class PageProcess:
     def gone(self) -> bool:
         return self._wire.closed
 
-    def tell(self, message: News | Steered | Changed | Answer) -> None:
+    def tell(self, message: Update | Steered | Changed | Answer) -> None:
         self._wire.post(message)
 
     def poll(self) -> None:
-        """Take in what came: `wishes`, `attendance`."""
+        """Take in what came: `requests`, `attendance`."""
         for message in self._wire.take():
-            if isinstance(message, Wish):
-                self.wishes.append(message)
+            if isinstance(message, Request):
+                self.requests.append(message)
             elif isinstance(message, Attendance):
                 self.attendance = message
             elif isinstance(message, Serving):

@@ -93,7 +93,7 @@ class Line:
         return self.packets[index], self.losses[index], None if math.isnan(rate) else rate
 
 
-class Told(NamedTuple):
+class ControlValues(NamedTuple):
     """early, forced: packets that RED has dropped so far."""
 
     connections: int
@@ -108,7 +108,7 @@ RECEIVED, SENT, WAITED, DROPPED = range(4)
 
 @dataclass
 class PortTrack:
-    """An output port of a switch. sums: what it had counted at each sample, packed, for there are hundreds of thousands of them. told: (time,
+    """An output port of a switch. sums: what it had counted at each sample, packed, for there are hundreds of thousands of them. controls: (time,
     what the controller put in force), by time. averages: RED's average queue in packets at each sample, None where it is not known; empty
     without RED."""
 
@@ -117,7 +117,7 @@ class PortTrack:
     red: Red | None
     form: struct.Struct
     sums: bytearray = field(default_factory=bytearray)
-    told: list[tuple[float, Told]] = field(default_factory=list)
+    controls: list[tuple[float, ControlValues]] = field(default_factory=list)
     averages: list[float | None] = field(default_factory=list)
     averaging: deque[tuple[float, float]] = field(default_factory=deque)
     last_average: float | None = None
@@ -131,10 +131,10 @@ class PortTrack:
     def name(self) -> str:
         return f"{self.port.node}->{self.port.peer}"
 
-    def told_at(self, time_s: float) -> Told | None:
+    def control_at(self, time_s: float) -> ControlValues | None:
         """What was in force at a time of the run."""
-        index = bisect.bisect_right(self.told, time_s + _NEAR_S, key=operator.itemgetter(0))
-        return self.told[index - 1][1] if index else None
+        index = bisect.bisect_right(self.controls, time_s + _NEAR_S, key=operator.itemgetter(0))
+        return self.controls[index - 1][1] if index else None
 
     def average_at(self, index: int) -> float | None:
         return self.averages[index] if self.red is not None else None
@@ -156,7 +156,7 @@ class Sampler:
 
     def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
         """causes: of drops, in the order in which `port` gets them. estimate_red: what comes is the records that a run writes, by `port`;
-        RED's averages are not among them, and are worked out from the queues. Else both are told as they are: `sums`, `red_average`."""
+        RED's averages are not among them, and are worked out from the queues. Else both are given as they are: `sums`, `red_average`."""
         self.experiment = experiment
         self.timing = timing
         self.causes = tuple(causes)
@@ -237,11 +237,11 @@ class Sampler:
         if track is not None:
             track.track.add(time_s, values)
 
-    def told(self, switch: str, number: int, time_s: float, connections: int, fair_rate_bps: float, early: int, forced: int) -> None:
+    def control(self, switch: str, number: int, time_s: float, connections: int, fair_rate_bps: float, early: int, forced: int) -> None:
         """What the controller put in force at a port."""
         track = self.ports.get((switch, number))
         if track is not None:
-            track.told.append((time_s - self.timing.begin_s, Told(connections, fair_rate_bps, early, forced)))
+            track.controls.append((time_s - self.timing.begin_s, ControlValues(connections, fair_rate_bps, early, forced)))
 
     def red_average(self, switch: str, number: int, time_s: float, packets: float) -> None:
         self.ports[switch, number].averaging.append((time_s, packets))

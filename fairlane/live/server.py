@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.live import columns
-from fairlane.live.session import NEWS_S, TABLE_S, Reader, Session
+from fairlane.live.session import TABLE_S, UPDATE_S, Reader, Session
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
@@ -36,7 +36,7 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _LONGEST_MESSAGE = 4096
-# After so long without news a page's writer looks less often.
+# After so long without updates a page's writer looks less often.
 _STILL_S = 1.0
 
 
@@ -92,7 +92,7 @@ class Pages:
             event.set()
 
     async def socket(self, connection: WebSocket) -> None:
-        """One page: news go out at the pace at which it takes them, wishes come in."""
+        """One page: updates go out at the pace at which it takes them, requests come in."""
         await connection.accept()
         self._loop = asyncio.get_running_loop()
         reader, event = Reader(self.session), asyncio.Event()
@@ -126,17 +126,17 @@ class Pages:
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            # Where nothing happens, wishes and publications wake it.
-            again = loop.call_later(NEWS_S if loop.time() - last < _STILL_S else TABLE_S, event.set)
+            # Where nothing happens, requests and publications wake it.
+            again = loop.call_later(UPDATE_S if loop.time() - last < _STILL_S else TABLE_S, event.set)
             await event.wait()
             again.cancel()
             event.clear()
             while not answers.empty():
                 await connection.send_text(_text(answers.get_nowait()))
-            news = reader.news()
-            if news is not None:
+            update = reader.update()
+            if update is not None:
                 last = loop.time()
-                await connection.send_text(_text(news))
+                await connection.send_text(_text(update))
 
     async def _take(self, text: str, reader: Reader, event: asyncio.Event, answers: asyncio.Queue[dict[str, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -146,29 +146,29 @@ class Pages:
             event.set()
 
         try:
-            wish = json.loads(text)
-            what, number = wish["do"], wish.get("number")
+            request = json.loads(text)
+            what, number = request["do"], request.get("number")
         except (ValueError, TypeError, KeyError, AttributeError):
             answer(None, "a message is an object with the key 'do'")
             return
         if what == "choose":
             try:
-                reader.choose(str(wish.get("port")))
+                reader.choose(str(request.get("port")))
                 event.set()
             except KeyError:
-                answer(number, f"there is no port {wish.get('port')}")
+                answer(number, f"there is no port {request.get('port')}")
         elif what == "hosts":
-            reader.show_hosts(bool(wish.get("show")))
+            reader.show_hosts(bool(request.get("show")))
             event.set()
         elif what == "look":
-            at_s = wish.get("at")
+            at_s = request.get("at")
             moment = reader.moment(float(at_s) if isinstance(at_s, (int, float)) else 0.0)
             answers.put_nowait({"is": "moment", "now": moment})
             event.set()
         elif self.session.steer is None:
             answer(number, "only a run in virtual time can be steered.")
         else:
-            self.session.steer(wish, lambda refusal: loop.call_soon_threadsafe(answer, number, refusal))
+            self.session.steer(request, lambda refusal: loop.call_soon_threadsafe(answer, number, refusal))
 
 
 _text = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode

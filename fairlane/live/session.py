@@ -21,7 +21,7 @@ from fairlane.results import palette
 
 Mode = Literal["virtual", "mininet", "finished"]
 # How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next.
-NEWS_S = 0.1
+UPDATE_S = 0.1
 TABLE_S = 0.5
 
 
@@ -140,7 +140,7 @@ class Reader:
         """What the page shows of a time."""
         return self._session.moment(time_s, self._hosts_too, self._port)
 
-    def news(self) -> dict[str, Any] | None:
+    def update(self) -> dict[str, Any] | None:
         """Everything since last time; None when there is nothing."""
         session, sampler = self._session, self._session.sampler
         found: dict[str, Any] = {}
@@ -178,4 +178,4 @@ class Reader:
         if count and count != self._table_at and (now - self._tabled >= TABLE_S or state["paused"] or state["finished"]):
             self._tabled, self._table_at = now, count
             found["now"] = self.moment(sampler.times[count - 1])
-        return {"is": "news", **found} if found else None
+        return {"is": "update", **found} if found else None

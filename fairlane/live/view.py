@@ -13,7 +13,7 @@ import fairlane_virtual
 
 from fairlane.errors import Refusal
 from fairlane.fabrics.progress import Progress
-from fairlane.fabrics.virtual_fabric import Stage
+from fairlane.fabrics.virtual_fabric import ActiveRun
 from fairlane.live.drive import FASTEST, SLOWEST, Driver
 from fairlane.live.page_process import Opening, PageProcess
 from fairlane.live.session import Pace
@@ -70,14 +70,14 @@ class LiveRun:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def drive(self, stage: Stage, progress: Progress) -> list[dict[str, Any]]:
+    def drive(self, active: ActiveRun, progress: Progress) -> list[dict[str, Any]]:
         """Run to the end; what readers changed. The page stays until `close`."""
         speed = self._options.speed
         pace = Pace(paused=speed == 0, speed=speed or (None if speed is None else 1.0))
-        self.page = self.open(Opening(stage.experiment, stage.timing, tuple(fairlane_virtual.DROP_CAUSES), stage.records.folder.resolve(),
+        self.page = self.open(Opening(active.experiment, active.timing, tuple(fairlane_virtual.DROP_CAUSES), active.records.folder.resolve(),
                                       self._options.port, pace))
         progress.say(f"live view: {self.page.url}")
-        return Driver(stage, self.page, pace, progress).run()
+        return Driver(active, self.page, pace, progress).run()
 
     def open(self, opening: Opening) -> PageProcess:
         """Refusal: as of `PageProcess`."""

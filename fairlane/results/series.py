@@ -140,8 +140,8 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
             counters["unix_s"] -= timing.begin_s
         for port in experiment.topology.ports()[switch]:
             rows = counters[counters["port"] == port.number] if not counters.empty else counters
-            told = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
-            links[switch, port.number] = _link(port, rows, told, experiment.link_rates_bps(port))
+            records = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
+            links[switch, port.number] = _link(port, rows, records, experiment.link_rates_bps(port))
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
@@ -149,11 +149,11 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 
-def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
+def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
     if rows.empty:
         # BMv2 keeps no such records: what the program's own counters say is known each interval, the queue is not.
-        sums = {} if told.empty else {c: Steps(told["time_s"].to_numpy(), told[c].to_numpy(dtype=float)) for c in (
+        sums = {} if control.empty else {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in (
             "transmitted_bytes", "red_early_drops", "red_forced_drops")}
         drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
         return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
@@ -161,11 +161,11 @@ def _link(port: Port, rows: pd.DataFrame, told: pd.DataFrame, rates: list[tuple[
     drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
              # What ingress dropped is counted where it came in; RED's share of it is known by output port below.
              for name in rows.columns if name.startswith("drop_") and name != "drop_ingress"}
-    if not told.empty and port.link.red is not None:
+    if not control.empty and port.link.red is not None:
         for cause in ("red_early", "red_forced"):
-            drops[cause] = Steps(told["time_s"].to_numpy(), told[f"{cause}_drops"].to_numpy(dtype=float))
-    if "held_packets" in told:
-        drops["held"] = Steps(told["time_s"].to_numpy(), told["held_packets"].to_numpy(dtype=float))
+            drops[cause] = Steps(control["time_s"].to_numpy(), control[f"{cause}_drops"].to_numpy(dtype=float))
+    if "held_packets" in control:
+        drops["held"] = Steps(control["time_s"].to_numpy(), control["held_packets"].to_numpy(dtype=float))
     counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]
     return LinkRecord(name, port, Steps(times, counted.to_numpy(dtype=float)),
                       Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops, rates)

@@ -83,13 +83,13 @@ class _Finder:
             document, path = self._topology.document, (*head, "program") if switch.program else head
             json, p4info, origin = self._program(document, path, switch.program, None)
             return SwitchProgram(switch, json, p4info, None, (), origin)
-        told = runtime.read(Path(_shown(self._exercise / switch.runtime_json)))
-        json, p4info, origin = self._program(told.document, ("bmv2_json",), told.bmv2_json, told.p4info)
+        given = runtime.read(Path(_shown(self._exercise / switch.runtime_json)))
+        json, p4info, origin = self._program(given.document, ("bmv2_json",), given.bmv2_json, given.p4info)
         try:
             info = P4Info.read(p4info)
         except ValueError as error:
-            raise told.document.error(("p4info",), str(error)) from error
-        return SwitchProgram(switch, json, p4info, told, tuple(runtime.updates(told, info)), origin)
+            raise given.document.error(("p4info",), str(error)) from error
+        return SwitchProgram(switch, json, p4info, given, tuple(runtime.updates(given, info)), origin)
 
     def _program(self, document: Document, path: KeyPath, json: str | None, p4info: str | None) -> tuple[Path, Path, str]:
         """JSON and P4Info, and where they are from."""

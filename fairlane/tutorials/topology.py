@@ -131,16 +131,16 @@ class _Reader:
         mac = self._text((*path, "mac"))
         if not _MAC.fullmatch(mac) or int(mac[:2], 16) & 1:
             raise self._document.error((*path, "mac"), f"{mac!r} is not the Ethernet address of a host, such as 08:00:00:00:01:11")
-        told = []
+        parsed = []
         for i, command in enumerate(self._list((*path, "commands"))):
             here = (*path, "commands", i)
             if not isinstance(command, str):
                 raise self._document.error(here, f"expected a string, got {command!r}")
             try:
-                told.append(commands.parse(command))
+                parsed.append(commands.parse(command))
             except ValueError as error:
                 raise self._document.error(here, str(error)) from error
-        return Host(name, ip, mac.lower(), tuple(told))
+        return Host(name, ip, mac.lower(), tuple(parsed))
 
     def _switch(self, name: str) -> Switch:
         path: KeyPath = ("switches", name)

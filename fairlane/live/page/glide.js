@@ -1,15 +1,15 @@
 // Time as the page shows it while a run goes on: it moves steadily towards the last sample that came, and never past it. So the picture goes on
-// in each frame, however seldom news come, and shows nothing that is not known: it is about one piece of news behind.
+// in each frame, however seldom updates come, and shows nothing that is not known: it is about one update behind.
 
-// News that are late by half of their interval do not stop it.
+// Updates that are late by half of their interval do not stop it.
 const LATE = 1.5;
-// Milliseconds: what news are expected to take at first, and the longest that is waited for.
+// Milliseconds: what updates are expected to take at first, and the longest that is waited for.
 const FIRST = 100, LONGEST = 2000;
 
 export const glide = {
   from: 0, last: 0, since: 0, interval: FIRST, came: null,
 
-  // After a pause, or with another speed: how often news come is not known.
+  // After a pause, or with another speed: how often updates come is not known.
   begin() {
     this.interval = FIRST;
     this.came = null;

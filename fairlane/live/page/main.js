@@ -1,4 +1,4 @@
-// The page: news from the server go into the store, a frame at a time onto the screen; buttons and keys become wishes.
+// The page: updates from the server go into the store, a frame at a time onto the screen; buttons and keys become requests.
 
 import {drawCharts, legends, makeCharts, view} from "./charts.js";
 import {saveFigure} from "./figure.js";
@@ -18,7 +18,7 @@ const BEFOREHAND_MS = 6;
 const FAST_S = 6, TURN = 0.25;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0, shown = 0;
-const wishes = new Map();
+const requests = new Map();
 
 // For tests: what the page did. frames: those in which time or the samples went on.
 window.fairlane = {frames: 0, drawMs: [], counted: {}, store, view};
@@ -37,15 +37,15 @@ function connect() {
   });
 }
 
-function wish(what, done = () => {}) {
+function request(what, done = () => {}) {
   number += 1;
-  wishes.set(number, done);
+  requests.set(number, done);
   socket.send(JSON.stringify({...what, number}));
 }
 
 function receive(message) {
   if (message.is === "hello") hello(message);
-  else if (message.is === "news") news(message);
+  else if (message.is === "update") update(message);
   else if (message.is === "moment") {
     asked = false;
     store.now = message.now;
@@ -53,8 +53,8 @@ function receive(message) {
     if (Math.abs((store.now.time ?? 0) - (cursor ?? 0)) > store.hello.step * 1.5) look();
   } else if (message.is === "answer") {
     $("refusal").textContent = message.refusal ?? "";
-    wishes.get(message.number)?.(message.refusal);
-    wishes.delete(message.number);
+    requests.get(message.number)?.(message.refusal);
+    requests.delete(message.number);
   }
 }
 
@@ -85,11 +85,11 @@ function fill(select, options, chosen) {
   select.replaceChildren(...options.map(([value, text]) => new Option(text, value, false, value === chosen)));
 }
 
-function news(message) {
+function update(message) {
   const before = {...store.state}, wasLast = cursor == null;
   const fresh = take(message);
   if (fresh.flows) {
-    buildFlows({highlight, stop: live() ? flow => wish({do: "stop", flow}) : null});
+    buildFlows({highlight, stop: live() ? flow => request({do: "stop", flow}) : null});
     propose();
     legends();
   }
@@ -105,7 +105,7 @@ function news(message) {
   if (fresh.state) {
     if (store.state.finished && !before.finished) finished();
     else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
-    // What the run makes of its pace is news each time: the clock tells it.
+    // What the run makes of its pace changes each time: the clock tells it.
     if (["paused", "speed", "finished"].some(name => store.state[name] !== before[name])) {
       glide.begin();
       dirty = true;
@@ -143,7 +143,7 @@ function highlight(name) {
 
 function choose(port) {
   $("port").value = port;
-  wish({do: "choose", port});
+  request({do: "choose", port});
 }
 
 // What the chosen link has, as long as nobody types.
@@ -293,7 +293,7 @@ function pause() {
     if (playing && cursor >= lastTime() - 1e-6) cursor = 0;
     if ($("window").value === "all" && playing) $("window").value = "30";
     controls();
-  } else if (live()) wish({do: "pause", paused: !store.state.paused});
+  } else if (live()) request({do: "pause", paused: !store.state.paused});
 }
 
 function step() {
@@ -302,7 +302,7 @@ function step() {
     playing = false;
     seek(cursor + seconds);
     controls();
-  } else if (live()) wish({do: "step", seconds});
+  } else if (live()) request({do: "step", seconds});
 }
 
 $("pause").addEventListener("click", pause);
@@ -310,7 +310,7 @@ $("step").addEventListener("click", step);
 $("speed").addEventListener("change", () => {
   const value = $("speed").value;
   if (replay()) playSpeed = +value || 1;
-  else wish({do: "speed", speed: value === "max" ? null : +value});
+  else request({do: "speed", speed: value === "max" ? null : +value});
   clock();
 });
 $("window").addEventListener("change", () => { dirty = true; });
@@ -321,18 +321,18 @@ $("slider").addEventListener("input", () => {
 });
 $("port").addEventListener("change", () => choose($("port").value));
 $("all-ports").addEventListener("change", event => {
-  wish({do: "hosts", show: event.target.checked});
+  request({do: "hosts", show: event.target.checked});
   hostsToo(event.target.checked);
   look();
 });
 $("figure").addEventListener("click", saveFigure);
 $("add").addEventListener("submit", event => {
   event.preventDefault();
-  wish({do: "add", kind: $("add-kind").value, from: $("add-from").value, to: $("add-to").value});
+  request({do: "add", kind: $("add-kind").value, from: $("add-from").value, to: $("add-to").value});
 });
 $("rate").addEventListener("submit", event => {
   event.preventDefault();
-  wish({do: "rate", port: $("rate-port").value, rate_bps: 1e6 * $("rate-value").value, both: $("rate-both").checked});
+  request({do: "rate", port: $("rate-port").value, rate_bps: 1e6 * $("rate-value").value, both: $("rate-both").checked});
 });
 $("rate-port").addEventListener("change", currentRate);
 for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", drawValues);
@@ -347,7 +347,7 @@ themes($("theme"), () => {
   dirty = true;
   if (store.hello) {
     legends();
-    if (store.flows.length) buildFlows({highlight, stop: live() ? flow => wish({do: "stop", flow}) : null});
+    if (store.flows.length) buildFlows({highlight, stop: live() ? flow => request({do: "stop", flow}) : null});
   }
 });
 connect();

@@ -1,4 +1,4 @@
-// What the page knows of the run: grows with the news from the server, and is read by charts and tables.
+// What the page knows of the run: grows with the updates from the server, and is read by charts and tables.
 
 export const store = {
   hello: null,
@@ -14,21 +14,21 @@ export const store = {
   epoch: 0,       // grows when something changes that samples taken before are drawn with
 };
 
-// Lay news over what is known. Returns what is new: {flows, samples, port, now, state, changes}.
-export function take(news) {
+// Lay an update over what is known. Returns what is new: {flows, samples, port, now, state, changes}.
+export function take(update) {
   const fresh = {};
-  if (news.flows) {
-    store.flows = news.flows;
+  if (update.flows) {
+    store.flows = update.flows;
     store.epoch += 1;
     fresh.flows = true;
   }
-  if (news.times) {
-    const before = news.from;
-    for (const time of news.times) {
+  if (update.times) {
+    const before = update.from;
+    for (const time of update.times) {
       store.times.push(time);
       store.peaks.push(0);
     }
-    news.rates.forEach((values, i) => {
+    update.rates.forEach((values, i) => {
       store.rates[i] ??= [];
       const list = store.rates[i];
       while (list.length < before) list.push(null);
@@ -39,8 +39,8 @@ export function take(news) {
     });
     fresh.samples = true;
   }
-  if (news.port) {
-    const {id, from, drops, ...columns} = news.port;
+  if (update.port) {
+    const {id, from, drops, ...columns} = update.port;
     if (from === 0 || !store.port || store.port.id !== id) {
       store.port = {id, drops: {}};
       store.epoch += 1;
@@ -50,20 +50,20 @@ export function take(news) {
     for (const [cause, values] of Object.entries(drops)) append(store.port.drops, cause, values);
     fresh.samples = true;
   }
-  for (const [time, shares] of news.shares ?? []) {
+  for (const [time, shares] of update.shares ?? []) {
     if (time <= lastTime()) store.epoch += 1;
     store.shares.push([time, shares, [...new Set(Object.values(shares))].sort((a, b) => b - a)]);
   }
-  if (news.changes) {
-    store.changes.push(...news.changes);
-    fresh.changes = news.changes;
+  if (update.changes) {
+    store.changes.push(...update.changes);
+    fresh.changes = update.changes;
   }
-  if (news.state) {
-    store.state = news.state;
+  if (update.state) {
+    store.state = update.state;
     fresh.state = true;
   }
-  if (news.now) {
-    store.now = news.now;
+  if (update.now) {
+    store.now = update.now;
     fresh.now = true;
   }
   return fresh;
