@@ -36,7 +36,6 @@ from hosts.algorithms.base import Receiver, Sender
 from inputs import located_toml
 from topologies import builders
 from topologies.builders import LinkSpec
-from topologies.model import ETHERNET_BYTES
 
 BEGIN_S = 2.0
 """Flows start from here on: the switches have their entries."""
