@@ -120,7 +120,7 @@ class Tutorial:
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: a parameter for each field of each parameter that is a dataclass."""
     signature = inspect.signature(command, eval_str=True)
-    groups = {name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)}
+    groups: dict[str, type[Any]] = {name: p.annotation for name, p in signature.parameters.items() if isinstance(p.annotation, type) and is_dataclass(p.annotation)}
     parameters = []
     for name, parameter in signature.parameters.items():
         if name in groups:
