@@ -157,7 +157,12 @@ class RapSender(Sender):
         self._next_step_s = 0.0
         self._acked_before = -1
         """Highest number acknowledged when the present step began."""
-        self._timeout = self._loss_timeout()
+        before_sending = parameters.timeout_check == BEFORE_SENDING
+        self._timeout_undoubled = SetLossTimeout(
+            parameters.initial_timeout_s, parameters.timeout_srtt_factor, parameters.timeout_deviation_factor,
+            0.0 if before_sending else parameters.timeout_granularity_s, before_sending,
+        )
+        self._timeout = self._timeout_undoubled
         """In force."""
         self._timeout_doublings = 0
         self._sample_before: tuple[float, float] = (0.0, 0.0)
@@ -210,14 +215,11 @@ class RapSender(Sender):
         timer = SetTimer(STEP_TIMER, self._next_step_s)
         return (timer,) if self._timeout == before else (self._timeout, timer)
 
-    def _loss_timeout(self, path: PathState | None = None) -> SetLossTimeout:
+    def _loss_timeout(self, path: PathState) -> SetLossTimeout:
         """The runner follows the round trip with it "using the updated value of the SRTT estimate" [RAP sec III]; times a power of two
         after timeouts."""
-        p = self.parameters
-        if p.timeout_check == BEFORE_SENDING:
-            return SetLossTimeout(p.initial_timeout_s, p.timeout_srtt_factor, p.timeout_deviation_factor, before_sending=True)
-        basic = SetLossTimeout(p.initial_timeout_s, p.timeout_srtt_factor, p.timeout_deviation_factor, p.timeout_granularity_s)
-        if path is None:
+        p, basic = self.parameters, self._timeout_undoubled
+        if basic.before_sending:
             return basic
         if self._timeout_doublings and (path.srtt_s, path.rttvar_s) != self._sample_before:
             self._timeout_doublings = 0
@@ -225,7 +227,7 @@ class RapSender(Sender):
         # a forged round trip may be infinite, and a timeout of no time at all would lose all packets
         in_force_s = min(basic.in_force_s(path.srtt_s, path.rttvar_s), 2.0**64)
         scale = min(2.0 ** min(self._timeout_doublings, 64), p.max_timeout_s / in_force_s)
-        return SetLossTimeout(
+        return basic if scale == 1.0 else SetLossTimeout(
             basic.timeout_s * scale, basic.srtt_factor * scale, basic.rttvar_factor * scale, basic.granularity_s * scale
         )
 
