@@ -52,7 +52,7 @@ class Block:
 
 def pages(root: Path) -> list[str]:
     """Paths of the pages with commands. The compiler's pages on its messages have none and are compiled by tests of their own."""
-    found = ["README.md"]
+    found = ["README.md", "CONTRIBUTING.md"]
     for folder in FOLDERS:
         found += (path.relative_to(root).as_posix() for path in sorted((root / folder).rglob("*.md")))
     return [path for path in found if not NOT_PAGES.intersection(path.split("/"))]

@@ -43,8 +43,8 @@ _FENCE = re.compile(r"^```p4 \w+$", re.MULTILINE)
 
 
 def pages(root: Path = ROOT) -> list[str]:
-    """Paths of all pages, from the root of the repository: the README there, docs/, and every README and page of the folders."""
-    found = ["README.md"]
+    """Paths of all pages, from the root of the repository: those there, docs/, and every README and page of the folders."""
+    found = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
     for folder in FOLDERS:
         found += (path.relative_to(root).as_posix() for path in sorted((root / folder).rglob("*.md")))
     return [path for path in found if not NOT_PAGES.intersection(path.split("/"))]
