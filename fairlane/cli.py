@@ -6,7 +6,7 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -59,7 +59,7 @@ def _fail(message: str, code: int) -> None:
 @in_groups
 def run(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],  # noqa: E501
+    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],
     where: Where, extent: Extent, output: Output, own: UserFiles, network: AdHoc, page: Page, tutorial: Tutorial,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
@@ -166,7 +166,7 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     stray = given - {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
     if stray:
-        raise Refusal(f"--{sorted(stray)[0].strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
+        raise Refusal(f"--{min(stray).strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
     options = tutorials.Options(where.fabric if "fabric" in given else None, where.target, where.compiler, tuple(own.program or ()), tutorial.prompt,
                                 output.out, output.pcap, where.grpc_port if "grpc_port" in given else None)
     _end(tutorials.run(Path(path), options, console), output)
@@ -214,11 +214,11 @@ def _say_what_differs(document: Document) -> None:
 
 @app.command()
 def paper(
-    ids: Annotated[Optional[list[str]], typer.Argument(help="Rows; default: every experiment that states what is expected.", show_default=False)] = None,  # noqa: E501, UP045
+    ids: Annotated[list[str] | None, typer.Argument(help="Rows; default: every experiment that states what is expected.", show_default=False)] = None,
     quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
-    scheduler: Annotated[Optional[str], typer.Option(help="ADDRESS of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,  # noqa: E501, UP045
-    workers: Annotated[Optional[int], typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,  # noqa: UP045
-    out: Annotated[Optional[Path], typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,  # noqa: E501, UP045
+    scheduler: Annotated[str | None, typer.Option(help="ADDRESS of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,
     mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows that have a [mininet] table for real, beside virtual time (root).")] = False,
     grpc_port: PortOption = FIRST_GRPC_PORT,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row is unexplained.")] = False,
@@ -262,7 +262,7 @@ def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, q
 @app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that 'fairlane run' wrote, on any fabric.", show_default=False)],
-    out: Annotated[Optional[Path], typer.Option(help="FILE.html: also one page with every run's rates and queue; must not exist.", show_default=False)] = None,  # noqa: E501, UP045
+    out: Annotated[Path | None, typer.Option(help="FILE.html: also one page with every run's rates and queue; must not exist.", show_default=False)] = None,
 ) -> None:
     """Finished runs beside each other: one table, and a page. Reads results alone, runs nothing."""
     from fairlane.results import compare
@@ -359,7 +359,7 @@ def _become(name: str, arguments: list[str]) -> None:
 
 @app.command()
 def doctor(
-    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments are to run: exit code 3 when they do not run there.")] = "virtual",  # noqa: E501
+    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments are to run: exit code 3 when they do not run there.")] = "virtual",
     as_json: Annotated[bool, typer.Option("--json", help="The same for programs.")] = False,
 ) -> None:
     """What this machine has and lacks, what follows, and how to get it."""

@@ -7,15 +7,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from fairlane import ad_hoc
 from fairlane.errors import Refusal
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
-
-# ruff: noqa: UP045  typer reads Optional
 
 TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed and it can be the network.")]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
@@ -47,45 +45,45 @@ class Where:
 class Extent:
     """Which of an experiment's runs, and for how long."""
 
-    duration: Annotated[Optional[float], _option("Seconds; default: the experiment's, or 60.")] = None
-    seed: Annotated[Optional[int], _option("Default: the experiment's.")] = None
-    at: Annotated[Optional[list[str]], _option("AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.")] = None
+    duration: Annotated[float | None, _option("Seconds; default: the experiment's, or 60.")] = None
+    seed: Annotated[int | None, _option("Default: the experiment's.")] = None
+    at: Annotated[list[str] | None, _option("AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
 class Output:
     """What a run leaves behind."""
 
-    out: Annotated[Optional[Path], _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
+    out: Annotated[Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
     strict: Annotated[bool, _option("Exit code 1 when a check does not hold.", None, "--strict")] = False
-    pcap: Annotated[Optional[Path], _option("Folder for captures of every link (mininet: always raw/pcap of the results).")] = None
-    trace: Annotated[Optional[Path], _option("File for a log of every packet at every queue (virtual).")] = None
+    pcap: Annotated[Path | None, _option("Folder for captures of every link (mininet: always raw/pcap of the results).")] = None
+    trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
 
 
 @dataclass(frozen=True)
 class UserFiles:
     """P4 programs and algorithms of the user's own."""
 
-    program: Annotated[Optional[list[Path]], _option("FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.")] = None
-    algorithm: Annotated[Optional[list[Path]], _option("FILE.py with flow kinds of your own, which --flow may name. Repeatable.")] = None
+    program: Annotated[list[Path] | None, _option("FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.")] = None
+    algorithm: Annotated[list[Path] | None, _option("FILE.py with flow kinds of your own, which --flow may name. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
 class AdHoc:
     """An experiment without a file."""
 
-    flow: Annotated[Optional[list[str]], _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _AD_HOC)] = None
-    bottleneck: Annotated[Optional[str], _option("Rate of the bottleneck, such as 10mbit, which is the default.", _AD_HOC)] = None
-    rtt: Annotated[Optional[str], _option("Round trip without queues, such as 64ms, which is the default.", _AD_HOC)] = None
-    queue: Annotated[Optional[Literal["red", "droptail"]], _option("How the bottleneck's queue drops. Default: droptail.", _AD_HOC)] = None
-    buffer: Annotated[Optional[str], _option("Buffer of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _AD_HOC)] = None
-    side_delay: Annotated[Optional[str], _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _AD_HOC)] = None
-    side_rate: Annotated[Optional[str], _option("Rate of each host's link. Default: ten times the bottleneck's.", _AD_HOC)] = None
-    packet_bytes: Annotated[Optional[int], _option("Packet size of every flow, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
-    start_jitter: Annotated[Optional[str], _option("Each flow starts later by up to so much, drawn from the seed.", _AD_HOC)] = None
-    switches: Annotated[Optional[int], _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)] = None
-    set_: Annotated[Optional[list[str]], _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
-    save: Annotated[Optional[Path], _option("Write the experiment to this TOML file, too, to run again or to change.", _AD_HOC)] = None
+    flow: Annotated[list[str] | None, _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _AD_HOC)] = None
+    bottleneck: Annotated[str | None, _option("Rate of the bottleneck, such as 10mbit, which is the default.", _AD_HOC)] = None
+    rtt: Annotated[str | None, _option("Round trip without queues, such as 64ms, which is the default.", _AD_HOC)] = None
+    queue: Annotated[Literal["red", "droptail"] | None, _option("How the bottleneck's queue drops. Default: droptail.", _AD_HOC)] = None
+    buffer: Annotated[str | None, _option("Buffer of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _AD_HOC)] = None
+    side_delay: Annotated[str | None, _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _AD_HOC)] = None
+    side_rate: Annotated[str | None, _option("Rate of each host's link. Default: ten times the bottleneck's.", _AD_HOC)] = None
+    packet_bytes: Annotated[int | None, _option("Packet size of every flow, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
+    start_jitter: Annotated[str | None, _option("Each flow starts later by up to so much, drawn from the seed.", _AD_HOC)] = None
+    switches: Annotated[int | None, _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)] = None
+    set_: Annotated[list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
+    save: Annotated[Path | None, _option("Write the experiment to this TOML file, too, to run again or to change.", _AD_HOC)] = None
 
     def options(self) -> ad_hoc.Options:
         """The same without the file to save to."""

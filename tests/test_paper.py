@@ -218,7 +218,7 @@ def test_a_row_that_cannot_be_meant_is_refused_before_anything_runs(small: Path,
 
 def test_a_row_of_no_paper_loads(small: Path) -> None:
     small.write_text(ROW.replace('[paper]\nreference = "-"\nsection = "-"\nfigure = "-"\n', ""))
-    assert row.load(small).paper.figure == "-"
+    assert read_row.load(small).paper.figure == "-"
 
 
 def test_every_row_of_the_ledger_loads() -> None:

@@ -128,7 +128,7 @@ def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | Non
 
     with log.open("ab") as output:
         popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                 start_new_session=True, preexec_fn=die_with_parent, cwd=cwd)  # noqa: PLW1509 - it only calls the kernel
+                                 start_new_session=True, preexec_fn=die_with_parent, cwd=cwd)
     return Process(name, argv, log, popen)
 
 

@@ -4,7 +4,8 @@
      "kinds": {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 0},
      "rows": [{"row": "rap-4", "ledger": "RAP-4, RAP-6", "kind": "holds", "expectations": 4, "held": 4, "reason": "", ...}]}
 
-`expectations` and `held` count ordinary expectations; each is one of `verdicts`, whose `not_at` names the points that fail. `contradicted` lists the others: figures of the paper that cannot come out.
+`expectations` and `held` count ordinary expectations; each is one of `verdicts`, whose `not_at` names the points that fail. `contradicted`
+lists the others: figures of the paper that cannot come out.
 """
 
 from __future__ import annotations

@@ -195,7 +195,8 @@ def groups(series: Series) -> dict[str, list[FlowRecord]]:
 
 
 def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, float]:
-    """The value of each measure of a row. known: axes of the sweep and what [let] made of them. Not a number where it could not be measured (no flow, a division by zero)."""
+    """The value of each measure of a row. known: axes of the sweep and what [let] made of them. Not a number where it could not be
+    measured (no flow, a division by zero)."""
     by_group = groups(series)
     figures = metrics.compute(series)
     wanted = {name for text in measures.values() for name in expressions.names_in(text)}

@@ -80,8 +80,8 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets waiting, packet seconds; None when unknown. rates_bps: what
-    the link has from each time on."""
+    """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets
+    waiting, packet seconds; None when unknown. rates_bps: what the link has from each time on."""
 
     name: str
     port: Port

@@ -139,7 +139,8 @@ def recomputed(answer: Answer, buffer_packets: int) -> Pair:
 def here(answer: Answer) -> None:
     told, ours = found(answer, "here", Pair), recomputed(answer, 4)
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
-        raise Missed(f"{line(answer, 'here')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: not what runs with seed 1 and 4 packets give by your figure.py",
+        raise Missed(f"{line(answer, 'here')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
+            f"not what runs with seed 1 and 4 packets give by your figure.py",
                      "'python -m labs.09.runs' prints a line for each buffer; which one is the paper's?")
 
 
@@ -177,7 +178,8 @@ def test(answer: Answer) -> None:
                      "an explanation is worth something when it says where the opposite happens; on which side of same_beta_packets would that be?")
     ours = recomputed(answer, told.buffer_packets)
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
-        raise Missed(f"{line(answer, 'test')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: not what runs with seed 1 and {told.buffer_packets} packets give by your figure.py",
+        raise Missed(f"{line(answer, 'test')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
+            f"not what runs with seed 1 and {told.buffer_packets} packets give by your figure.py",
                      "take the numbers from the line of that buffer, with seed 1")
 
 

@@ -199,8 +199,8 @@ def test_where_no_router_answers_the_rate_never_leaps(reports: list[Feedback]) -
 )
 def test_no_path_collapses(kind, capacity_bps: float, rtt_s: float, queue_packets: int, fair: float, utilisation: float, seed: int) -> None:
     """A bottleneck that no router tells of, alone or beside a router whose R_f is 1.5 to 10 times as much: over the second half of 400 s
-    fewer than 10% of the packets are lost (a model TCP of two packets a round trip loses 5%), and more than a quarter of the bottleneck is used. [ALS sec 3.3] alone would lose
-    1 - sqrt(c / R_d): 18% to 68%. A is a twentieth of the bottleneck: DAA loses much where A is not small against it."""
+    fewer than 10% of the packets are lost (a model TCP of two packets a round trip loses 5%), and more than a quarter of the bottleneck is
+    used. [ALS sec 3.3] alone would lose 1 - sqrt(c / R_d): 18% to 68%. A is a twentieth of the bottleneck: DAA loses much where A is not small against it."""
     path = Path(capacity_bps, rtt_s, queue_packets, fair_rate_bps=fair * capacity_bps, utilisation=utilisation)
     loop = ClosedLoop(kind, replace(kind.parameters(), max_rate_bps=1e7, additive_increase_bps=capacity_bps / 20), path, seed, jitter=0.5)
     (_, _, sent, delivered, lost), (_, _, all_sent, all_delivered, all_lost) = (loop.run(200.0).rows[-1], loop.run(200.0).rows[-1])

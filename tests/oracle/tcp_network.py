@@ -199,7 +199,8 @@ def report() -> str:
     for (_, flavour), runs in red.items():
         ns2, ours, case = medians(r for _, r in runs), medians(next(rest) for _ in runs), runs[0][0]
         lines.append(
-            f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {flavour} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} | {ratio(ours['mean_queue'], ns2['mean_queue']):.3f} "
+            f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {flavour} | {ns2['mean_queue']:.2f} "
+            f"| {ours['mean_queue']:.2f} | {ratio(ours['mean_queue'], ns2['mean_queue']):.3f} "
             f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} | {ns2['loss_events']} "
             f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |")
     return "\n".join(lines) + "\n"

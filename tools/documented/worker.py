@@ -1,6 +1,6 @@
 """Runs `fairlane` again and again without starting Python and reading its modules each time: a request is a line of JSON with `argv`,
-`out` (a file), `timeout_s` and `plots`, without which plots are empty files; the answer a line with the exit code, null when the time was over, and the processor time. Each command has a process of its own, forked
-from this one."""
+`out` (a file), `timeout_s` and `plots`, without which plots are empty files; the answer is a line with the exit code, null when the time
+was over, and the processor time. Each command has a process of its own, forked from this one."""
 
 from __future__ import annotations
 

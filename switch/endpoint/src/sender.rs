@@ -553,7 +553,9 @@ impl RtpSender {
                 Action::CancelTimer { name } => self.timers.cancel(&name),
                 Action::Note { kind, values } => self.log.push((io.now, FlowRecord::Note { kind, values })),
                 Action::SetWindow { window_packets } if self.acks.is_some() => {
-                    self.window = Some(window_packets.max(1.0).min(MAX_WINDOW));
+                    #[expect(clippy::manual_clamp, reason = "clamp would keep a window that is not a number")]
+                    let window = window_packets.max(1.0).min(MAX_WINDOW);
+                    self.window = Some(window);
                 }
                 Action::SetLossTimeout(timeout) => {
                     if let Some(acks) = &mut self.acks {
@@ -615,7 +617,7 @@ impl RtpSender {
         let rates = |sender: &Self| sender.streams.iter().map(|stream| stream.pacer.as_ref().map(|pacer| pacer.rate_bps)).collect::<Vec<_>>();
         let before = rates(self);
         for (index, &Layer { address, rate_bps }) in layers.iter().enumerate() {
-            if !(rate_bps >= 0.0 && rate_bps.is_finite()) || !is_multicast(address) {
+            if !(rate_bps >= 0.0 && rate_bps.is_finite() && is_multicast(address)) {
                 let group = std::net::Ipv4Addr::from(address);
                 return Err(self.fault(&format!("SetLayers: {rate_bps} bit/s to {group}: not negative, and to a multicast group")));
             }
