@@ -40,6 +40,13 @@ def test_the_committed_page_is_that_of_its_index() -> None:
     assert results.PAGE.read_text(encoding="utf-8") == results.written(json.loads((results.FILES / index.FILE).read_text()))
 
 
+def test_each_row_links_to_the_page_of_its_experiment() -> None:
+    pages = results.experiment_pages()
+    assert not set(make.ids()) - set(pages), "docs/experiments/README.md gives these rows no page"
+    assert all((results.ROOT / "docs" / "experiments" / page).exists() for page in pages.values())
+    assert pages["als-mixed-b"] == "als-plain.md" and pages["rap-3c"] == "rap-3.md" and pages["rap-6"] == "rap-6.md" and pages["trabol-t1"] == "trabol-5.md"
+
+
 def test_each_row_stands_there_with_its_kind_and_reason(complete: list[dict], tmp_path: Path) -> None:
     complete[0] = entry("rap-4b", kind="unexplained", held=0, reason="no <cause>\nis known", verdicts=[{**complete[0]["verdicts"][0], "holds": False}])
     complete[1] = entry("nowhere", kind="contradiction", contradicted=[{**complete[1]["verdicts"][0], "holds": False, "why": "2 > 1"}], ruled_out=[])

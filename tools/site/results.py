@@ -6,7 +6,9 @@ The page and the two files that it is made from and links to stand in docs/paper
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -58,10 +60,18 @@ def _section(row: dict[str, Any]) -> list[str]:
     return lines
 
 
+@functools.cache
+def experiment_pages() -> dict[str, str]:
+    """Each row's page in docs/experiments/, from the first two columns of the table in its README.md."""
+    lines = (ROOT / "docs" / "experiments" / "README.md").read_text(encoding="utf-8").splitlines()
+    entries = [entry for line in lines if (entry := re.match(r"\| \[[\w-]+\]\(([\w-]+\.md)\) \| ([^|]+) \|", line))]
+    return {name: entry[1] for entry in entries for name in re.findall(r"`([\w-]+)`", entry[2])}
+
+
 def _link(row: dict[str, Any]) -> str:
-    """A row, and the page of its experiment: that of rap-4b is rap-4's."""
-    pages = [name for name in (row["row"], row["row"].rstrip("bcdefg")) if (ROOT / "docs" / "experiments" / f"{name}.md").exists()]
-    return f"[{row['row']}](experiments/{pages[0]}.md)" if pages else row["row"]
+    """A row's name, with a link if its experiment has a page."""
+    page = experiment_pages().get(row["row"])
+    return f"[{row['row']}](experiments/{page})" if page else row["row"]
 
 
 def _cell(text: str) -> str:
