@@ -41,6 +41,12 @@ class Run:
 
 
 PICTURES = {
+    "als": (
+        Run(
+            "three flows, 3 Mb/s, one joins every 30 s",
+            "dumbbell --flow als:1 --flow als:1@30s --flow als:1@60s --queue red --bottleneck 3mbit --rtt 20ms --duration 120 --seed 1",
+        ),
+    ),
     "aimd-rtcp": (
         Run("one TCP, two AIMD over RTCP [DAA fig 3]", f"dumbbell --flow tcp-reno:1 --flow aimd-rtcp:2 {DAA_PATH}", 5.0),
         Run(

@@ -20,7 +20,7 @@ ALLOWED = {"__future__", "abc", "bisect", "collections", "dataclasses", "enum", 
 PURE_ALLOWED = ALLOWED | {"struct"}
 REGISTRY_ALLOWED = ALLOWED | {"importlib", "pkgutil", "re"}
 """It finds the algorithm files beside it."""
-PURE = ("hosts", "hosts.algorithms", "hosts.wire", "hosts.session", "hosts.ackbook", "hosts.pacing", "hosts.fluid")
+PURE = ("hosts", "hosts.algorithms", "hosts.wire", "hosts.session", "hosts.ackbook", "hosts.pacing")
 """Modules and packages of the pure side."""
 RUNS_THE_PURE_SIDE = {"hosts.algorithms", "hosts.session.common", "hosts.session.make", "hosts.session.stream"}
 """What the other side may import whole names of; elsewhere constants only."""
@@ -88,8 +88,7 @@ def test_the_codec_is_pure(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in FILES if is_pure(module(p))], ids=module)
 def test_the_deciding_side_does_no_input_or_output(path: Path) -> None:
-    # The fluid model, for tests and plots, makes its seeded generators itself.
-    more = {"hosts.algorithms": REGISTRY_ALLOWED, "hosts.fluid": {"random"}}.get(module(path), set())
+    more = REGISTRY_ALLOWED if module(path) == "hosts.algorithms" else set()
     assert strangers(path, PURE_ALLOWED | more, PURE[1:]) == []
 
 
