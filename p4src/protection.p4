@@ -17,6 +17,9 @@
 
 #include "mix.p4"
 
+// Bits behind the binary point of all levels, depths and rates; in P4Info, too.
+#define PROTECTION_BITS 20
+
 const bit<32> PROTECTION_ROW = 1 << 14;
 // Microseconds; more empties any bucket, and the bound keeps products within 64 bits.
 const bit<64> PROTECTION_LONGEST = 0x7FFFFFFF;
@@ -77,7 +80,8 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
 
     protection_limits_t limits = { 0, 0, 0, 0 };
 
-    action set_limits(bit<32> share, bit<32> allowance, bit<64> share_depth, bit<64> allowance_depth) {
+    action set_limits(@fraction_bits(PROTECTION_BITS) bit<32> share, @fraction_bits(PROTECTION_BITS) bit<32> allowance,
+                      @fraction_bits(PROTECTION_BITS) bit<64> share_depth, @fraction_bits(PROTECTION_BITS) bit<64> allowance_depth) {
         limits = { share, allowance, share_depth, allowance_depth };
     }
 
@@ -102,7 +106,7 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
             first_cell.apply(first_index, now, limits, first);
             second_cell.apply(second_index, now, limits, second);
 
-            bit<64> size = (bit<64>)standard_metadata.packet_length << 20;
+            bit<64> size = (bit<64>)standard_metadata.packet_length << PROTECTION_BITS;
             bool within = first.share + size <= limits.share_depth || second.share + size <= limits.share_depth;
             bool allowed = first.allowance + size <= limits.allowance_depth || second.allowance + size <= limits.allowance_depth;
             if (!allowed || (first.found && second.found)) {

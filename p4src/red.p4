@@ -15,8 +15,14 @@
 //   p_b = max_p (avg - min) / (max - min)     as slope (avg - min), slope = max_p / (max - min) from the controller: 2^-32
 //   drop if R < p_b / (1 - count p_b)         as R (1 - count p_b) < p_b, R uniform in [0, 1) with 32 bits: exact in p_b
 
-const bit<32> RED_QUEUE_LIMIT = 4095;
-const bit<64> RED_ONE = 64w1 << 32;
+// Bits behind the binary point. Parameters carry theirs into P4Info; tests hold controller/red.py against it.
+#define RED_QUEUE_BITS 20
+#define RED_UNIT_BITS 32
+#define RED_DECAY_BITS 40
+#define LINK_BITS 20
+
+const bit<32> RED_QUEUE_LIMIT = (1 << (32 - RED_QUEUE_BITS)) - 1;
+const bit<64> RED_ONE = 64w1 << RED_UNIT_BITS;
 
 struct red_parameters_t {
     bool    enabled;
@@ -128,18 +134,18 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
                 idle = 0x7FFFFFFF;
             }
             bit<64> factor;
-            negative_exponential.apply((idle * (bit<64>)red.idle_decay) >> 8, factor);
+            negative_exponential.apply((idle * (bit<64>)red.idle_decay) >> (RED_DECAY_BITS - RED_UNIT_BITS), factor);
             average = (average * factor) >> 31;
         } else {
             bit<64> depth = (bit<64>)queue;
             if (queue > RED_QUEUE_LIMIT) {
                 depth = (bit<64>)RED_QUEUE_LIMIT;
             }
-            depth = depth << 20;
+            depth = depth << RED_QUEUE_BITS;
             if (depth >= average) {
-                average = average + (((depth - average) * weight + 0x80000000) >> 32);
+                average = average + (((depth - average) * weight + 0x80000000) >> RED_UNIT_BITS);
             } else {
-                average = average - (((average - depth) * weight + 0x80000000) >> 32);
+                average = average - (((average - depth) * weight + 0x80000000) >> RED_UNIT_BITS);
             }
         }
         red_average.write(index, (bit<32>)average);
@@ -151,12 +157,12 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
             count = 1;
             forced_drops.count(index);
         } else {
-            bit<64> probability = ((average - (bit<64>)red.minimum) * (bit<64>)red.slope) >> 20;
+            bit<64> probability = ((average - (bit<64>)red.minimum) * (bit<64>)red.slope) >> RED_QUEUE_BITS;
             bit<64> spread = (bit<64>)count * probability;
             bit<32> draw;
             random(draw, 0, 0xFFFFFFFF);
             count = count |+| 1;
-            if (spread >= RED_ONE || ((RED_ONE - spread) * (bit<64>)draw) >> 32 < probability) {
+            if (spread >= RED_ONE || ((RED_ONE - spread) * (bit<64>)draw) >> RED_UNIT_BITS < probability) {
                 discard = true;
                 count = 1;
                 early_drops.count(index);
@@ -170,7 +176,9 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
     red_parameters_t red = { false, 0, 0, 0, 0, 0 };
 
-    action set_red(bit<32> minimum, bit<32> maximum, bit<32> slope, bit<32> weight, bit<32> idle_decay) {
+    action set_red(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
+                   @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
+                   @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
         red = { true, minimum, maximum, slope, weight, idle_decay };
     }
 
@@ -204,7 +212,9 @@ control RedReplica(inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
     red_parameters_t red = { false, 0, 0, 0, 0, 0 };
 
-    action set_red(bit<32> minimum, bit<32> maximum, bit<32> slope, bit<32> weight, bit<32> idle_decay) {
+    action set_red(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
+                   @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
+                   @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
         red = { true, minimum, maximum, slope, weight, idle_decay };
     }
 
@@ -231,7 +241,7 @@ control RedReplica(inout standard_metadata_t standard_metadata) {
 control RedDeparture(inout standard_metadata_t standard_metadata) {
     bit<32> transmission = 0;
 
-    action set_link(bit<32> microseconds_per_byte) {
+    action set_link(@fraction_bits(LINK_BITS) bit<32> microseconds_per_byte) {
         transmission = microseconds_per_byte;
     }
 
@@ -249,7 +259,7 @@ control RedDeparture(inout standard_metadata_t standard_metadata) {
             red_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
             if (standard_metadata.deq_qdepth == 0) {
                 if (standard_metadata.egress_spec != DROP_PORT) {
-                    bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;
+                    bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> LINK_BITS;
                     red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
                 } else if (standard_metadata.deq_timedelta != 0) {
                     // A copy that RED dropped when the link came to it; one that found the link idle leaves it so.
