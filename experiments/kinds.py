@@ -121,8 +121,8 @@ TCP_PROFILES: dict[str, dict[str, Any]] = {
 class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
-    window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them, by a time drawn from 0 to
-    this. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
+    window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
+    by a time drawn from 0 to this. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000

@@ -9,7 +9,7 @@ import numpy as np
 
 def cov(rates: np.ndarray) -> float:
     """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
-    return float(np.sqrt(np.mean(rates ** 2) - np.mean(rates) ** 2) / np.mean(rates))
+    return float(np.sqrt(np.mean(rates**2) - np.mean(rates) ** 2) / np.mean(rates))
 
 
 def smoothness(rates: np.ndarray) -> float:
