@@ -33,4 +33,4 @@ def test_protection_has_the_programs_scale(protecting: P4Info) -> None:
 def test_the_ports_are_the_programs() -> None:
     text = (probes.ROOT / "p4src" / "constants.p4").read_text()
     number = {name: int(value) for name, value in re.findall(r"const bit<9> (\w+)\s*= (\d+);", text)}
-    assert (CPU_PORT, MAX_PORT) == (number["CPU_PORT"], number["CPU_PORT"] - 1)
+    assert (number["CPU_PORT"], number["CPU_PORT"] - 1) == (CPU_PORT, MAX_PORT)
