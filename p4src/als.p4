@@ -22,7 +22,7 @@
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
-// instance_type of a copy that the multicast engine made.
+// instance_type of a copy made by the multicast engine.
 const bit<32> REPLICATION = 5;
 
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -33,14 +33,14 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         forward.apply(hdr, meta, standard_metadata);
-        // What the controller says or hears is no connection, and RED must not lose it.
+        // The controller's own packets are not a connection, and RED must not drop them.
         if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT
                 && standard_metadata.ingress_port != CPU_PORT && hdr.ipv4.isValid()) {
-            // A connection is seen even in the packet that RED then drops.
+            // Before RED: a packet that RED drops still counts for its connection.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
                 protection.apply(hdr, standard_metadata);
-                // What protection has dropped has no port that RED knows.
+                // A packet that protection has dropped has no output port for RED.
                 red.apply(standard_metadata);
             }
         }
@@ -61,10 +61,10 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             hdr.packet_in.pad = 0;
         } else {
-            // Before the departure is noted, since that ends the idle time which the copy found.
+            // Before RedDeparture, because that ends the idle time that the copy found.
             if (standard_metadata.instance_type == REPLICATION) {
                 if (standard_metadata.egress_port == standard_metadata.ingress_port) {
-                    // Only of a group without members, on a link to a multicast router: for others the tables see to it.
+                    // Only for a group without members, on a link to a multicast router; the tables cover other cases.
                     mark_to_drop(standard_metadata);
                 } else {
                     connections.apply(hdr, standard_metadata);

@@ -1,17 +1,17 @@
-// Tells the controller how many connections there are, not which: linear counting (Whang, Vander-Zanden and Taylor 1990). It stands
-// in for connections.p4 where CONNECTION_SKETCH is defined, for more connections than digests can carry.
+// Reports the number of connections to the controller, not their addresses: linear counting (Whang, Vander-Zanden and Taylor 1990). It
+// replaces connections.p4 where CONNECTION_SKETCH is defined, for more connections than digests can carry.
 //
 //   (source, destination, epoch) --mix--> slot of the port; slot holds an older epoch --> write, count in `filled`
 //
-// `filled` is all that the controller reads: of m slots, u were hit by somebody, so n = -m ln(1 - u/m), with a standard error of
+// The controller reads only `filled`: connections hit u of m slots, so n = -m ln(1 - u/m), with a standard error of
 // sqrt(m (e^t - t - 1)) / n connections each, t = n/m. The slots stay in the data plane, where no controller can read them on stock BMv2.
 //
-// The epoch takes part in the mix, so that pairs which share a slot in one interval do not in the next: errors of different
-// intervals are independent. Even and odd epochs count in different cells: that of an interval which has ended stands still.
+// The mix includes the epoch, so that pairs that share a slot in one interval do not share it in the next: errors of different
+// intervals are independent. Even and odd epochs count in different cells: the cell of a finished interval no longer changes.
 
 #include "mix.p4"
 
-// Of all ports together; the controller deals them out.
+// For all ports together; the controller assigns each port its part.
 const bit<32> SKETCH_SLOTS = 1 << 21;
 
 register<bit<32>>(SKETCH_SLOTS) sketch_epoch;
@@ -28,13 +28,13 @@ control Sketch(in headers_t hdr, in port_t port) {
         epoch = number;
     }
 
-    // No keys: the default action's argument is the epoch; 0 means that nobody counts.
+    // No keys: the default action's argument is the epoch; 0 means: do not count.
     table observation {
         actions = { set_epoch; }
         default_action = set_epoch(0);
     }
 
-    // slots: a power of two, less one.
+    // slots: a power of two, minus one.
     action set_region(bit<32> first_slot, bit<32> slots) {
         first = first_slot;
         mask = slots;
@@ -51,7 +51,7 @@ control Sketch(in headers_t hdr, in port_t port) {
     apply {
         observation.apply();
         if (epoch != 0 && region.apply().hit) {
-            // The golden ratio's bits: neighbouring epochs lead far apart.
+            // The golden ratio's bits: neighbouring epochs give distant values.
             bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)epoch * 0x9E3779B97F4A7C15);
             mix.apply(x);
             bit<32> slot = first + ((bit<32>)x & mask);
@@ -69,7 +69,7 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
     Sketch() sketch;
 
     apply {
-        // A multicast packet counts at each port that it leaves by; ingress does not know them.
+        // A multicast packet counts at each of its output ports, which ingress does not know.
         if (standard_metadata.mcast_grp == 0) {
             sketch.apply(hdr, standard_metadata.egress_spec);
         }

@@ -1,12 +1,12 @@
-// Tells the controller of each connection, a pair of source and destination address (ALS section 3.1), once per observation
+// Reports each connection, a pair of source and destination address (ALS section 3.1), to the controller once per observation
 // interval and output port.
 //
 //   (source, destination, output) --hash--> slot; slot holds another pair, or an older epoch --> digest
 //
 // The controller numbers the intervals: at each second it gives `observation` the next epoch, and every pair that is
-// still sending is reported again. So the intervals of all switches are the controller's, whatever their clocks say.
+// still sending is reported again. So all switches use the controller's intervals, not their own clocks.
 // Two pairs that share a slot evict each other and are reported more than once; the controller counts distinct pairs, so
-// the count stays exact and only digests are spent.
+// the count stays exact, at the cost of more digests.
 
 const bit<32> CONNECTION_SLOTS = 65536;
 
@@ -20,7 +20,7 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
         epoch = number;
     }
 
-    // No keys: the default action's argument is the epoch; 0 means that nobody counts.
+    // No keys: the default action's argument is the epoch; 0 means: do not count.
     table observation {
         actions = { set_epoch; }
         default_action = set_epoch(0);
@@ -49,7 +49,7 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
     }
 }
 
-// Ingress has reported copies by their group, and the controller knows its ports.
+// Ingress has reported copies by their group, whose ports the controller knows.
 control ReplicaConnections(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
     }

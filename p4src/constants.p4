@@ -22,7 +22,7 @@ const bit<32> ALSF_NAME           = 0x414C5346;  // "ALSF"
 const bit<5>  ALSF_FROM_SENDER    = 0;           // switches rewrite it
 const bit<16> ALSF_MINIMUM_LENGTH = 5;           // words minus one, without layers
 
-// An RTCP packet longer than this many words (minus one) is carried, not parsed.
+// An RTCP packet longer than this many words (minus one) is forwarded, not parsed.
 const bit<16> RTCP_MAXIMUM_LENGTH = 255;
 #define RTCP_MAXIMUM_BITS 8160
 #define RTCP_STACK_SIZE 4

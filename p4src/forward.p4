@@ -16,7 +16,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    // The Ethernet destination follows from the group (RFC 1112 section 6.4) and stays.
+    // The group determines the Ethernet destination (RFC 1112 section 6.4), which stays.
     action replicate(bit<16> group) {
         standard_metadata.mcast_grp = group;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
@@ -29,8 +29,8 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         default_action = drop();
     }
 
-    // From a port that itself leads to members: to the others. So no copy for the port that the packet came in by ever
-    // takes a place in its queue.
+    // From a port that itself leads to members: to the other ports. So no copy for the ingress port ever
+    // takes a place in that port's queue.
     table multicast_from {
         key = {
             standard_metadata.ingress_port : exact;
@@ -41,7 +41,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         default_action = NoAction();
     }
 
-    // From any other port: to all that lead to members. Groups without members go to multicast routers, if there are any.
+    // From any other port: to all ports that lead to members. Groups without members go to multicast routers, if any.
     table multicast {
         key = { hdr.ipv4.dst_address : exact; }
         actions = { replicate; drop; }

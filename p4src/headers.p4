@@ -1,4 +1,4 @@
-// Wire formats, outermost first, and what a packet remembers between the stages.
+// Wire formats, outermost first, and the metadata that a packet carries between the stages.
 
 typedef bit<48> mac_address_t;
 typedef bit<32> ipv4_address_t;
@@ -71,7 +71,7 @@ header rtcp_t {
     varbit<RTCP_MAXIMUM_BITS> body;
 }
 
-// The fixed part of any RTCP packet, and of an APP packet: only ever looked at ahead of extracting.
+// The fixed part of any RTCP packet, and of an APP packet: only for lookahead, never extracted.
 header rtcp_header_t {
     bit<2>  version;
     bit<1>  padding;

@@ -1,10 +1,10 @@
-// A hash of 64 bits for what picks a slot or a cell by chance.
+// A 64-bit hash that picks a slot or cell at random.
 
 #ifndef MIX_P4
 #define MIX_P4
 
-// Every bit of x to every bit of the result, one to one (Stafford's variant 13 of the finalizer of MurmurHash3, as in SplitMix64).
-// A CRC would not do: it is linear, so that the addresses of a subnet spread more evenly than by chance, or less, and the estimate is off.
+// Mixes every bit of x into every bit of the result, one to one (Stafford's variant 13 of MurmurHash3's finalizer, as in SplitMix64).
+// A CRC is unsuitable: it is linear, so a subnet's addresses spread more or less evenly than at random, which biases the estimate.
 control Mix(inout bit<64> x) {
     apply {
         x = x ^ (x >> 30);

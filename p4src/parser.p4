@@ -1,7 +1,7 @@
 // start -> [packet_out] -> ethernet -> ipv4 -> [options] -> tcp | udp -> [rtcp ...] -> [alsf]
 //
-// RTCP is looked at only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
-// short, too deep or not RTCP raises a parser error; the packet is forwarded as it came, only without an ALSF header.
+// RTCP is parsed only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
+// short, too deep or not RTCP raises a parser error; the packet is forwarded unchanged, only without an ALSF header.
 
 parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {

@@ -1,4 +1,4 @@
-// What each port sent, for the controller's measure of utilisation.
+// Bytes and packets sent by each port, for the controller's measure of utilisation.
 
 control PortCounters(inout standard_metadata_t standard_metadata) {
     counter(PORTS, CounterType.packets_and_bytes) transmitted;

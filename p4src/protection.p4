@@ -1,15 +1,15 @@
-// Holds a connection that sends more than it may to its share of the output port: the flow protection that ALS section 5 asks of
+// Limits a connection that sends too much to its share of the output port: the flow protection that ALS section 5 asks of
 // routers. Included where FLOW_PROTECTION is defined.
 //
 //   (source, destination, port) --mix--> one cell in each of two rows; each cell has two buckets
-//   in both rows over the allowance  --> found, until its share bucket runs empty
-//   found, and in both rows over the share --> dropped before RED sees it
+//   over the allowance in both rows  --> found, until its share bucket runs empty
+//   found, and over the share in both rows --> dropped before RED sees it
 //
-// A bucket fills with the bytes of packets and drains at a rate of the controller's, share < allowance. A packet that would fill it
-// above its depth is over, and is not added. So a connection passes, in any time t, at most allowance_depth + allowance t; once it
-// is found, share_depth + share t. It is found no more once it has sent so little that its share bucket is empty.
+// A bucket fills with the bytes of packets and drains at a rate set by the controller, share < allowance. A packet that would fill it
+// above its depth is over, and is not added. So in any time t a connection passes at most allowance_depth + allowance t; once it
+// is found, share_depth + share t. It is no longer found after it has sent so little that its share bucket is empty.
 //
-// The state is 2 rows x 16384 cells x 24 bytes, whatever the number of connections. Two connections are taken for one only where
+// The state is 2 rows x 16384 cells x 24 bytes for any number of connections. Two connections are taken for one only if
 // both cells are the same; docs/flow-protection.md gives the probability.
 //
 // Fixed point: levels and depths in bytes x 2^20, rates in bytes per microsecond x 2^20. Level and drain are exact; a rate is off
@@ -42,7 +42,7 @@ register<bit<64>>(2 * PROTECTION_ROW) protection_allowance;
 // Bit 48: found. Below: microseconds of the switch's clock at which the levels held.
 register<bit<64>>(2 * PROTECTION_ROW) protection_seen;
 
-// Per port. What came within the shares, dropped later or not; what was dropped here.
+// Per port: packets within the shares (dropped later or not), and packets dropped here.
 counter(PORTS, CounterType.packets_and_bytes) within_share;
 counter(PORTS, CounterType.packets_and_bytes) held_back;
 
@@ -60,7 +60,7 @@ control ProtectionCell(in bit<32> index, in bit<48> now, in protection_limits_t 
         if (elapsed > PROTECTION_LONGEST) {
             elapsed = PROTECTION_LONGEST;
         }
-        // Depths shrink when a share does: what is above would take too long to drain.
+        // Depths shrink with the share: a level above the depth would take too long to drain.
         if (cell.share > limits.share_depth) {
             cell.share = limits.share_depth;
         }
@@ -85,7 +85,7 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
         limits = { share, allowance, share_depth, allowance_depth };
     }
 
-    // A port that is not in the table protects nobody.
+    // A port that is not in the table has no protection.
     table limits_of_port {
         key = { port : exact @name("port"); }
         actions = { set_limits; NoAction; }
@@ -96,7 +96,7 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
     apply {
         // RED may have dropped a copy before.
         if (standard_metadata.egress_spec != DROP_PORT && limits_of_port.apply().hit) {
-            // The golden ratio's bits: neighbouring ports lead far apart.
+            // The golden ratio's bits: neighbouring ports give distant values.
             bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)port * 0x9E3779B97F4A7C15);
             mix.apply(x);
             bit<32> first_index = x[31:0] & (PROTECTION_ROW - 1);

@@ -33,12 +33,12 @@ struct red_parameters_t {
     bit<32> idle_decay;    // -ln(1 - w) / s, per microsecond x 2^40
 }
 
-// Per port. Waiting packets as the next arrival will find them; departures put right what a full queue threw away.
+// Per port. Waiting packets as the next arrival will find them; departures correct the count after drops at a full queue.
 register<bit<32>>(PORTS) red_queue;
 register<bit<32>>(PORTS) red_average;
 // 0: below the minimum; else 1 + packets admitted since the last drop (the paper's count, plus one).
 register<bit<32>>(PORTS) red_count;
-// Microseconds of the switch's clock at which the link has no more to send.
+// Time at which the link has nothing more to send, in microseconds of the switch's clock.
 register<bit<48>>(PORTS) red_idle_since;
 
 // e^-x for x >= 0 in units of 2^-32, as a factor in units of 2^-31.
@@ -109,7 +109,7 @@ control NegativeExponential(in bit<64> x, out bit<64> result) {
     }
 }
 
-// One arrival: moves the average of the port and says whether the packet goes.
+// One arrival: updates the port's average and decides whether to drop the packet.
 control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_parameters_t red, out bool discard) {
     NegativeExponential() negative_exponential;
     counter(PORTS, CounterType.packets_and_bytes) early_drops;   // minimum <= average < maximum
@@ -206,7 +206,7 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
     }
 }
 
-// Copies meet RED when they leave the queue: with the queue that they found on entering it and the instant at which they did,
+// Copies meet RED when they leave the queue, with the queue length and the instant of their entry,
 // one queueing delay late. On the embedded switch a packet that egress drops uses no link time.
 control RedReplica(inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
@@ -262,7 +262,7 @@ control RedDeparture(inout standard_metadata_t standard_metadata) {
                     bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> LINK_BITS;
                     red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
                 } else if (standard_metadata.deq_timedelta != 0) {
-                    // A copy that RED dropped when the link came to it; one that found the link idle leaves it so.
+                    // A copy that RED dropped at its turn on the link; a copy that found the link idle leaves it idle.
                     red_idle_since.write(index, standard_metadata.egress_global_timestamp);
                 }
             }

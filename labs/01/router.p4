@@ -1,7 +1,7 @@
-// Lab 1: an IPv4 router. What it does to a packet (RFC 1812 section 5.2):
+// Lab 1: an IPv4 router. Its treatment of each packet (RFC 1812 section 5.2):
 //
-//   destination --longest prefix--> port and the next hop's Ethernet address; time to live one less, header checksum anew
-//   dropped: not IPv4, wrong header checksum, time to live used up, no route
+//   destination --longest prefix--> port and the next hop's Ethernet address; time to live minus one, new header checksum
+//   dropped: not IPv4, wrong header checksum, expired time to live, no route
 
 #include <core.p4>
 #include <v1model.p4>
@@ -77,7 +77,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     apply {
         // checksum_error is 1 when RouterVerifyChecksum found a wrong checksum.
-        // TODO 4: the head of this file lists what is dropped; all else goes through the table.
+        // TODO 4: drop the packets that the head of this file lists; all others go through the table.
         drop();
     }
 }

@@ -8,7 +8,7 @@
 //   average, thresholds   2^-20 packets   (up to 4095 packets)
 //   weight, probability   2^-32
 //   factor                2^-31
-// What is wanted:
+// The formulas:
 //   avg <- avg + w (q - avg)                   at each arrival; w is the weight, q the queue that it finds
 //   avg <- avg (1-w)^m                         instead, after an idle time of m packets: given
 //   p_b = max_p (avg - min) / (max - min)      as slope (avg - min): the controller has divided already
@@ -26,12 +26,12 @@ struct red_parameters_t {
     bit<32> idle_decay;    // -ln(1 - w) / s, per microsecond x 2^40
 }
 
-// Per port. Waiting packets as the next arrival will find them; departures put right what a full queue threw away.
+// Per port. Waiting packets as the next arrival will find them; departures correct the count after drops at a full queue.
 register<bit<32>>(PORTS) red_queue;
 register<bit<32>>(PORTS) red_average;
 // 0: below the minimum; else 1 + packets admitted since the last drop (the paper's count, plus one).
 register<bit<32>>(PORTS) red_count;
-// Microseconds of the switch's clock at which the link has no more to send.
+// Time at which the link has nothing more to send, in microseconds of the switch's clock.
 register<bit<48>>(PORTS) red_idle_since;
 
 // Given: the decay of the average in idle time. Your part begins after it, at RedDecision.
@@ -104,7 +104,7 @@ control NegativeExponential(in bit<64> x, out bit<64> result) {
     }
 }
 
-// One arrival: moves the average of the port and says whether the packet goes.
+// One arrival: updates the port's average and decides whether to drop the packet.
 control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_parameters_t red, out bool discard) {
     NegativeExponential() negative_exponential;
     counter(PORTS, CounterType.packets_and_bytes) early_drops;   // minimum <= average < maximum
@@ -179,7 +179,7 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
     }
 }
 
-// Copies meet RED when they leave the queue: with the queue that they found on entering it and the instant at which they did,
+// Copies meet RED when they leave the queue, with the queue length and the instant of their entry,
 // one queueing delay late. On the embedded switch a packet that egress drops uses no link time.
 control RedReplica(inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
@@ -227,13 +227,13 @@ control RedDeparture(inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> index = (bit<32>)standard_metadata.egress_port;
         if (link.apply().hit) {
-            // TODO 4: tell the arrivals how many packets wait behind this one.
+            // TODO 4: record for later arrivals how many packets wait behind this one.
             if (standard_metadata.deq_qdepth == 0) {
                 if (standard_metadata.egress_spec != DROP_PORT) {
                     bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;
                     red_idle_since.write(index, standard_metadata.egress_global_timestamp + (bit<48>)duration);
                 } else if (standard_metadata.deq_timedelta != 0) {
-                    // A copy that RED dropped when the link came to it; one that found the link idle leaves it so.
+                    // A copy that RED dropped at its turn on the link; a copy that found the link idle leaves it idle.
                     red_idle_since.write(index, standard_metadata.egress_global_timestamp);
                 }
             }

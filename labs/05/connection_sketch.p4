@@ -1,19 +1,19 @@
-// Lab 5: the switch's part of linear counting (Whang, Vander-Zanden and Taylor 1990). It stands in for connections.p4 where CONNECTION_SKETCH is
+// Lab 5: the switch's part of linear counting (Whang, Vander-Zanden and Taylor 1990). It replaces connections.p4 where CONNECTION_SKETCH is
 // defined.
 //
 //   (source, destination, epoch) --mix--> slot of the port; slot holds an older epoch --> write, count in `filled`
 //
-// `filled` is all that the controller reads, since stock BMv2 serves no registers. Even and odd epochs count in different cells, cell
-// 2 port + (epoch mod 2), so that the cell of an interval which has ended stands still while it is read.
+// The controller reads only `filled`, since stock BMv2 serves no registers. Even and odd epochs count in different cells, cell
+// 2 port + (epoch mod 2), so that the cell of a finished interval no longer changes while it is read.
 
-// Of all ports together; the controller deals them out.
+// For all ports together; the controller assigns each port its part.
 const bit<32> SKETCH_SLOTS = 1 << 21;
 
 register<bit<32>>(SKETCH_SLOTS) sketch_epoch;
 counter(2 * PORTS, CounterType.packets) filled;
 
-// Every bit of x to every bit of the result, one to one (Stafford's variant 13 of the finalizer of MurmurHash3, as in SplitMix64).
-// A CRC would not do: it is linear, so that the addresses of a subnet spread more evenly than by chance, or less, and the estimate is off.
+// Mixes every bit of x into every bit of the result, one to one (Stafford's variant 13 of MurmurHash3's finalizer, as in SplitMix64).
+// A CRC is unsuitable: it is linear, so a subnet's addresses spread more or less evenly than at random, which biases the estimate.
 control Mix(inout bit<64> x) {
     apply {
         x = x ^ (x >> 30);
@@ -35,13 +35,13 @@ control Sketch(in headers_t hdr, in port_t port) {
         epoch = number;
     }
 
-    // No keys: the default action's argument is the epoch; 0 means that nobody counts.
+    // No keys: the default action's argument is the epoch; 0 means: do not count.
     table observation {
         actions = { set_epoch; }
         default_action = set_epoch(0);
     }
 
-    // slots: a power of two, less one.
+    // slots: a power of two, minus one.
     action set_region(bit<32> first_slot, bit<32> slots) {
         first = first_slot;
         mask = slots;
@@ -58,11 +58,11 @@ control Sketch(in headers_t hdr, in port_t port) {
     apply {
         observation.apply();
         if (epoch != 0 && region.apply().hit) {
-            // The golden ratio's bits: neighbouring epochs lead far apart.
+            // The golden ratio's bits: neighbouring epochs give distant values.
             bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)epoch * 0x9E3779B97F4A7C15);
             mix.apply(x);
-            // TODO 4: x is now as good as random. It chooses one of the port's slots: `first` is the first of them, `mask` their number less one, a
-            //         power of two less one. When the slot of sketch_epoch holds another epoch, the slot is hit for the first time in this one.
+            // TODO 4: x is now as good as random. It chooses one of the port's slots: `first` is the first of them, `mask` their number minus one, a
+            //         power of two minus one. If sketch_epoch holds another epoch in that slot, this packet is its first hit in the current epoch.
         }
     }
 }
@@ -71,7 +71,7 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
     Sketch() sketch;
 
     apply {
-        // A multicast packet counts at each port that it leaves by; ingress does not know them.
+        // A multicast packet counts at each of its output ports, which ingress does not know.
         if (standard_metadata.mcast_grp == 0) {
             sketch.apply(hdr, standard_metadata.egress_spec);
         }

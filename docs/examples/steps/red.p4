@@ -1,7 +1,7 @@
-// An AQM of one's own in the place of RED: drops by the queue as it is, without an average. Beyond the minimum threshold each arrival is
-// dropped with probability 1/8, beyond the maximum always. docs/own-aqm.md explains it line by line.
+// Your own AQM instead of RED: drops by the current queue length, without an average. Above the minimum threshold it drops each
+// arrival with probability 1/8, above the maximum always. docs/own-aqm.md explains it line by line.
 //
-// What stays is what others rely on: the controls' names, which als.p4 applies; the tables and counters, which the controller fills and reads.
+// Keep what other files rely on: the names of the controls, which als.p4 applies; the tables and counters, which the controller uses.
 
 register<bit<32>>(PORTS) red_queue;
 

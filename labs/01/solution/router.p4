@@ -1,7 +1,7 @@
-// Lab 1: an IPv4 router. What it does to a packet (RFC 1812 section 5.2):
+// Lab 1: an IPv4 router. Its treatment of each packet (RFC 1812 section 5.2):
 //
-//   destination --longest prefix--> port and the next hop's Ethernet address; time to live one less, header checksum anew
-//   dropped: not IPv4, wrong header checksum, time to live used up, no route
+//   destination --longest prefix--> port and the next hop's Ethernet address; time to live minus one, new header checksum
+//   dropped: not IPv4, wrong header checksum, expired time to live, no route
 
 #include <core.p4>
 #include <v1model.p4>

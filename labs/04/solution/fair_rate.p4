@@ -1,6 +1,6 @@
 // Writes the fair share of the output port into senders' control packets (ALS section 3.1): R_d >= R_f -> R_d = R_f and
-// U = the port's utilisation. The controller sets both for each port each second. It runs in egress, so that every copy
-// of a multicast packet gets the values of its own port, as late as can be.
+// U = the port's utilisation. The controller sets both for each port every second. This runs in egress, so that every copy
+// of a multicast packet gets the values of its own port, as late as possible.
 
 control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     bit<64> fair_rate_bps = 0;
@@ -11,7 +11,7 @@ control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadat
         port_utilisation_ppm = utilisation_ppm;
     }
 
-    // A port that is not in the table has no say: its packets keep what earlier switches wrote.
+    // A port that is not in the table changes nothing: its packets keep the values of earlier switches.
     table fair_rate {
         key = { standard_metadata.egress_port : exact; }
         actions = { set_fair_rate; NoAction; }
@@ -24,7 +24,7 @@ control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadat
             if (fair_rate.apply().hit && hdr.alsf.desired_rate_bps >= fair_rate_bps) {
                 hdr.alsf.desired_rate_bps = fair_rate_bps;
                 hdr.alsf.utilisation_ppm = port_utilisation_ppm;
-                // Senders use checksum 0 (ALS section 3.5); one that did not must not lose its packet by our change.
+                // Senders use checksum 0 (ALS section 3.5); a packet with another checksum must survive our change.
                 hdr.udp.checksum = 0;
             }
         }
