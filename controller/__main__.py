@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, required=True, help="JSON, see controller/README.md")
     parser.add_argument("--out", type=Path, required=True, help="folder for controller.csv and controller.jsonl")
     parser.add_argument("--ready-timeout", type=float, default=20.0, metavar="S",
-                        help="give up when a switch has not answered by then (default 20)")
+                        help="seconds to wait for every switch to answer (default 20)")
     given = parser.parse_args(arguments)
     try:
         controller = Controller(read(given.config), given.out)

@@ -1,4 +1,4 @@
-"""What one controller is told: the program, its switches, their ports and routes. A JSON file, checked before use."""
+"""The controller's configuration: the program, its switches, their ports and routes. A JSON file, checked before use."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Tls:
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
-            raise ValueError(f"{'key' if self.certificate else 'certificate'}: missing: certificate and key come together")
+            raise ValueError(f"{'key' if self.certificate else 'certificate'}: missing: give certificate and key together")
 
 
 @dataclass(frozen=True)
@@ -180,11 +180,11 @@ def _check_peer(config: Config, switch: Switch, port: Port, where: str) -> None:
         raise ConfigError(f"{where}: no switch {port.peer!r}")
     other = next((p for p in peer.ports if p.number == port.peer_port), None)
     if other is None or (other.peer, other.peer_port) != (switch.name, port.number):
-        raise ConfigError(f"{where}: port {port.peer_port} of {peer.name} does not name port {port.number} of {switch.name} in turn")
+        raise ConfigError(f"{where}: port {port.peer_port} of {peer.name} does not lead back to port {port.number} of {switch.name}")
 
 
 def mac(text: str) -> int:
-    """The 48-bit value of an Ethernet address; ValueError when it is none."""
+    """The 48-bit value of an Ethernet address; ValueError for invalid text."""
     parts = text.split(":")
     if len(parts) != 6 or not all(len(p) == 2 for p in parts):
         raise ValueError(f"{text!r} is not an Ethernet address such as 02:00:00:00:00:01")

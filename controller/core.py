@@ -1,4 +1,4 @@
-"""The control loop without clock or socket: it says what to write and read, and learns from what comes back.
+"""The control loop without clock or socket: it decides what to write and read, and learns from the answers.
 
 One `SwitchControl` for each switch; `controller.multicast` knows of joins and leaves. Time is an argument, messages are P4Runtime's,
 and who carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
@@ -30,7 +30,7 @@ _TableEntry = tuple[str, _Match, str, Mapping[str, int]]
 """Table, keys, action, and the action's parameters."""
 
 TRANSMITTED = "AlsEgress.ports.transmitted"
-# Of packets to one port, and of copies.
+# For packets to one port, and for copies.
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
@@ -116,7 +116,7 @@ class SwitchControl:
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
         self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
-        # What each port's entry says, or would say if the port wrote fair rates.
+        # Each port's entry, or the entry that it would have if the port wrote fair rates.
         self._fair_rates = {p.number: self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": p.number}, _SET_FAIR_RATE,
                                                   {"rate_bps": fair_rate_bps(p.rate_bps, config.utilisation_target, 0), "utilisation_ppm": 0})
                             for p in switch.ports}
@@ -216,7 +216,7 @@ class SwitchControl:
         return p4runtime_pb2.StreamMessageRequest(digest_ack=ack)
 
     def forget(self) -> None:
-        """The switch started anew: its counters begin at 0 again."""
+        """The switch has restarted: its counters begin at 0 again."""
         self._previous = self._latest = None
         if self._sketch:
             self._sketch.forget()

@@ -59,7 +59,7 @@ class GrpcSwitch:
         try:
             grpc.channel_ready_future(self._channel).result(self._timeout_s)
         except grpc.FutureTimeoutError:
-            how = "" if self._tls is None else f" over TLS with a certificate that {self._tls.ca} vouches for"
+            how = "" if self._tls is None else f" over TLS with a certificate signed by {self._tls.ca}"
             raise SwitchError(f"{self.name}: no P4Runtime server answers at {self._address}{how}") from None
         threading.Thread(target=self._receive, name=f"stream-{self.name}", daemon=True).start()
         request = p4runtime_pb2.StreamMessageRequest()
@@ -107,7 +107,7 @@ class GrpcSwitch:
             raise self._error(f"refuses the pipeline {bmv2_json}", error) from error
 
     def insert(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
-        """Insert; what is there already is modified instead, so that a controller can take over a running switch."""
+        """Insert; an existing entry is modified instead, so that a controller can take over a running switch."""
         wanted = list(entities)
         existing = [e for e, code in self._write(wanted, p4runtime_pb2.Update.INSERT).items()
                     if code == code_pb2.ALREADY_EXISTS]
@@ -118,7 +118,7 @@ class GrpcSwitch:
         self._write(list(entities), p4runtime_pb2.Update.MODIFY)
 
     def write(self, wanted: Iterable[p4runtime_pb2.Update]) -> None:
-        """Updates in their order; an insert of what is there already becomes a modify, a delete of what is not there is done."""
+        """Updates in their order; an insert of an existing entry becomes a modify, a delete of a missing one counts as done."""
         given = list(wanted)
         failures = self._send(given, {code_pb2.ALREADY_EXISTS, code_pb2.NOT_FOUND})
         again = []
@@ -130,7 +130,7 @@ class GrpcSwitch:
         self._send(again, set())
 
     def apply(self, update: p4runtime_pb2.Update) -> None:
-        """One update as it is; SwitchError when it is refused, whatever the reason."""
+        """One update, unchanged; SwitchError when it is refused for any reason."""
         self._send([update], set())
 
     def _write(self, entities: list[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> dict[int, int]:

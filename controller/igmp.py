@@ -1,4 +1,4 @@
-"""IGMPv2 messages as they stand in Ethernet frames (RFC 2236): parsed with every check that a router may make, and made for queries.
+"""IGMPv2 messages in Ethernet frames (RFC 2236): parses them with every check that a router may make, and builds queries.
 
 Pure. Whatever bytes come in, `parse` returns a message or raises `IgmpError`, nothing else.
 """
@@ -20,7 +20,7 @@ _RESPONSE_UNIT_S = 0.1
 
 
 class Kind(enum.Enum):
-    """RFC 2236 section 2.1; the values are those of the type field."""
+    """RFC 2236 section 2.1; the values of the type field."""
 
     QUERY = 0x11
     REPORT = 0x16
@@ -38,7 +38,7 @@ class Reason(enum.Enum):
     NO_ROUTER_ALERT = "no router alert option"
     OTHER_VERSION = "not IGMP version 2"
     NOT_A_GROUP = "not a group's address"
-    WRONG_DESTINATION = "sent to another address than its kind is"
+    WRONG_DESTINATION = "sent to the wrong address for its type"
     UNKNOWN_SOURCE = "its source is not on that port"
     QUERY = "a query, which only routers send"
     NOT_A_HOST_PORT = "no hosts on that port"
@@ -48,7 +48,7 @@ class Reason(enum.Enum):
 
 
 class IgmpError(ValueError):
-    """A packet that is not to be acted on; `reason` is what it is counted under."""
+    """A packet to ignore; `reason` names its counter."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
@@ -87,7 +87,7 @@ def checksum(data: bytes) -> int:
 
 def parse(frame: bytes) -> Message:
     """The IGMPv2 message in an Ethernet frame. IgmpError: it is none, or one that RFC 2236 lets routers ignore: without router
-    alert (section 10), from off the link (section 2: TTL 1), or sent to another address than its kind is (section 9)."""
+    alert (section 10), from off the link (section 2: TTL 1), or sent to the wrong address for its type (section 9)."""
     if len(frame) < 14 + 20:
         raise IgmpError(Reason.TRUNCATED, f"a frame of {len(frame)} bytes")
     ether_type, = struct.unpack_from("!H", frame, 12)

@@ -136,7 +136,7 @@ class _Installed:
 
 
 class MulticastControl:
-    """Who is a member, and what the switches are told of it.
+    """The members of each group, and the entries of the switches for them.
 
     A membership is of a port: hosts have a link of their own, so a leave needs no asking whether others stay (RFC 2236 section 3
     asks), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
@@ -212,7 +212,7 @@ class MulticastControl:
         return [Entity(table_entry=p4runtime_pb2.TableEntry(table_id=self._p4info.table_id(name))) for name in (TABLE, TABLE_FROM)]
 
     def on_connected(self, now_s: float, switch: str, found: Iterable[Entity] | None) -> Changes:
-        """A switch can be written to. found: what it answered to `read_entities`; None: its pipeline is fresh and holds nothing."""
+        """A switch can be written to. found: its answer to `read_entities`; None: its pipeline is fresh and holds no entries."""
         changes = Changes()
         installed = self._installed[switch] = _Installed(switch, self._live[switch])
         members = self._read_back(installed, found or ())
@@ -221,7 +221,7 @@ class MulticastControl:
         if flood := self._flood(installed, found is None):
             changes.updates[switch] = flood
         touched = self._groups().union(*(i.groups() for i in self._installed.values() if i is not None))
-        # What hosts said since then is newer than what the switch holds.
+        # Reports of hosts since then are newer than the switch's entries.
         if first and found is not None:
             for port, group in sorted(members):
                 if self._is_host_port(switch, port) and (port, group) not in self._expiry[switch]:
@@ -304,7 +304,7 @@ class MulticastControl:
         return frozenset(ports)
 
     def _fits(self, group: int) -> bool:
-        """Whether every switch's tables have room for what it must hold of a group."""
+        """Whether every switch's tables have room for its entries of a group."""
         for name, installed in self._installed.items():
             if installed is not None:
                 others = [port for g, port in installed.ids if g != group]
@@ -339,7 +339,7 @@ class MulticastControl:
                 Update(type=Update.MODIFY, entity=Entity(table_entry=entry))]
 
     def _difference(self, installed: _Installed, group: int, ports: frozenset[int]) -> Iterator[Update]:
-        """What brings a switch from what it holds of a group to `ports`."""
+        """The updates that bring a switch from its present entries of a group to `ports`."""
         for port in sorted(ports):
             yield from self._set(installed, group, port, ports - {port})
         yield from self._set(installed, group, None, ports)
@@ -388,7 +388,7 @@ class MulticastControl:
         return Entity(table_entry=entry)
 
     def _read_back(self, installed: _Installed, found: Iterable[Entity]) -> set[tuple[int, int]]:
-        """Take what a switch holds; the (port, group) pairs that lead to members."""
+        """Take over a switch's entries; returns the (port, group) pairs that lead to members."""
         members = set()
         for entity in found:
             entry = entity.table_entry

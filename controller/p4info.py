@@ -87,7 +87,7 @@ class P4Info:
         return entry
 
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
-        """Makes it that action, whatever it was."""
+        """Sets it to that action, whatever it was."""
         if action not in self._parameters:
             found = _find(self.actions, action, "action")
             self._parameters[action] = found.preamble.id, {p.name: (p.id, p.bitwidth) for p in found.params}

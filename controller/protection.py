@@ -1,4 +1,4 @@
-"""The limits of flow protection: what a connection may send through a port (`p4src/protection.p4`).
+"""The limits of flow protection: how much a connection may send through a port (`p4src/protection.p4`).
 
 ALS section 5 asks routers to protect adaptive flows from greedy ones and leaves open how. Here a connection that goes on sending more than
 its allowance A is found and held to its share F. Both follow from the fair rate R_f of ALS section 3.1 and from two measurements of the

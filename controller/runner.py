@@ -114,7 +114,7 @@ class Multicast:
                 try:
                     client.write(wanted)
                 except SwitchError as error:
-                    # Its state is no longer known: it is connected anew and read back.
+                    # Its state is no longer known: reconnect and read it back.
                     self.disconnected(switch)
                     client.abandon(str(error))
         for switch, message in changes.packets:
@@ -175,7 +175,7 @@ class SwitchSession:
         with self._control_lock:
             entities, records = self._control.finish(time.time(), epoch)
         try:
-            # Of a switch that a controller left between its pipeline and its first entries there is nothing to modify yet.
+            # A controller may have left the switch between its pipeline and its first entries: then there is nothing to modify yet.
             client.write(updates(entities, p4runtime_pb2.Update.MODIFY))
         except SwitchError as error:
             self._give_up(str(error))
@@ -257,7 +257,7 @@ class Controller:
         self._stop.set()
 
     def wait_ready(self, timeout_s: float) -> list[str]:
-        """Wait for all switches; the names of those that are not ready in time."""
+        """Wait for all switches; returns the names of the switches that are not ready in time."""
         deadline = time.monotonic() + timeout_s
         return [s.switch.name for s in self.sessions
                 if not s.ready.wait(max(0.0, deadline - time.monotonic()))]

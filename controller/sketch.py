@@ -30,7 +30,7 @@ def standard_error(connections: float, slots: int) -> float:
     if connections <= 0:
         return 0.0
     load = connections / slots
-    # Of small loads, the difference itself would be lost in rounding.
+    # For small loads, rounding would lose the difference itself.
     excess = load * load / 2 if load < 1e-4 else math.expm1(load) - load
     return math.sqrt(slots * excess) / connections
 
@@ -94,7 +94,7 @@ class SketchCounter:
 
     def on_reading(self, filled: Mapping[int, int]) -> None:
         """Totals of the cells, read after `begin`."""
-        # Where a cell is met for the first time, what it counted before says nothing.
+        # At the first sight of a cell, its earlier count has no meaning.
         for cell, total in filled.items():
             self._before.setdefault(cell, total)
         if self._ended is None:
@@ -109,7 +109,7 @@ class SketchCounter:
             self._before[cell] = total
 
     def forget(self) -> None:
-        """The switch started anew."""
+        """The switch has restarted."""
         self._running = self._ended = None
         self._before = {}
 

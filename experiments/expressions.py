@@ -35,12 +35,12 @@ def is_expression(value: object) -> bool:
 
 
 def evaluate(text: str, names: Mapping[str, Value]) -> Value:
-    """The value of an expression, with or without its "=". ValueError says what is wrong with it."""
+    """The value of an expression, with or without its "=". ValueError names the fault."""
     source = text.removeprefix("=").strip()
     try:
         tree = ast.parse(source, mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise ValueError(f"{source!r} is no expression") from error
+        raise ValueError(f"{source!r} is not an expression") from error
     try:
         value = _value(tree.body, names)
     except (ArithmeticError, TypeError, RecursionError) as error:
@@ -71,12 +71,12 @@ def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             value = _value(operand, names)
             if isinstance(value, str):
-                raise ValueError("text cannot be reckoned with")
+                raise ValueError("text cannot be used in arithmetic")
             return -value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             a, b = _value(left, names), _value(right, names)
             if isinstance(a, str) or isinstance(b, str):
-                raise ValueError("text cannot be reckoned with")
+                raise ValueError("text cannot be used in arithmetic")
             if isinstance(op, ast.Pow) and abs(b) > _LARGEST_POWER:
                 raise ValueError(f"a power of {b} is too large")
             return _BINARY[type(op)](a, b)
@@ -86,4 +86,4 @@ def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
             return _value(body if _value(test, names) else orelse, names)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(_value(a, names) for a in arguments))
-    raise ValueError(f"{ast.unparse(node)!r} is not understood here")
+    raise ValueError(f"{ast.unparse(node)!r} is not supported here")

@@ -6,7 +6,7 @@
     without = ["tcp.timer_granularity_s"]       # keys of the file that only virtual time has
     duration_s = 120.0                          # any other key of an experiment, and it lies over the file
 
-A file with a table of its own is one of those that `fairlane paper --mininet` runs; one that inherits the table is not.
+`fairlane paper --mininet` runs a file with a table of its own, but not a file that inherits the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inputs import schema
 from inputs.located_toml import Document
 
 _OWN = ("at", "without")
-# What is the same on every fabric: it says what is run and expected, not how.
+# Keys that are the same on every fabric: they say what to run and expect, not how.
 _ELSEWHERE = ("inherits", "title", "sweep", "quick", "paper", "open", sweep.MININET, *sweep.REPORT_KEYS)
 
 
@@ -29,7 +29,7 @@ def is_chosen(document: Document) -> bool:
 
 
 def laid_over(document: Document, at: Sequence[str] = (), complete: bool = False) -> Document:
-    """The experiment as Mininet runs it; the same where there is no [mininet]. at: "AXIS=VALUE", before those of the table. complete:
+    """The experiment as Mininet runs it; unchanged without [mininet]. at: "AXIS=VALUE", before those of the table. complete:
     with the keys of `without` and all seeds, for virtual time to run beside it. ConfigError names file, line and key."""
     if sweep.MININET not in document.values:
         return sweep.narrowed(document, at)
@@ -72,7 +72,7 @@ def _table(document: Document) -> dict[str, Any]:
         raise document.error((sweep.MININET,), "expected a table")
     for key in table:
         if key in _ELSEWHERE:
-            raise document.error((sweep.MININET, key), "is the same on every fabric: it stands outside of [mininet]")
+            raise document.error((sweep.MININET, key), "is the same on every fabric: write it outside [mininet]")
     return table
 
 
@@ -91,7 +91,7 @@ def _points(document: Document) -> dict[str, list[Any]]:
             raise document.error((*path, name), "expected at least one value")
         for choice in left[name]:
             if choice not in axes[name]:
-                raise document.error((*path, name), f"{choice!r} is no value of that axis, which has {', '.join(map(str, axes[name]))}")
+                raise document.error((*path, name), f"{choice!r} is not a value of that axis, which has {', '.join(map(str, axes[name]))}")
     return left
 
 

@@ -31,7 +31,7 @@ MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 1500
 
 def _check_packet_bytes(packet_bytes: int, least: int = MIN_PACKET_BYTES) -> None:
     if not least <= packet_bytes <= MAX_PACKET_BYTES:
-        raise ValueError(f"packet_bytes: {least} to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}")
+        raise ValueError(f"packet_bytes: must be {least} to {MAX_PACKET_BYTES} bytes, IP header included, got {packet_bytes} bytes")
 
 
 def _check_positive(owner: object, *names: str) -> None:
@@ -79,7 +79,7 @@ class Source:
     def __post_init__(self) -> None:
         _check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
         if self.shape is not None and not 1 < self.shape < float("inf"):
-            raise ValueError(f"shape: Pareto periods of a finite mean need a shape above 1, got {self.shape:g}")
+            raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {self.shape:g}")
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class OnOffSettings:
         _check_packet_bytes(self.packet_bytes)
         _check_positive(self, "rate_bps", "on_s", "off_s")
         if self.shape is not None and not 1 < self.shape < float("inf"):
-            raise ValueError(f"shape: Pareto periods of a finite mean need a shape above 1, got {self.shape:g}")
+            raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {self.shape:g}")
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,8 @@ TCP_KINDS = {
     "tcp-cubic": "TCP CUBIC with selective acknowledgements (RFC 9438)",
 }
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
-    "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, silence in off periods; no feedback (virtual time only)"),
-    "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, as they come; no feedback (virtual time only)"),
+    "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback (virtual time only)"),
+    "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback (virtual time only)"),
 }
 _FAMILY_TABLES = ("tcp",)
 
@@ -246,7 +246,7 @@ def algorithm(kind: str) -> Kind | None:
 
 
 def summary(kind: str) -> str:
-    """One line: what the kind does."""
+    """One line that describes the kind."""
     found = algorithm(kind)
     return found.summary if found else TCP_KINDS[kind] if kind in TCP_KINDS else SOURCE_KINDS[kind][1]
 
@@ -272,7 +272,7 @@ class _Values:
         self._hints = _fields(kind)
 
     def take(self, path: KeyPath) -> None:
-        """Lay the table at `path` over what is there."""
+        """Merge the table at `path` into the current values."""
         table = self.document.at(path)
         if not isinstance(table, dict):
             raise self.document.error(path, f"expected a table of settings of {self.kind}")

@@ -122,7 +122,7 @@ def check_duration(duration_s: float) -> float:
 
 
 def read(path: Path) -> Document:
-    """A file laid over those that it inherits from."""
+    """A file merged over the files that it inherits from."""
     return _with_ancestors(path)
 
 
@@ -156,7 +156,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
             elif group.receivers is not None:
                 ends = hosts[:1 + group.receivers]
                 if group.receivers >= len(hosts):
-                    raise document.error((*where, "receivers"), f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more")
+                    raise document.error((*where, "receivers"), f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more hosts")
                 _check_ends(group, ends, hosts, document, (*where, "receivers"))
             elif free:
                 ends = free.pop(0)
@@ -231,7 +231,7 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
 
 
 def _changes(settings: Settings, topology: Topology, document: Document) -> tuple[tuple[Change, str, int], ...]:
-    """By time, and those of one time as the file has them."""
+    """By time; at equal times, in the order of the file."""
     links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
     found = []
     for i, change in enumerate(settings.changes):

@@ -12,7 +12,7 @@ from topologies.model import Port, Topology
 
 @dataclass(frozen=True)
 class Paper:
-    """Where the figure stands, and what the paper reports there (shown beside the result)."""
+    """The figure's place in the paper, and the paper's findings there (shown with the result)."""
 
     reference: str
     section: str
@@ -83,7 +83,7 @@ class FlowGroup:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
-            raise ValueError(f"name: letters, digits, '_', '.' and '-', for records are files of that name; got {self.name!r}")
+            raise ValueError(f"name: use letters, digits, '_', '.' and '-', because records are files of that name; got {self.name!r}")
         if self.count < 1:
             raise ValueError(f"count: at least 1, got {self.count}")
         for name in ("start_s", "join_interval_s", "start_jitter_s"):
@@ -93,15 +93,15 @@ class FlowGroup:
             if not 0 <= start_s < float("inf"):
                 raise ValueError(f"receiver_start_s: must not be negative, got {start_s:g} s")
         if self.stop_s is not None and not self.last_start_s < self.stop_s < float("inf"):
-            raise ValueError(f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, not before {self.stop_s:g} s")
+            raise ValueError(f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, but flows stop at {self.stop_s:g} s")
         if self.hosts and len(self.hosts) != self.count:
             raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows")
         if self.receivers is not None and (self.receivers < 1 or self.hosts or self.count > 1):
-            raise ValueError(f"receivers: at least 1, of one flow, without hosts; got {self.receivers}")
+            raise ValueError(f"receivers: give at least 1, for one flow and without hosts; got {self.receivers}")
         if self.receiver_start_s and self.receivers not in (None, len(self.receiver_start_s)):
             raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times for {self.receivers} receivers")
         if self.receiver_start_s and self.receivers is None and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),)):
-            raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times, and not as many receivers in hosts")
+            raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times, but another number of receivers in hosts")
 
     @property
     def last_start_s(self) -> float:
@@ -151,13 +151,13 @@ class Change:
         if self.delay_s is not None and not 0 <= self.delay_s < float("inf"):
             raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
         if self.loss is not None and not 0 <= self.loss < 1:
-            raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
+            raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         if bool(self.link) == bool(self.switch):
             raise ValueError("give either link or switch")
         if self.switch and (self.als is None or not self.rate_bps is self.delay_s is self.loss is None):
-            raise ValueError("switch: of a switch, als changes: give als = true or als = false, and nothing of a link")
+            raise ValueError("switch: only als of a switch can change: give als = true or als = false, and no key of a link")
         if self.link and self.als is not None:
-            raise ValueError("als: is a switch's: give switch instead of link")
+            raise ValueError("als: belongs to a switch: give switch instead of link")
         if self.link and self.rate_bps is None and self.delay_s is None and self.loss is None:
             raise ValueError("nothing changes: give rate_bps, delay_s or loss")
 
@@ -223,7 +223,7 @@ class Experiment:
     changes: tuple[tuple[Change, str, int], ...] = ()
 
     def flow(self, name: str) -> Flow:
-        """The flow of that name; KeyError when there is none."""
+        """The flow of that name; KeyError for an unknown name."""
         for flow in self.flows:
             if flow.name == name:
                 return flow

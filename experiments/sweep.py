@@ -1,4 +1,4 @@
-"""Sweeps: one experiment file that stands for many runs.
+"""Sweeps: one experiment file that describes many runs.
 
     seeds = [1, 2, 3, 4, 5]
 
@@ -67,7 +67,7 @@ class Sweep:
 
 
 def has_sweep(document: Document) -> bool:
-    """Whether a file stands for runs that differ in more than their seeds."""
+    """Whether a file describes runs that differ in more than their seeds."""
     return "sweep" in document.values
 
 
@@ -144,7 +144,7 @@ def _choices(document: Document, path: KeyPath, given: Any) -> tuple[Value, ...]
         if not isinstance(value, (int, float, str, bool)):
             raise document.error((*path, i), "expected a number, a string, or true or false")
         if value in given[:i]:
-            raise document.error((*path, i), f"{value!r} stands here twice")
+            raise document.error((*path, i), f"{value!r} is here twice")
     return tuple(given)
 
 
@@ -156,9 +156,9 @@ def _seeds(document: Document, path: KeyPath) -> tuple[int, ...]:
         raise document.error(path, "expected an array of seeds")
     for i, seed in enumerate(given):
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-            raise document.error((*path, i), f"a seed is a whole number from 0 to 2^32 - 1, got {seed!r}")
+            raise document.error((*path, i), f"a seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
         if seed in given[:i]:
-            raise document.error((*path, i), f"seed {seed} stands here twice")
+            raise document.error((*path, i), f"seed {seed} is here twice")
     return tuple(given)
 
 

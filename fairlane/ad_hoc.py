@@ -1,7 +1,7 @@
 """Experiments without a file: `fairlane run dumbbell --flow rap:2 --flow tcp-sack:2 --bottleneck 10mbit --rtt 64ms --queue red`.
 
 The options become the text of an experiment file, which is loaded like any other; `--save` writes that text. Nothing else stands
-between the two, so that the file gives what the options gave.
+between the two, so that the file gives the same run as the options.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from topologies.model import Red
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
-    "chain": "switches in a row (--switches, 3 unless said otherwise); every flow crosses all links between them",
-    "tree": "a sender on the root, receivers on leaf switches (--switches, 3 unless said otherwise); one bottleneck to each leaf",
+    "chain": "switches in a row (--switches, default 3); every flow crosses all links between them",
+    "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
 }
 
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
-# A buffer that nobody chose holds at least so many packets, however short the round trip.
+# The default buffer holds at least this many packets, however short the round trip.
 _LEAST_DEFAULT_BUFFER = 10
 _ACCESS_SPEED_UP = 10
 
@@ -64,11 +64,11 @@ class _Group:
 
 
 def text(topology: str, options: Options, duration_s: float | None, seed: int | None) -> str:
-    """The experiment file that the options stand for. Refusal names the option at fault."""
+    """The experiment file that corresponds to the options. Refusal names the option at fault."""
     if not options.flows:
         raise Refusal(f"fairlane run {topology} needs flows: --flow rap:2 --flow tcp-sack:2. 'fairlane list' shows the kinds.")
     if options.switches is not None and topology == "dumbbell":
-        raise Refusal("--switches: a dumbbell has two; chain and tree take a number.")
+        raise Refusal("--switches: a dumbbell always has two switches; only chain and tree take a number.")
     groups = [_group(given) for given in options.flows]
     rate_bps = _quantity("--bottleneck", options.bottleneck or "10mbit", _RATES)
     rtt_s = _quantity("--rtt", options.rtt or "64ms", _TIMES, zero=True)
@@ -117,7 +117,7 @@ def _group(given: str) -> _Group:
     if kind not in kinds.names():
         raise Refusal(f"--flow {given}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
     if count is not None and not (count.isascii() and count.isdigit() and int(count) > 0):
-        raise Refusal(f"--flow {given}: {count!r} is no number of flows: write {kind}:2")
+        raise Refusal(f"--flow {given}: {count!r} is not a number of flows: write {kind}:2")
     start_s = 0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)
     return _Group(kind, int(count or 1), start_s)
 
@@ -136,9 +136,9 @@ def _quantity(option: str, given: str, units: Mapping[str, float], zero: bool = 
     example = "10mbit" if units is _RATES else "64ms"
     number, unit = _split(option, given, units, example)
     if not unit and number and units is _TIMES:
-        raise Refusal(f"{option} {given}: in what unit? Write {given}ms or {given}s")
+        raise Refusal(f"{option} {given}: no unit; write {given}ms or {given}s")
     value = number * units.get(unit, 1.0)
-    # 64 times 0.001 is not 0.064: what was written in decimal stays what it was.
+    # 64 times 0.001 is not 0.064: keep numbers that were written in decimal.
     value = float(f"{value:.12g}")
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise Refusal(f"{option} {given}: must be positive, as in {example}")

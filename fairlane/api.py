@@ -84,8 +84,8 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
     """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
     `fairlane run`, as text ("10mbit", "64ms").
 
-    algorithms: Python files with flow kinds of one's own. programs: P4 files in place of those of the same name in p4src. out: a folder that gets all that
-    `fairlane run` writes. Refusal and ConfigError say what is wrong with the arguments before anything runs; RunFailed: it ended early.
+    algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. out: a folder for all that
+    `fairlane run` writes. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot give way (`fairlane.floors`).
     """
     for path in algorithms:

@@ -74,7 +74,7 @@ def run(
         _refuse_stray(experiment, network.given())
         from fairlane.paper import read_row, single
 
-        read_row.load(loader.find(experiment))  # what is expected of it can hold, and every point of it can run
+        read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric):
             _run_sweep(experiment, where, extent, output, own, page)
             return

@@ -24,7 +24,7 @@ _MININET: tuple[Place, ...] = ("mininet", "bmv2")
 
 @dataclass(frozen=True)
 class Finding:
-    """present: None when it cannot be told here (needs root). needed: where experiments cannot run without it. without: what
+    """present: None when the check needs root. needed: where experiments cannot run without it. without: what
     follows where it is absent. get: how to get it, empty where that follows from nothing here."""
 
     what: str
@@ -47,10 +47,10 @@ def lacking(findings: Sequence[Finding], place: Place) -> list[str]:
 def _machine() -> list[Finding]:
     root = probes.is_root()
     return [
-        Finding("root", root, "no Mininet runs; virtual time, compiling and packet tests need none", "sudo", _MININET),
+        Finding("root", root, "no Mininet runs; virtual time, compiling and packet tests still work", "sudo", _MININET),
         Finding("Mininet", probes.has_mininet(), "no Mininet runs", "apt-get install mininet, then make setup", _MININET),
         Finding("network namespaces", probes.has_namespaces() if root else None, "no Mininet runs",
-                "a kernel with CONFIG_NET_NS, and a container that may make them", _MININET),
+                "a kernel with CONFIG_NET_NS, and a container that may create namespaces", _MININET),
     ]
 
 
@@ -63,7 +63,7 @@ def _programs() -> list[Finding]:
         _program("tshark", "tshark", "the tests that decode our RTCP with it are skipped"),
         _program("ns", "ns2", "comparisons with ns-2 are skipped", name="ns-2"),
         Finding("Chromium", any(probes.program(n) for n in ("chromium", "chromium-browser", "google-chrome")),
-                "nothing: any browser shows the reports' pages; this one can also be told to on the command line", "apt-get install chromium"),
+                "nothing: any browser shows the reports' pages; Chromium can also be started from the command line", "apt-get install chromium"),
     ]
 
 
@@ -72,7 +72,7 @@ def _kernel() -> list[Finding]:
     findings = [
         Finding(f"kernel: {kind}", probes.has_qdisc(kind) if root else None, without, get) for kind, without, get in (
             ("netem", "delays are in the embedded switch's ports, and in fairlane-link beside BMv2", "a kernel with CONFIG_NET_SCH_NETEM; modprobe sch_netem"),
-            ("tbf", "hosts' sending rate is not held", "a kernel with CONFIG_NET_SCH_TBF; modprobe sch_tbf"),
+            ("tbf", "hosts' sending rate is not limited", "a kernel with CONFIG_NET_SCH_TBF; modprobe sch_tbf"),
             ("fq", "nothing: the kernel's TCP paces by itself, ALS senders by their own clock", ""),
             ("red", "nothing: RED runs in P4", ""),
         )]
@@ -85,8 +85,8 @@ def _kernel() -> list[Finding]:
 def _builds() -> list[Finding]:
     build = "make build"
     return [
-        Finding("Rust >= 1.88", _rust(), "nothing of this project can be built", "apt-get install rustc-web cargo-web, or rustup"),
-        Finding("fairlane-compile", _has("fairlane-compile"), "p4c compiles where it is installed, and otherwise nothing", build,
+        Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "apt-get install rustc-web cargo-web, or rustup"),
+        Finding("fairlane-compile", _has("fairlane-compile"), "P4 programs compile only with p4c, where it is installed", build,
                 # In virtual time and for BMv2 p4c does, too.
                 ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2")),
         Finding("fairlane_virtual (module)", importlib.util.find_spec("fairlane_virtual") is not None, "no runs in virtual time", build, ("virtual",)),
@@ -127,7 +127,7 @@ def _rust() -> bool:
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    """findings as they are; places: whether experiments run there, and what is lacking."""
+    """findings: one for each check; places: whether experiments run there, and what is missing."""
     found: list[dict[str, Any]] = [
         {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": list(f.needed)} for f in findings]
     places = {place: {"runs": not lacking(findings, place), "lacking": lacking(findings, place)} for place in get_args(Place)}
@@ -137,12 +137,12 @@ def as_json(findings: Sequence[Finding]) -> str:
 def show(console: Console, findings: Sequence[Finding]) -> None:
     table = Table("what", "here", "without it", "how to get it")
     for f in findings:
-        here = "[yellow]needs root to tell[/]" if f.present is None else "[green]yes[/]" if f.present else "[red]no[/]"
+        here = "[yellow]needs root to check[/]" if f.present is None else "[green]yes[/]" if f.present else "[red]no[/]"
         table.add_row(f.what, here, *(("", "") if f.present else (f.without, "see below" if f.get == BMV2_PACKAGES else f.get)))
     console.print(table)
     if any(f.get == BMV2_PACKAGES and not f.present for f in findings):
         console.print(BMV2_PACKAGES, highlight=False, soft_wrap=True)
     for place, words in PLACES.items():
         missing = lacking(findings, place)
-        console.print(f"Experiments run {words}." if not missing else f"Experiments do not run {words}, for want of: {', '.join(missing)}.",
+        console.print(f"Experiments run {words}." if not missing else f"Experiments cannot run {words}; missing: {', '.join(missing)}.",
                       highlight=False, markup=False, soft_wrap=True)

@@ -75,7 +75,7 @@ def _remove_empty_logs(folder: Path) -> None:
 
 
 def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
-    """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, beside where its results would have been."""
+    """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, next to the place of its results."""
     if os.environ.get("FAIRLANE_KEEP_LOGS") and folder.work.is_dir():
         folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
 

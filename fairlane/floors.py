@@ -31,5 +31,5 @@ def _warning(kind: str, least_bps: float, found: list[AlgorithmSettings], flows:
     part = min(1.0, count * least_bps / rate_bps)
     return (f"{kind}: min_rate_bps is {least_bps / 1e6:g} Mb/s by default, with max_rate_bps at {greatest_bps / 1e6:g} Mb/s, and an "
             f"even share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
-            f"of the link's {rate_bps / 1e6:g} Mb/s whatever is lost, so that other flows starve. Set a lower one: "
+            f"of the link's {rate_bps / 1e6:g} Mb/s even when packets are lost, so that other flows starve. Set a lower one: "
             f"--set {kind}.min_rate_bps={fair_bps / 10:g}, or min_rate_bps in [{kind}] of the experiment's file.")

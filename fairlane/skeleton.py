@@ -14,10 +14,10 @@ _ALGORITHM = '''\
 
     r = ...          its equations, as the paper has them
 
-What the paper leaves open, each a parameter of `CLASSParameters` with its reason.
+Where the paper leaves a choice: the choice and its reason, each a parameter of `CLASSParameters`.
 
 An algorithm is two state machines without clock, socket or randomness: events come in with the time, actions go out. This one is
-told of each receiver's report, which comes by RTCP about every 5 s, and answers with a rate. `hosts/algorithms/base.py` lists all
+gets each receiver's report, which comes by RTCP about every 5 s, and answers with a rate. `hosts/algorithms/base.py` lists all
 events and actions: acknowledgements of each packet, windows, timers, reports of the receiver's own. `rap.py`, `tfrc.py` and `als.py`
 are there to learn from.
 """
@@ -79,7 +79,7 @@ class CLASSSender(Sender):
 
     def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
         p = self.parameters
-        # What comes from the network may be forged: a rate stays within its bounds whatever the report says.
+        # A report comes from the network and may be forged: the rate always stays within its bounds.
         self.rate_bps = clamp(self.next_rate_bps(feedback), p.min_rate_bps, p.max_rate_bps)
         return (SetRate(self.rate_bps),)
 
@@ -89,7 +89,7 @@ class CLASSSender(Sender):
         Put the equation here, with its number: `# [PAPER eq 1]`. A report has `loss_fraction` (0 to 1, since the report before) and
         where known `rtt_s`, `jitter_s`; on paths with ALS routers `desired_rate_bps` and `utilisation`.
         """
-        raise NotImplementedError("the equation is not in yet: write it into hosts/algorithms/MODULE.py, CLASSSender.next_rate_bps")
+        raise NotImplementedError("the equation is missing: write it into hosts/algorithms/MODULE.py, CLASSSender.next_rate_bps")
 
 
 class CLASSReceiver(Receiver):
@@ -176,8 +176,8 @@ def algorithm(name: str, root: Path) -> tuple[Path, Path]:
     """Write the two files of a new flow kind into the project at `root`: (algorithm, test). Refusal when the name cannot be one, is
     taken, or a file is in the way; then nothing is written."""
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name) or keyword.iskeyword(name):
-        raise Refusal(f"{name!r} cannot be a flow kind: lower-case letters and digits, words joined by hyphens, no word of Python's:"
-                      " 'my-rate'")
+        raise Refusal(f"{name!r} cannot be a flow kind: use lower-case letters and digits, words joined by hyphens, no Python keyword,"
+                      " such as 'my-rate'")
     kind, module = name.replace("_", "-"), name.replace("-", "_")
     if kind in kinds.tables():
         raise Refusal(f"there is a flow kind {kind!r} already: {kinds.summary(kind) if kind in kinds.names() else 'of all of TCP'}")

@@ -1,4 +1,4 @@
-"""A user's own files in a run: algorithms of any Python file, and P4 files in place of those of the same name in `p4src`."""
+"""A user's own files in a run: algorithms of any Python file, and P4 files that replace those of the same name in `p4src`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def use_algorithm(path: str | Path) -> list[str]:
         found = own_algorithms.load_file(path)
     except (ValueError, OSError) as error:
         raise Refusal(str(error)) from error
-    except Exception as error:  # whatever the file raises as it is read
+    except Exception as error:  # any exception that the file raises while it is read
         raise Refusal(f"{path}: cannot be read as Python: {type(error).__name__}: {error}") from error
     listed = own_algorithms.listed()
     if str(Path(path).resolve()) not in listed:
@@ -53,7 +53,7 @@ def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
     beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
     for path in files:
         if path.name not in beside:
-            raise Refusal(f"{path}: stands in place of the file of its name in {program.parent.name}/, and there is none"
+            raise Refusal(f"{path}: replaces the file of the same name in {program.parent.name}/, but there is none"
                           f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}")
     folder.mkdir(parents=True, exist_ok=True)
     for name, path in {**beside, **{path.name: path for path in files}}.items():

@@ -1,6 +1,6 @@
 """JSON with the line of every key and element, so that an error can say file, line and key.
 
-`json` decides what is valid and gives the values; the scan below runs over text that it accepted and only notes lines.
+`json` checks the text and gives the values; the scan below runs over accepted text and only records lines.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Scan:
                 key, at = scanstring(self._text, at + 1)
                 here = (*path, key)
                 if here in self.places:
-                    raise ConfigError(f"{self._name}:{self._line(begin)}: {show(here)}: the key stands here twice")
+                    raise ConfigError(f"{self._name}:{self._line(begin)}: {show(here)}: the key is here twice")
                 self._note(begin, here)
                 at = self.blank(self.blank(at) + 1)
             at = self.blank(self.value(at, here))

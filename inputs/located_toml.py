@@ -1,6 +1,6 @@
 """TOML with the line of every key, so that an error can say file, line and key.
 
-`tomllib` decides what is valid and gives the values; the scan below runs over text that it accepted and only notes lines.
+`tomllib` checks the text and gives the values; the scan below runs over accepted text and only records lines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# Where a value stands: keys of tables and indices of arrays, from the top.
+# The place of a value: keys of tables and indices of arrays, from the top.
 KeyPath = tuple[str | int, ...]
 
 
@@ -32,7 +32,7 @@ class Document:
     places: dict[KeyPath, tuple[str, int]]
 
     def place(self, path: KeyPath) -> tuple[str, int]:
-        """File and line of a key, or of the nearest table around it; line 1 when there is none."""
+        """File and line of a key, or of the nearest enclosing table; else line 1."""
         while path:
             if path in self.places:
                 return self.places[path]

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
     """The table at `path` as a `kind`. A ValueError that `kind` itself raises is located at the table, or at the key that
-    the message begins with ("delay_s: must not be negative"). others: keys of the table that somebody else reads."""
+    the message begins with ("delay_s: must not be negative"). others: keys of the table that other code reads."""
     table = document.at(path)
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")

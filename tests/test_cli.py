@@ -77,7 +77,7 @@ def test_a_taken_port_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(Refusal) as refused:
             preflight.check_ports([port])
-    assert str(refused.value) == (f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows by whom;"
+    assert str(refused.value) == (f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows the process;"
                                   " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")
     preflight.check_ports([port])
 
@@ -131,7 +131,7 @@ def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.Mo
     assert targets.resolve("auto", topology).target == "bmv2", "the delay is in a delay line"
     machine("fairlane-switch", "fairlane-compile", *theirs, netem=False)
     assert targets.resolve("auto", topology).why == (
-        "target embedded: fairlane-switch (not BMv2, for link s1 - s2 has a delay of 5 ms, BMv2 has none, this kernel has no netem, and"
+        "target embedded: fairlane-switch (not BMv2, because link s1 - s2 has a delay of 5 ms, but BMv2 has no delays, this kernel has no netem, and"
         " fairlane-link is not built ('make build'))")
     with pytest.raises(Refusal, match="^--target bmv2: link s1 - s2 has a delay of 5 ms"):
         targets.resolve("bmv2", topology)
@@ -146,7 +146,7 @@ def test_auto_leaves_to_the_embedded_switch_what_is_too_fast_for_bmv2(monkeypatc
     monkeypatch.setattr(probes, "has_qdisc", lambda kind: True)
     topology = loader.load(loader.find("als-3")).topology
     small = PacketSizes(100, 100)  # 10 Mb/s in these: 10,965 packets/s
-    assert "not BMv2, for s1->s2 at 10 Mb/s carries 10965 packets/s" in targets.resolve("auto", topology, small).why
+    assert "not BMv2, because s1->s2 at 10 Mb/s carries 10965 packets/s" in targets.resolve("auto", topology, small).why
     assert targets.resolve("bmv2", topology, small).target == "bmv2", "who asks for it gets it, and a warning"
 
 

@@ -51,7 +51,7 @@ def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: P
     assert "my-rate" in python(project, "fairlane", "list").stdout
     tested = python(project, "pytest", "-q", "-p", "no:cacheprovider", str(test))
     assert tested.returncode == 1
-    assert "the equation is not in yet: write it into hosts/algorithms/my_rate.py, MyRateSender.next_rate_bps" in tested.stdout
+    assert "the equation is missing: write it into hosts/algorithms/my_rate.py, MyRateSender.next_rate_bps" in tested.stdout
     assert "3 failed, 2 passed" in tested.stdout
 
     text = source.read_text()
@@ -73,7 +73,7 @@ def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: P
     ("als", "there is a flow kind 'als' already: "),
     ("tcp-reno", "there is a flow kind 'tcp-reno' already: "),
     ("base", "hosts/algorithms/base.py exists already, and is not overwritten"),
-    ("My-Rate", "'My-Rate' cannot be a flow kind: lower-case letters"),
+    ("My-Rate", "'My-Rate' cannot be a flow kind: use lower-case letters"),
     ("3rate", "'3rate' cannot be a flow kind"),
     ("class", "'class' cannot be a flow kind"),
     ("../rate", "'../rate' cannot be a flow kind"),

@@ -122,7 +122,7 @@ def test_what_dies_is_said_and_started_again_but_not_for_ever(tmp_path: Path) ->
         for _ in range(100):
             supervisor.poll()
     assert dying.starts == 1 + MAX_RESTARTS
-    assert said[0].startswith("switch s1 ended with code 7; it is started again in 0 s (it last said: out of luck")
+    assert said[0].startswith("switch s1 ended with code 7; it is started again in 0 s (last output: out of luck")
     assert said[1] == "switch s1 is started again"
 
 

@@ -84,7 +84,7 @@ def test_whatever_is_absent_has_a_way_to_get_it(machine) -> None:
     assert "p4lang-bmv2" in by_name["BMv2 (simple_switch_grpc)"]
     printed = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, ["doctor"]).output
     assert printed.count("p4lang-bmv2") == 1, "said once, below the table"
-    assert "Experiments do not run in virtual time, for want of: fairlane-compile, fairlane_virtual (module)." in printed
+    assert "Experiments cannot run in virtual time; missing: fairlane-compile, fairlane_virtual (module)." in printed
 
 
 def test_programs_read_the_same_as_people(machine) -> None:

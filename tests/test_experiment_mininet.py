@@ -96,7 +96,7 @@ def test_a_file_that_inherits_the_table_is_not_chosen(tmp_path: Path) -> None:
     ("duration_s = 12.0", "duration_s = -1.0", "e.toml:20: duration_s: must be positive"),
     ("packet_bytes = 700", "paket_bytes = 700", "e.toml:21: tcp.paket_bytes: unknown key of tcp; did you mean 'packet_bytes'?"),
     ("n = [2, 4], delay", "m = 2, delay", "e.toml:18: mininet.at.m: no axis 'm'"),
-    ("n = [2, 4], delay", "n = 3, delay", "e.toml:18: mininet.at.n: 3 is no value of that axis, which has 1, 2, 4"),
+    ("n = [2, 4], delay", "n = 3, delay", "e.toml:18: mininet.at.n: 3 is not a value of that axis, which has 1, 2, 4"),
     ("n = [2, 4], delay", "n = [], delay", "e.toml:18: mininet.at.n: expected at least one value"),
     ('"tcp.timer_granularity_s"]', '"tcp.timers"]', "e.toml:19: mininet.without[0]: the file has no key 'tcp.timers'"),
     ('["tcp.timer_granularity_s"]', '"tcp"', "e.toml:19: mininet.without: expected an array of keys"),

@@ -68,7 +68,7 @@ def changed(folder: Path, expect: str) -> Path:
 
 @pytest.mark.parametrize(("expect", "key", "message"), [
     ('measure = "als_loss"\nlow = 1.2', "low", "can never hold: als_loss lies between 0 and 1, so that low = 1.2 is out of reach"),
-    ('measure = "als_loss"\nhigh = 2', "high", "can never fail: als_loss lies between 0 and 1 whatever happens"),
+    ('measure = "als_loss"\nhigh = 2', "high", "can never fail: als_loss lies between 0 and 1 in every run"),
     ('measure = "als_loss"\nlow = 0', "low", "can never fail"),
     ('measure = "tcp_to_als"\nhigh = -0.5', "high", "can never hold: tcp_to_als lies at 0 or above"),
 ])

@@ -165,9 +165,9 @@ def broken(folder: Path, results: Path, what: str) -> Path:
 @pytest.mark.parametrize(("what", "message"), [
     ("none", "nowhere: no such folder. Give folders that 'fairlane run' wrote"),
     ("no summary", "copy: not the results of a run: it has no summary.json."),
-    ("above", "not the results of a run: it has no summary.json; in it are results, such as "),
+    ("above", "not the results of a run: it has no summary.json; it contains results, such as "),
     ("half a summary", "summary.json: cannot be read: "),
-    ("other JSON", "summary.json: not a run's summary: it is no object."),
+    ("other JSON", "summary.json: not a run's summary: it is not an object."),
     ("no kinds", "summary.json: not a summary of this version's runs: kinds is missing."),
     ("no flows", "summary.json: a run without flows has nothing to compare."),
     ("no table", "flows.csv: cannot be read: No such file or directory."),

@@ -63,12 +63,12 @@ def test_a_quick_pass_takes_its_own_values():
 
 @pytest.mark.parametrize("change, message", [
     (('n = [1, 4]', 'n = []'), r"row.toml:5: sweep.n: expected an array of values"),
-    (('n = [1, 4]', 'n = [1, 1]'), r"row.toml:5: sweep.n\[1\]: 1 stands here twice"),
-    (('seeds = [1, 2, 3]', 'seeds = [-1]'), r"row.toml:2: seeds\[0\]: a seed is a whole number"),
+    (('n = [1, 4]', 'n = [1, 1]'), r"row.toml:5: sweep.n\[1\]: 1 is here twice"),
+    (('seeds = [1, 2, 3]', 'seeds = [-1]'), r"row.toml:2: seeds\[0\]: a seed must be a whole number"),
     (('n = [4]', 'm = [4]'), r"row.toml:14: quick.m: unknown key; known: n, kind"),
     (('"= queue"', '"= quue"'), r"row.toml:18: topology.bottleneck.queue_packets: no value 'quue' here; there is .*queue"),
-    (('"= 2 * n * 40_000"', '"= 2 * / n"'), r"row.toml:9: let.rate_bps: '2 \* / n' is no expression"),
-    (('"= 2 * n * 40_000"', '"= open(1)"'), r"row.toml:9: let.rate_bps: 'open\(1\)' is not understood here"),
+    (('"= 2 * n * 40_000"', '"= 2 * / n"'), r"row.toml:9: let.rate_bps: '2 \* / n' is not an expression"),
+    (('"= 2 * n * 40_000"', '"= open(1)"'), r"row.toml:9: let.rate_bps: 'open\(1\)' is not supported here"),
     (('"= 2 * n * 40_000"', '"= 1 / (n - n)"'), r"row.toml:9: let.rate_bps: .*division by zero"),
 ])
 def test_what_cannot_be_meant_is_refused_with_file_line_and_key(change, message):

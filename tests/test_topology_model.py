@@ -50,8 +50,8 @@ def test_two_nodes_of_one_name() -> None:
     ({"rate_bps": 0.0}, "rate_bps: a link of 0 bit/s never sends: give a positive rate"),
     ({"rate_bps": float("nan")}, "rate_bps: a link of nan bit/s never sends: give a positive rate"),
     ({"delay_s": -0.001}, "delay_s: must not be negative, got -0.001 s"),
-    ({"framing": "ppp"}, "framing: 'ethernet' or 'ip', got 'ppp'"),
-    ({"queue_packets": 0}, "queue_packets: a queue of 0 packets holds none: give at least 1"),
+    ({"framing": "ppp"}, "framing: must be 'ethernet' or 'ip', got 'ppp'"),
+    ({"queue_packets": 0}, "queue_packets: a queue of 0 packets cannot hold any: give at least 1"),
 ])
 def test_impossible_links_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError) as refused:
@@ -128,5 +128,5 @@ def test_the_way_of_least_delay_is_taken() -> None:
 
 
 def test_too_many_switches_for_automatic_addresses() -> None:
-    with pytest.raises(TopologyError, match="300 switches: automatic addresses serve 254"):
+    with pytest.raises(TopologyError, match="300 switches: automatic addresses are enough for 254"):
         addressing.assign(builders.chain([(1, 2)], 300, TRUNK, ACCESS))

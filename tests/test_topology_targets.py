@@ -46,7 +46,7 @@ def dumbbell(bottleneck_bps: float, delay_s: float = 0.0) -> Topology:
 def test_what_bmv2_cannot_be_is_known_before_it_starts() -> None:
     topology = dumbbell(1e7, 0.005)
     assert bmv2_ports.obstacle(topology, has_netem=False, has_delay_line=False) == (
-        "link s1 - s2 has a delay of 5 ms, BMv2 has none, this kernel has no netem, and fairlane-link is not built ('make build')")
+        "link s1 - s2 has a delay of 5 ms, but BMv2 has no delays, this kernel has no netem, and fairlane-link is not built ('make build')")
     assert bmv2_ports.obstacle(topology, has_netem=True, has_delay_line=False) is None
     assert bmv2_ports.obstacle(topology, has_netem=False, has_delay_line=True) is None
     assert bmv2_ports.obstacle(dumbbell(1e7), has_netem=False, has_delay_line=False) is None

@@ -99,7 +99,7 @@ class TestEntries:
         ({"table": "In.lpn", "action_name": "In.drop"}, "table", "the program has no table 'In.lpn'; did you mean 'In.lpm'?"),
         ({"action_name": "In.drop"}, "table", "missing key 'table'"),
         ({"table": "lpm", "action_name": "dorp"}, "action_name", "the program has no action 'dorp'; did you mean 'drop'?"),
-        ({"table": "lpm", "action_name": "other"}, "action_name", "In.other is no action of In.lpm; it has In.send, In.drop"),
+        ({"table": "lpm", "action_name": "other"}, "action_name", "In.other is not an action of In.lpm; it has In.send, In.drop"),
         ({"table": "lpm", "action_name": "drop", "match": {"dts": ["1.2.3.4", 32]}}, "match.dts",
          "In.lpm has no key field of that name; did you mean 'dst'?"),
         ({"table": "lpm", "action_name": "drop", "match": {"dst": "1.2.3.4"}}, "match.dst", "expected [value, prefix length], got '1.2.3.4'"),
@@ -110,7 +110,7 @@ class TestEntries:
          "'10.0.1.x' is neither a number nor an IPv4, IPv6 or Ethernet address"),
         ({"table": "lpm", "action_name": "drop", "match": {"dst": ["08:00:00:00:01:00", 24]}}, "match.dst[0]",
          "'08:00:00:00:01:00' has 48 bits, the field or parameter has 32"),
-        ({"table": "lpm", "action_name": "drop", "priority": 3}, "priority", "In.lpm has exact and lpm fields alone: its entries have no priority"),
+        ({"table": "lpm", "action_name": "drop", "priority": 3}, "priority", "In.lpm has only exact and lpm fields: its entries have no priority"),
         ({"table": "acl", "action_name": "drop"}, "", "In.acl has ternary, range or optional fields: each entry needs a priority of 1 or more;"
          " the highest wins"),
         ({"table": "acl", "action_name": "drop", "priority": 0}, "priority", "In.acl has ternary, range or optional fields: each entry needs a"
@@ -197,11 +197,11 @@ class TestTopology:
         (lambda t: t["hosts"]["h1"].update(mac="01:00:5e:00:00:01"),
          "hosts.h1.mac: '01:00:5e:00:00:01' is not the Ethernet address of a host, such as 08:00:00:00:01:11"),
         (lambda t: t["hosts"]["h1"]["commands"].append("reboot"),
-         "hosts.h1.commands[2]: 'reboot': not run: hosts are told route add/del, arp -s/-d, ip route/neigh/addr/link, ethtool -K, and sysctl -w"
+         "hosts.h1.commands[2]: 'reboot': not run: hosts only take route add/del, arp -s/-d, ip route/neigh/addr/link, ethtool -K, and sysctl -w"
          " net.* only. Start programs at the prompt (--cli)"),
         (lambda t: t["hosts"].update(h4={"ip": "10.0.4.4/24", "mac": "08:00:00:00:04:44"}), "hosts.h4: the host has 0 links; a host has exactly one"),
         (lambda t: t["switches"]["s1"].update(cli_input="s1-commands.txt"),
-         "switches.s1.cli_input: commands of simple_switch_CLI go to BMv2's Thrift port, which this switch has not: write them as table_entries"
+         "switches.s1.cli_input: commands of simple_switch_CLI go to BMv2's Thrift port, which this switch does not have: write them as table_entries"
          " of a runtime_json file (docs/tutorials-files.md shows how)"),
         (lambda t: t["switches"]["s1"].update(cpu_port=512), "switches.s1.cpu_port: expected a number from 1 to 510, got 512"),
         (lambda t: t["links"].append(["s1-p9", "s3-p1"]), "links[4][1]: no host or switch 's3'; known: h1, h2, h3, s1, s2"),
@@ -225,7 +225,7 @@ class TestTopology:
     def test_unknown_keys_are_said(self, tmp_path: Path) -> None:
         path = self.changed(tmp_path, lambda t: t["hosts"]["h1"].update(comands=[]))
         (note,) = topology.read(path).notes
-        assert note.endswith("hosts.h1.comands: nothing is made of this key; did you mean 'commands'?")
+        assert note.endswith("hosts.h1.comands: this key is ignored; did you mean 'commands'?")
 
 
 class TestCommands:
@@ -289,7 +289,7 @@ class TestJson:
         check((), values)
 
     @pytest.mark.parametrize(("text", "message"), [
-        ('{"a": 1,\n "a": 2}', ":2: a: the key stands here twice"), ("[]", ":1: expected an object"),
+        ('{"a": 1,\n "a": 2}', ":2: a: the key is here twice"), ("[]", ":1: expected an object"),
         ('{"a":\n }', ":2: not JSON: Expecting value (column 2)"), ("\xff", "")])
     def test_bad_files(self, tmp_path: Path, text: str, message: str) -> None:
         path = tmp_path / "x.json"

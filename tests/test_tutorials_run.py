@@ -62,7 +62,7 @@ def test_entries_decide_in_virtual_time(exercise: Path) -> None:
     changed(exercise / "pair" / "topology.json", lambda t: t["hosts"]["h3"].update(ip="10.0.1.3/24"))
     done = fairlane(exercise, "--fabric", "virtual", "--strict")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "not tried: h1 and h3 are neighbours, which find each other by ARP: not in virtual time\n" in done.stdout
+    assert "not tried: h1 and h3 are neighbours, which find each other by ARP; virtual time has no ARP\n" in done.stdout
     assert "transfers in virtual time: 2 of 4 arrived, 2 not tried\n" in done.stdout
 
 

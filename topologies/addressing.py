@@ -1,4 +1,4 @@
-"""Addresses and routes that follow from a topology: nobody types them.
+"""Addresses and routes, computed from a topology.
 
 Switch number i (from 1, in the order of the nodes) has the subnet 10.0.i.0/24; its hosts are 10.0.i.1, .2, ... and send
 everything to 10.0.i.254, whose Ethernet address is that of the switch port: static ARP, no broadcast.
@@ -49,7 +49,7 @@ def assign(topology: Topology) -> Addressing:
     ports = topology.ports()
     switches = topology.switches
     if len(switches) > 254:
-        raise TopologyError(f"{len(switches)} switches: automatic addresses serve 254", ("nodes",))
+        raise TopologyError(f"{len(switches)} switches: automatic addresses are enough for 254", ("nodes",))
     number = {name: i + 1 for i, name in enumerate(switches)}
     host_set = set(topology.hosts)
     port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}"
@@ -58,7 +58,7 @@ def assign(topology: Topology) -> Addressing:
     for s in switches:
         attached = [p for p in ports[s] if p.peer in host_set]
         if len(attached) > 253:
-            raise TopologyError(f"{len(attached)} hosts on {s}: automatic addresses serve 253", ("nodes",))
+            raise TopologyError(f"{len(attached)} hosts on {s}: automatic addresses are enough for 253", ("nodes",))
         for j, port in enumerate(attached):
             hosts[port.peer] = HostAddress(
                 f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}",

@@ -88,13 +88,13 @@ class Link:
     def __post_init__(self) -> None:
         discipline = self.queue or ("droptail" if self.red is None else "red")
         if discipline not in ("red", "droptail"):
-            raise ValueError(f"queue: 'red' or 'droptail', got {discipline!r}")
+            raise ValueError(f"queue: must be 'red' or 'droptail', got {discipline!r}")
         object.__setattr__(self, "queue", discipline)
         object.__setattr__(self, "red", None if discipline == "droptail" else self.red or Red())
         if self.framing not in ("ethernet", "ip"):
-            raise ValueError(f"framing: 'ethernet' or 'ip', got {self.framing!r}")
+            raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
-            raise ValueError(f"loss: a probability in [0, 1), got {self.loss:g}")
+            raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         if not (math.isfinite(self.jitter_s) and self.jitter_s >= 0):
             raise ValueError(f"jitter_s: must not be negative, got {self.jitter_s:g} s")
         if not (math.isfinite(self.rate_bps) and self.rate_bps > 0):
@@ -102,7 +102,7 @@ class Link:
         if not (math.isfinite(self.delay_s) and self.delay_s >= 0):
             raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
         if self.queue_packets < 1:
-            raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets holds none: give at least 1")
+            raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")
 
     @property
     def uncounted_bytes(self) -> int:
@@ -124,7 +124,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Topology:
-    """Checked when made: TopologyError says what is wrong and where."""
+    """Checked when constructed: TopologyError names the fault and its place."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
@@ -193,7 +193,7 @@ class Topology:
         seen: dict[str, int] = {}
         for i, node in enumerate(self.nodes):
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.name):
-                raise TopologyError(f"node name {node.name!r}: a letter, then letters, digits, _ or -", ("nodes", i))
+                raise TopologyError(f"node name {node.name!r}: use a letter, then letters, digits, _ or -", ("nodes", i))
             if node.name in seen:
                 raise TopologyError(f"two nodes are called {node.name!r} (nodes[{seen[node.name]}] is the other)", ("nodes", i))
             seen[node.name] = i

@@ -2,7 +2,7 @@
 
 Rate and capacity of a port's queue go through its Thrift port, the rate in packets per second: right for packets of one size.
 The P4 program sees that queue, and RED decides on it; see docs/decisions/bmv2-rates-in-packets.md. Delay is netem's, behind the
-switch, with a queue only as long as what is on the way; or, on a kernel without it, a delay line's (`fairlane/fabrics/delay_lines.py`).
+switch, with a queue only as long as the traffic on its way; or, on a kernel without it, a delay line's (`fairlane/fabrics/delay_lines.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def obstacle(topology: Topology, has_netem: bool, has_delay_line: bool) -> str |
 def reluctance(topology: Topology, sizes: PacketSizes) -> str | None:
     """Why BMv2 is a poor choice for this network, though it would run; None when it is not."""
     switches = set(topology.switches)
-    # Links to hosts have room to spare; what is to be full is between switches.
+    # Links to hosts have spare capacity; only links between switches may be full.
     trunks = [p for name in topology.switches for p in topology.ports()[name] if p.peer in switches]
     fastest = max(trunks, key=lambda p: p.link.rate_bps, default=None)
     if fastest is not None and (pps := rate_pps(fastest.link.rate_bps, sizes.largest)) > FORWARDING_PPS:

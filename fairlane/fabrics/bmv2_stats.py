@@ -1,6 +1,6 @@
 """The record of BMv2's ports that the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 can tell.
 
-Bytes and packets are those of the port's interface, as the kernel counts them. The queue is the register in which the P4 program
+Bytes and packets come from the kernel's counters of the port's interface. The queue is the register in which the P4 program
 keeps it for RED (`p4src/red.p4`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
 full queue throws away, so there are no columns of drops; RED's are the program's own counters, which the controller reads.
 """

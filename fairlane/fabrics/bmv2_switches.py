@@ -1,4 +1,4 @@
-"""All that BMv2's processes need beside their command line: queues set over Thrift, and records that they do not write."""
+"""BMv2's needs beyond the command line: queues set over Thrift, and records that it does not write itself."""
 
 from __future__ import annotations
 

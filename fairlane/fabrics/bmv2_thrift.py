@@ -73,7 +73,7 @@ class Bmv2Thrift:
                 time.sleep(0.05)
 
     def set_queue(self, port: int, rate_pps: int, depth_packets: int) -> None:
-        """Packets a second that leave the queue of `port`, whatever their size, and how many may wait in it."""
+        """Packets per second, of any size, that leave the queue of `port`, and how many may wait in it."""
         for method, value in ((self._switch.set_egress_queue_depth, depth_packets), (self._switch.set_egress_queue_rate, rate_pps)):
             if self._call(method, port, value) != 0:
                 raise Bmv2Error(f"BMv2 at {self._where} refuses port {port}: {rate_pps} packets/s, {depth_packets} waiting")

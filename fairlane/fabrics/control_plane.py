@@ -1,4 +1,4 @@
-"""What the controller is told: experiment and topology as its configuration file."""
+"""The controller's configuration file, from experiment and topology."""
 
 from __future__ import annotations
 

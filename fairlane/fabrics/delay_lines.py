@@ -67,7 +67,7 @@ def command(program: Path, lines: Sequence[DelayLine], report: Path) -> list[str
 
 
 def precision(reports: Sequence[Path]) -> Precision | None:
-    """From the reports of the processes that served a run (several where one died); None where there are none."""
+    """From the reports of the processes that served a run (several if one died); None without reports."""
     directions = []
     for path in reports:
         try:

@@ -59,7 +59,7 @@ class RunRecord:
             self._save()
 
     def release(self) -> list[str]:
-        """Remove what is left of the run, and its file; what was removed, in words."""
+        """Remove the leftovers of the run, and its file; returns what was removed, in words."""
         removed = []
         for child in self.children:
             for member in child.session():
@@ -102,14 +102,14 @@ def records(folder: Path = FOLDER) -> list[RunRecord]:
             if path.exists() and time.time() - path.stat().st_mtime > 10:
                 path.unlink(missing_ok=True)
             continue
-        # The prefix decides what is deleted: take none that we did not make.
+        # The prefix decides what is deleted: never take one that we did not create.
         if len(record.prefix) == 5 and record.prefix[0] == "f" and record.prefix[-1] == "-":
             found.append(record)
     return found
 
 
 def clean(folder: Path = FOLDER) -> list[str]:
-    """Remove what dead runs left behind; what was removed, in words."""
+    """Remove the leftovers of dead runs; returns what was removed, in words."""
     removed = []
     for record in records(folder):
         if not record.owner.alive():
@@ -118,7 +118,7 @@ def clean(folder: Path = FOLDER) -> list[str]:
 
 
 def stop_live(timeout_s: float = 20.0, folder: Path = FOLDER) -> list[str]:
-    """Ask runs that are under way to end, wait for them, and clear up after those that don't; what was ended."""
+    """Ask running experiments to end, wait for them, and clean up after those that do not; returns what was ended."""
     live = [r for r in records(folder) if r.owner.alive()]
     for record in live:
         record.owner.kill(signal.SIGTERM)

@@ -7,7 +7,7 @@ Where things live:
   delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
                         delay, so that every round trip is right, though the two one-way delays are not
   any delay, BMv2       netem behind the switch and on the host; on a kernel without it, a delay line (`delay_lines.py`) in the link
-Offloads are off on every interface, and IPv6: no packet but the experiment's, and what the kernel gives is what is sent.
+Offloads and IPv6 are off on every interface: only the experiment's packets appear, and the wire carries them as the kernel sends them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PINGS_SHARE = 0.2
 
 
 class FabricError(RuntimeError):
-    """The network could not be built, or is not what it was declared to be."""
+    """The network could not be built, or does not match its declaration."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class HostShaping:
             "line": "no netem in this kernel, and BMv2 has no delays: fairlane-link delays each direction of a link",
         }[self.delay]
         rate = {"tbf": "tbf", "netem": "netem", "none": "nothing: this kernel has neither tbf nor netem"}[self.rate]
-        return f"{delay}; hosts' sending rate is held by {rate}"
+        return f"{delay}; hosts' sending rate is limited by {rate}"
 
     def command(self, interface: str, rate_bps: float, delay_s: float, queue_packets: int) -> str | None:
         """The tc command for a host's interface, None where nothing is to do or can be done."""
@@ -111,7 +111,7 @@ def interface_name(topology: Topology, prefix: str, switch: str, port: int) -> s
 
 
 class FairlaneSwitch(Switch):
-    """A switch whose data plane is a process in the root namespace, whatever the target: `launch` starts it."""
+    """A switch whose data plane is a process in the root namespace, for every target: `launch` starts it."""
 
     def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params) -> None:
         self.settings = settings
@@ -143,7 +143,7 @@ class FairlaneSwitch(Switch):
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A path's round trip: what the topology says, and the least of several measured ones (seconds)."""
+    """A path's round trip: declared by the topology, and the least of several measured ones (seconds)."""
 
     sender: str
     receiver: str
@@ -156,7 +156,7 @@ class RoundTrip:
 
 
 class MininetNetwork:
-    """A running network. Make it, `start`, and `stop` in the end whatever happened."""
+    """A running network. Construct it, `start` it, and always `stop` it at the end."""
 
     def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
                  first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_tcp: Mapping[str, HostTcp] | None = None,
@@ -198,7 +198,7 @@ class MininetNetwork:
         return list(self.net.switches)
 
     def sentences(self) -> list[str]:
-        """What was chosen for this network, and what it means."""
+        """The choice for this network, and its consequences."""
         return [self.shaping.sentence(), *(self._bmv2.sentences(self.topology) if self._bmv2 else ())]
 
     def start(self) -> None:
@@ -230,11 +230,11 @@ class MininetNetwork:
         return process
 
     def precision(self) -> Precision | None:
-        """Of the delay lines, once the network has stopped; None where there are none."""
+        """The delay lines' precision, once the network has stopped; None without delay lines."""
         return delay_lines.precision([self._folder / f"delays.{n + 1}.json" for n in range(self._starts)])
 
     def restart(self, switch: FairlaneSwitch) -> Process:
-        """Start a switch anew that has died; it comes up empty, and the controller fills it. The embedded switch goes on with its
+        """Restart a switch that has died; it comes up empty, and the controller fills it. The embedded switch continues its
         statistics in another file: `s1.csv`, then `s1.2.csv`."""
         if self._bmv2 is None:
             starts = len(list(self._folder.glob(f"{switch.name}*.csv"))) + 1

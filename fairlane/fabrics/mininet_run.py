@@ -47,10 +47,10 @@ class Options:
 
 @contextlib.contextmanager
 def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
-    """The running network with its controller, cleaned up in the end whatever happens: (network, controller, supervisor)."""
+    """The running network with its controller, always cleaned up at the end: (network, controller, supervisor)."""
     preflight.check_machine(experiment)
     for what in leftovers.clean():
-        say(f"removed what a dead run had left behind: {what}")
+        say(f"removed the leftovers of a dead run: {what}")
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     control = experiment.settings.control
@@ -159,7 +159,7 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
                          for t in wrong[:5])
         if enforce:
             raise RunFailed(f"round trips are off by more than 20% and 1 ms: {what}. The machine is too busy, or a link's delay is not in "
-                            "force; --no-rtt-check runs all the same, and the results say so.")
+                            "force; --no-rtt-check runs anyway, and the results record it.")
         say(f"warning: round trips are off: {what}")
     else:
         say(f"round trips as declared: {len(trips)} paths, largest difference {abs(worst.measured_s - worst.declared_s) * 1e3:.2f} ms"
@@ -201,8 +201,8 @@ def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agent
         for agent, end_s in agents:
             if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
                 lost.add(agent.name)
-                happened(Event(time.time(), f"{agent.name} {agent.how_it_ended()} before its time; the run goes on without it"
-                                            f" (it last said: {agent.last_words(2) or 'nothing'})"))
+                happened(Event(time.time(), f"{agent.name} {agent.how_it_ended()} early; the run continues without it"
+                                            f" (last output: {agent.last_words(2) or 'nothing'})"))
         if len(lost) == len(agents):
             raise RunFailed("no flow is left: the run ends")
         progress.show(monitor.snapshot(time.time() - timing.begin_s))

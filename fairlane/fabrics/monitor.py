@@ -14,7 +14,7 @@ _AVERAGE_S = 1.0
 
 
 class Monitor:
-    """A flow's rate is what the switch sends to its receiver: it shows every kind of flow alike, while it runs."""
+    """A flow's rate is the switch's sending rate to its receiver: the same measure for every kind of flow, available while it runs."""
 
     def __init__(self, experiment: Experiment, folder: Path) -> None:
         self._experiment = experiment

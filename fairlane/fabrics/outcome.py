@@ -13,7 +13,7 @@ from fairlane.fabrics.supervisor import Event
 @dataclass
 class Outcome:
     """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured.
-    shaping: what was chosen for the network. delay_lines: their precision, where there were any. live_changes: what somebody changed
+    shaping: the choice for the network. delay_lines: their precision, where there were any. live_changes: changes made
     while it ran; changed: the experiment with them, None when nothing was."""
 
     timing: Timing

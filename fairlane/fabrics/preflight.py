@@ -37,8 +37,8 @@ def check_machine(experiment: Experiment) -> None:
                           " Ethernet frames, or run it without --fabric mininet.")
     if experiment.changes:
         change = experiment.changes[0][0]
-        raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process takes its ports' rates and delays when"
-                      " it starts, and its controller what it is to tell it: run it without --fabric mininet.")
+        raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process and its controller"
+                      " take their settings only when they start: run it without --fabric mininet.")
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     if not probes.has_mininet():
@@ -67,5 +67,5 @@ def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
 
 def _check_port(port: int, protocol: str) -> None:
     if probes.port_in_use(port):
-        raise Refusal(f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows by whom;"
+        raise Refusal(f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows the process;"
                       " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")

@@ -66,7 +66,7 @@ def _session_of(pid: int) -> int | None:
 
 
 class Process:
-    """A running child. `name` is for messages, `log` holds what it printed."""
+    """A running child process. `name` is for messages, `log` holds its output."""
 
     def __init__(self, name: str, argv: Sequence[str], log: Path, popen: subprocess.Popen) -> None:
         self.name = name
@@ -94,7 +94,7 @@ class Process:
             return None
 
     def last_words(self, lines: int = 3) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         try:
             text = self.log.read_text(errors="replace").strip().splitlines()
         except OSError:
@@ -115,7 +115,7 @@ def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | Non
     """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it shall run.
     with_children: it starts processes of its own, which shall die with it even when it is killed."""
     if with_children:
-        # A process namespace ends with its first process. Only that one is told of our death: the setting is not inherited.
+        # A process namespace ends with its first process. Only that process gets the signal at our death: the setting is not inherited.
         argv = ["unshare", "--pid", "--fork", "--kill-child", *argv]
     if namespace_pid is not None:
         argv = ["mnexec", "-a", str(namespace_pid), *argv]

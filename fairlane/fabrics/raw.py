@@ -1,8 +1,8 @@
-"""Reads what the parts of a run wrote, while it is written and afterwards: nothing is computed here.
+"""Reads the records of a run's parts, during the run and afterwards: computes nothing.
 
     s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch goes on in the next file, from zero
     controller.csv     one line per switch port and observation interval
-    FLOW.ROLE.jsonl    what a host agent did; see hosts/README.md
+    FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def controller_records(folder: Path) -> pd.DataFrame:
     frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
     groups = frame.groupby(["switch", "port"])
     for column in frame.columns.intersection(list(_CONTROLLER_SUMS), sort=False):
-        # A sum that falls begins again: what it had is added from there on.
+        # A sum that falls has restarted: its earlier value is added from there on.
         previous = groups[column].shift().fillna(0)
         lost = previous.where(frame[column] < previous, 0)
         frame[column] = frame[column] + lost.groupby([frame["switch"], frame["port"]]).cumsum()
@@ -111,7 +111,7 @@ class Tail:
 
 
 class JsonTail(Tail):
-    """Of JSON lines; what is no object is left out."""
+    """Of JSON lines; skips values that are not objects."""
 
     def records(self) -> list[dict[str, Any]]:
         return list(json_objects(self.lines()))

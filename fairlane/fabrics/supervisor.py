@@ -1,4 +1,4 @@
-"""Watches switches and controller while a run is on: what dies is said, and started again."""
+"""Watches switches and controller during a run: reports a process that dies, and restarts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_RESTARTS = 5
 
 @dataclass
 class Watched:
-    """A process that is to run throughout. restart: starts it anew and gives the new process."""
+    """A process that must run throughout. restart: starts it again and returns the new process."""
 
     what: str
     process: Process
@@ -51,10 +51,10 @@ class Supervisor:
             if one.died_s is None:
                 if one.process.exit_code() is not None:
                     one.died_s = now
-                    # Of one that was killed from outside they tell nothing.
+                    # They say nothing about a process killed from outside.
                     words = "" if one.process.exit_code() in (-signal.SIGKILL, -signal.SIGTERM) else one.process.last_words(2)
                     self.say(Event(now, f"{one.what} {one.process.how_it_ended()}; it is started again in {self.restart_after_s:g} s"
-                                        + (f" (it last said: {words})" if words else "")))
+                                        + (f" (last output: {words})" if words else "")))
             elif now - one.died_s >= self.restart_after_s:
                 if one.restarts >= MAX_RESTARTS:
                     raise RunFailed(f"{one.what} died {one.restarts + 1} times: the run ends. Its output is {one.process.log}")

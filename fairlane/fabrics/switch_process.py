@@ -1,4 +1,4 @@
-"""What a switch process is told: one description, and the command line of each target."""
+"""The settings of a switch process: one description, and the command line of each target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PortSetting:
 
 @dataclass(frozen=True)
 class SwitchSettings:
-    """log: what the switch prints. stats: CSV that the embedded switch writes each stats_interval_s."""
+    """log: the switch's output. stats: CSV that the embedded switch writes each stats_interval_s."""
 
     name: str
     device_id: int

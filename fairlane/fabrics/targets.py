@@ -1,4 +1,4 @@
-"""Which switch runs the P4 program, and which compiler made it: found here, chosen once, said in a run's first line."""
+"""Which switch runs the P4 program, and which compiler translated it: chosen once, and named in a run's first line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BMV2_PACKAGES = ("BMv2 and p4c are the packages p4lang-bmv2 and p4lang-p4c of th
 
 @dataclass(frozen=True)
 class Toolchain:
-    """compiler: fairlane-compile, or p4c. why: the sentence that says what was chosen."""
+    """compiler: fairlane-compile, or p4c. why: the sentence that explains the choice."""
 
     target: Target
     switch: Path
@@ -65,7 +65,7 @@ def resolve(choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes
     if ours is None or our_compiler is None:
         raise Refusal("fairlane-switch and fairlane-compile are not built: run 'make build'.", CANNOT_RUN_HERE)
     absent = " and ".join(n for n, p in (("simple_switch_grpc", bmv2), ("p4c-bm2-ss", p4c)) if p is None)
-    reason = "as asked" if choice == "embedded" else f"no {absent} here" if absent else f"not BMv2, for {against}"
+    reason = "as asked" if choice == "embedded" else f"no {absent} here" if absent else f"not BMv2, because {against}"
     chosen = our_compiler if compiler == "auto" else _compiler(compiler, p4c, our_compiler)
     by = "" if chosen == our_compiler else f", compiled by {chosen.name}"
     return Toolchain("embedded", ours, chosen, f"target embedded: fairlane-switch ({reason}){by}")

@@ -1,4 +1,4 @@
-"""The controller in virtual time: `controller.core` told what the virtual clock says, its P4Runtime messages carried by the network.
+"""The controller in virtual time: drives `controller.core` by the virtual clock; the network carries its P4Runtime messages.
 
 It keeps `controller.timetable`. Nothing waits: each call is an action, its answer an event.
 """
@@ -25,7 +25,7 @@ from fairlane.errors import RunFailed
 
 # Timers: the timetable's next step; from the first change on, changes by their place in the list.
 _STEP, _FIRST_CHANGE = 0, 16
-# What an answer belongs to.
+# The request that an answer belongs to.
 _PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS, _ALS = range(9)
 _WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
          _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate",
@@ -57,7 +57,7 @@ class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
 
     def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange | AlsChange] = ()) -> None:
-        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, told as they happen."""
+        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen."""
         self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
@@ -93,14 +93,14 @@ class VirtualController:
             file.close()
 
     def check_rate(self, switch: str, port: int, rate_bps: int) -> None:
-        """ValueError when the port's RED cannot be told of such a rate."""
+        """ValueError when the port's RED cannot represent such a rate."""
         for control in self._controls:
             for known in control.switch.ports:
                 if control.switch.name == switch and known.number == port and known.red is not None:
                     known.red.action_parameters(rate_bps)
 
     def ask_rate(self, switch: str, port: int, rate_bps: int) -> int:
-        """A link of a switch has another rate, which nobody planned: the timer with which the network is to wake the controller."""
+        """An unplanned change of a link's rate at a switch; returns the timer with which the network must wake the controller."""
         self._changes.append(RateChange(0, switch, port, rate_bps))
         return _FIRST_CHANGE + len(self._changes) - 1
 

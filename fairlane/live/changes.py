@@ -22,7 +22,7 @@ _START_NS = 1_000_000
 
 
 def apply(active: ActiveRun, request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Do what is wanted, now; what was done, for the log. Refusal: why it cannot be."""
+    """Carry out a request now; returns a description for the log. Refusal: why it is impossible."""
     now_s = active.network.now_ns / NS - active.timing.begin_s
     if not 0 <= now_s < active.experiment.duration_s:
         raise Refusal("the flows are not running: nothing can be changed.")
@@ -42,7 +42,7 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
     if kind not in kinds.names():
         raise Refusal(f"unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
     if algorithm is not None and algorithm.layered:
-        raise Refusal(f"{kind}: a flow in layers cannot join a run; name it before, with --flow.")
+        raise Refusal(f"{kind}: a layered flow cannot join a run; give it at the start, with --flow.")
     for host in (sender, receiver):
         if host not in hosts:
             raise Refusal(f"no host {host!r}{schema.nearest(host, hosts)}")
@@ -57,7 +57,7 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
     flow = Flow(name, kind, sender, receiver, start_ns / NS - active.timing.begin_s, _settings(experiment, kind, sender))
     if flow.start_s >= experiment.duration_s:
         raise Refusal("the run is at its end.")
-    # What is still under way of a flow that these hosts had goes to its own ports.
+    # Packets still under way of an earlier flow of these hosts go to its own ports.
     port_offset = 2 * len(same)
     virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, experiment.seed * 1000 + len(experiment.flows), port_offset)
     active.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
@@ -71,7 +71,7 @@ def _free_name(experiment: Experiment, kind: str) -> str:
 
 
 def _settings(experiment: Experiment, kind: str, sender: str):
-    """As the experiment's flows of that kind have them, or what the kind has by itself."""
+    """As the experiment's flows of that kind have them, or the kind's defaults."""
     link_bps = experiment.topology.ports()[sender][0].link.rate_bps
     for flow in experiment.flows:
         if flow.kind == kind:

@@ -12,7 +12,7 @@ from fairlane.live.sampler import DROPPED, RECEIVED, SENT, WAITED, Line, PortTra
 
 
 def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None]:
-    """Goodput over the last second in bit/s at samples `start` to `end`; None while the flow is none."""
+    """Goodput over the last second in bit/s at samples `start` to `end`; None outside the flow's lifetime."""
     experiment, span = sampler.experiment, sampler.span
     stop_s = min(experiment.duration_s, line.flow.stop_s or experiment.duration_s)
     times, sums, first = sampler.times, line.bytes, line.first
@@ -32,7 +32,7 @@ def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None
 
 def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dict[str, Any]:
     """load: part of the link used over the last second. queue: packets, mean of a sample. average, probability: RED's. connections,
-    fair_rate: what the controller put in force. drops: sums by cause, those that happened."""
+    fair_rate: the value that the controller put in force. drops: sums by cause, those that happened."""
     columns: dict[str, Any] = {"load": [], "queue": [], "average": [], "probability": [], "connections": [], "fair_rate": []}
     buffer = port.port.link.queue_packets
     for i in range(start, end):
@@ -50,7 +50,7 @@ def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dic
 
 
 def drop_causes(sampler: Sampler, port: PortTrack) -> list[str]:
-    """What a port may drop by: RED's two where it has one, a full queue, and whatever else it has dropped by."""
+    """A port's causes of drops: RED's two if it runs RED, a full queue, and any other cause that occurred."""
     always = [*(["red_early", "red_forced"] if port.red is not None else []), "tail"]
     seen = _drops(sampler, port, len(sampler.times) - 1) if sampler.times else {}
     return [*always, *(cause for cause, count in seen.items() if count and cause not in always)]
@@ -70,7 +70,7 @@ def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
 
 
 def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
-    """Sums. What ingress dropped is counted where it came in: RED's share of it is told by output port."""
+    """Sums. Drops in ingress count at the input port; RED's share of them is known by output port."""
     found = {cause: round(count) for cause, count in zip(sampler.causes, port.at(index)[DROPPED:]) if count and cause != "ingress"}
     control = port.control_at(sampler.times[index]) if port.red is not None else None
     if control is not None:

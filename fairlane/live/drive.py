@@ -1,6 +1,6 @@
 """Drives a run in virtual time for the live view: in slices, at the pace that the page asks for.
 
-What the network does and what is recorded does not depend on the slices: a run that nobody touches writes what it writes without a page.
+What the network does and what is recorded does not depend on the slices: an undisturbed run writes the same results as a run without a page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WAIT_S = 1 / 120
 # A run that falls so far behind the pace asked for does not make up for it.
 _MOST_BEHIND_S = 0.25
 # Between two looks at the records: each tells of whole samples, and comes with them where they come no faster. A run as fast as the machine
-# can has better things to do, and the page glides; when nobody watches, seldom.
+# can has better things to do, and the page interpolates; without viewers, seldom.
 _UPDATE_FROM_S, _FAST_UPDATE_S, _UNSEEN_S = 0.9 * UPDATE_S, 0.2, 0.25
 # Between two looks for requests while the run goes on.
 _POLL_S = 0.02
@@ -131,7 +131,7 @@ class Driver:
             self._progress.show(self._active.snapshot())
 
     def _due(self) -> bool:
-        """Whether there is something to be told, and it is time to."""
+        """Whether there is news for the page, and it is time to send it."""
         now_ns = self._active.network.now_ns
         if self._pace.paused and self._step_until_ns is None:
             return now_ns != self._drained_ns
@@ -187,7 +187,7 @@ class Driver:
             page.tell(Steered(dataclasses.replace(self._pace)))
         if page.gone and not self._alone:
             self._alone = True
-            self._progress.say("live view: the page's process has ended; the run goes on without it.")
+            self._progress.say("live view: the page's process has ended; the run continues without it.")
             self._pace.paused, self._pace.speed, self._step_until_ns = False, None, None
 
     def _carry_out(self, asked: Request) -> None:
@@ -208,7 +208,7 @@ class Driver:
     def _step(self, seconds: Any) -> None:
         """On to the next multiple of a record's interval that is so far away."""
         if not isinstance(seconds, (int, float)) or not RECORD_S <= seconds <= 1e6:
-            raise Refusal(f"a step is of {RECORD_S:g} s or more.")
+            raise Refusal(f"a step takes {RECORD_S:g} s or more.")
         now_ns = self._active.network.now_ns
         self._pace.paused = True
         self._step_until_ns = max(now_ns // _RECORD_NS + round(seconds / RECORD_S), 1) * _RECORD_NS
@@ -227,5 +227,5 @@ def _speed(given: Any) -> float | None:
     if given is None:
         return None
     if not isinstance(given, (int, float)) or not SLOWEST <= given <= FASTEST:
-        raise Refusal(f"a speed is from {SLOWEST:g} to {FASTEST:g} virtual seconds in a second, or the machine's own.")
+        raise Refusal(f"a speed is from {SLOWEST:g} to {FASTEST:g} virtual seconds per second, or as fast as possible.")
     return float(given)

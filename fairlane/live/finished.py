@@ -22,7 +22,7 @@ from fairlane.live.session import Pace, Session
 
 
 def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
-    """Show the results in `folder` until Ctrl-C. Refusal: there are none."""
+    """Show the results in `folder` until Ctrl-C. Refusal: it has no results."""
     server = Server(open_results(folder), port)
     server.start()
     say(f"live view of {folder}: {server.url} (Ctrl-C ends it)")
@@ -80,7 +80,7 @@ def port_values(row: dict[str, Any], causes: list[str]) -> tuple[float, ...]:
 
 
 def _bare_ports(sampler: Sampler, frames: dict[str, pd.DataFrame], control: pd.DataFrame) -> None:
-    """BMv2 keeps no counters of its own: what the program counted is known each interval, the queue is not."""
+    """BMv2 keeps no counters of its own: the program's counts are known for each interval, the queue is not."""
     if control.empty:
         return
     for row in control.to_dict("records"):

@@ -19,7 +19,7 @@ from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
 from topologies.model import ETHERNET_BYTES
 
-NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and what is shown is a second behind. RED's "
+NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and the page is one second behind. RED's "
         "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")
 # Records come within so long of what they tell; hosts write each second.
 _BEHIND_S = 1.5
@@ -28,7 +28,7 @@ CAUSES = ("ingress", "egress", "tail", "no_port", "priority", "multicast_empty",
 
 
 class Follower:
-    """Reads what has been added to a run's raw records and gives it to a sampler."""
+    """Reads new lines of a run's raw records and passes them to a sampler."""
 
     def __init__(self, sampler: Sampler, folder: Path) -> None:
         self._sampler = sampler
@@ -37,13 +37,13 @@ class Follower:
         self._switches: dict[Path, tuple[str, CsvTail]] = {}
         self._flows = [(flow.name, role, JsonTail(folder / f"{flow.name}.{role}.jsonl"))
                        for flow in sampler.experiment.flows for role in record_roles(flow)]
-        # iperf3 tells of a flow when that is over: until then, what the last switch sends to the receiver stands for it.
+        # iperf3 reports a flow only at its end: until then, use the last switch's bytes to the receiver.
         ports = sampler.experiment.topology.ports()
         last_hops = [(ports[line.receiver][0].peer, ports[line.receiver][0].peer_port) for line in sampler.lines]
         self._tcp = {hop: line for hop, line in zip(last_hops, sampler.lines)
                      if isinstance(line.flow.settings, TcpSettings) and last_hops.count(hop) == 1}
         self._late = {(line.flow.name, line.role) for line in self._tcp.values()}
-        # What a port had counted when its switch was started again, by its file.
+        # The counts of a port at its switch's restart, by its file.
         self._before: dict[tuple[str, int], tuple[Path, tuple[float, ...], tuple[float, ...]]] = {}
 
     def poll(self, until_s: float) -> None:
@@ -104,7 +104,7 @@ class Following:
             self.server.stop()
 
     def watching(self, folder: Path) -> Following:
-        """Itself, told where the run writes its records."""
+        """Returns itself, once it knows where the run writes its records."""
         self._folder = folder
         return self
 

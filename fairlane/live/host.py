@@ -41,7 +41,7 @@ class Mirror:
                 self._follow(flow)
 
     def take(self, message: Update | Steered | Changed | Answer) -> None:
-        """What the run tells."""
+        """A message from the run."""
         if isinstance(message, Update):
             self._update(message)
         elif isinstance(message, Steered):

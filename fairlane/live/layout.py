@@ -21,7 +21,7 @@ def layout(experiment: Experiment) -> dict[str, Any]:
     left, right, around = _sides(hosts, columns, last, {f.sender for f in experiment.flows})
     tallest = max([len(left), len(right), *(len(c) for c in columns.values()), 2])
     places: dict[str, tuple[float, float]] = {}
-    # A host's column is as high as the picture; what stands between hosts and switches is a line.
+    # A host's column is as high as the picture; between hosts and switches there is a line.
     for x, names in ((0.0, left), (last + 2.0, right)):
         for i, name in enumerate(names):
             places[name] = (x, _spread(i, len(names)))

@@ -29,7 +29,7 @@ from fairlane.live.session import Pace
 
 _LENGTH = struct.Struct("=I")
 _PIECE = 1 << 16
-# What may be on the way before the run keeps it for later.
+# How much may be on the way before the run keeps the rest for later.
 _BUFFER_BYTES = 1 << 20
 _BEGINS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
@@ -37,7 +37,7 @@ _ENDS_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page's process is told first. folder: of the run's records. causes: of drops. port: of the page, 0 for a free one."""
+    """The first message to the page's process. folder: of the run's records. causes: of drops. port: of the page, 0 for a free one."""
 
     experiment: Experiment
     timing: Timing
@@ -99,7 +99,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Request:
-    """Of somebody who looks at the page."""
+    """A viewer's request."""
 
     number: int
     what: dict[str, Any]
@@ -107,7 +107,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Attendance:
-    """Pages opened so far, and those that are open."""
+    """Number of pages opened so far, and of pages open now."""
 
     opened: int
     watching: int
@@ -215,7 +215,7 @@ class PageProcess:
         while self._port is None and self._failed is None and not self.gone and time.monotonic() < end_s:
             self.wait(0.5)
         if self._port is None:
-            raise Refusal(self._failed or "the live view's process did not start: what it printed is above.", CANNOT_RUN_HERE)
+            raise Refusal(self._failed or "the live view's process did not start: its output is above.", CANNOT_RUN_HERE)
 
     @property
     def url(self) -> str:
@@ -247,7 +247,7 @@ class PageProcess:
         self.poll()
 
     def settle(self) -> None:
-        """Until it has been told all, for a few seconds at most."""
+        """Wait until the page has received everything, at most a few seconds."""
         end_s = time.monotonic() + _ENDS_WITHIN_S
         while not self._wire.flush() and time.monotonic() < end_s:
             self.wait(0.1)

@@ -13,7 +13,7 @@ from topologies.model import Link, Node, Red, Topology
 
 @dataclasses.dataclass(frozen=True)
 class RecordedSettings:
-    """Of an algorithm's flow: what the page needs of them."""
+    """The page's view of an algorithm's flow."""
 
     packet_bytes: int
 

@@ -1,6 +1,6 @@
 """A run's records on one grid of time: what every chart and table of the live view is computed from.
 
-Records come in as they are written, whatever wrote them: the network in virtual time, host processes, or the files of a finished run.
+Records come in as they are written, from any source: the network in virtual time, host processes, or the files of a finished run.
 Sums are kept as sums; rates are differences, taken where they are shown.
 """
 
@@ -24,7 +24,7 @@ from topologies.model import Port, Red
 
 RECORD_S = 0.1
 """Between the periodic records of switches and hosts."""
-# A run has about so many samples at most: what a page can hold and draw.
+# A run has at most about this many samples, which a page can hold and draw.
 _MOST_SAMPLES = 6000
 _AVERAGE_S = 1.0
 _NEAR_S = 1e-6
@@ -220,7 +220,7 @@ class Sampler:
 
     def _sent(self, line: Line, record: Mapping[str, Any]) -> None:
         if isinstance(line.flow.settings, TcpSettings):
-            # What was sent again counts as lost: the receiver does not know.
+            # Retransmitted data counts as lost: the receiver cannot tell.
             line.again += record.get("retransmits") or 0
             line.sending.append((record["t"], (record["sent_bytes"] / line.flow.settings.packet_bytes + line.again, line.again, None)))
         else:
@@ -267,7 +267,7 @@ class Sampler:
             for port in self._red_ports:
                 self._average(port, at_s)
                 port.averages.append(port.last_average)
-        # Last: who reads in another thread takes what is there for all of them.
+        # Last: readers in other threads take this count as valid for all lists.
         self.times.extend(round(at_s - self.timing.begin_s, 6) for at_s in instants)
         return len(self.times)
 

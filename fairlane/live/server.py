@@ -59,7 +59,7 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await PlainTextResponse("This page answers to http://127.0.0.1 and http://localhost alone.", 403)(scope, receive, send)
+            await PlainTextResponse("This page answers to http://127.0.0.1 and http://localhost only.", 403)(scope, receive, send)
 
 
 def _with_headers(send: Send) -> Send:
@@ -149,7 +149,7 @@ class Pages:
             request = json.loads(text)
             what, number = request["do"], request.get("number")
         except (ValueError, TypeError, KeyError, AttributeError):
-            answer(None, "a message is an object with the key 'do'")
+            answer(None, "a message must be an object with the key 'do'")
             return
         if what == "choose":
             try:
@@ -254,7 +254,7 @@ class Server:
             self._socket.bind(("127.0.0.1", port))
         except OSError as error:
             self._socket.close()
-            raise Refusal(f"--live-port {port}: {error.strerror}. Give another port, or none: a free one is taken.", CANNOT_RUN_HERE) from error
+            raise Refusal(f"--live-port {port}: {error.strerror}. Give another port, or leave the option out to use a free one.", CANNOT_RUN_HERE) from error
         self.port = self._socket.getsockname()[1]
         self.pages = Pages(session, tell)
         config = uvicorn.Config(application(session, self.pages, self.port), log_level="critical", access_log=False, lifespan="off",

@@ -1,4 +1,4 @@
-"""One run as the page sees it: what is told once, what grows, and what its readers ask for.
+"""One run as the page sees it: the fixed part, the growing part, and the viewers' requests.
 
 One thread feeds it; the server's thread reads it. What grows is only ever appended to, and read up to a length that was taken first, so
 that neither waits for the other.
@@ -20,7 +20,7 @@ from fairlane.live.shares import Shares
 from fairlane.results import palette
 
 Mode = Literal["virtual", "mininet", "finished"]
-# How often a page is told of what changed, and how often its tables. It draws more often than that, for it glides from one to the next.
+# How often a page gets changes, and how often its tables. It draws more often, because it interpolates between them.
 UPDATE_S = 0.1
 TABLE_S = 0.5
 
@@ -31,7 +31,7 @@ Steer = Callable[[dict[str, Any], Callable[[str | None], object]], None]
 
 @dataclasses.dataclass
 class Pace:
-    """speed: virtual seconds in a real one, None: as fast as the machine can. reached: what the run makes of it."""
+    """speed: virtual seconds per real second, None: as fast as the machine can. reached: the speed achieved."""
 
     paused: bool = False
     speed: float | None = 1.0
@@ -111,7 +111,7 @@ class Session:
 
 
 class Reader:
-    """What one page has been told already, and what it still lacks."""
+    """What one page has received already, and what it still lacks."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -126,7 +126,7 @@ class Reader:
         self._state: dict[str, Any] = {}
 
     def choose(self, port: str) -> None:
-        """Of which port the charts are to be. KeyError: there is none."""
+        """Choose the port of the charts. KeyError: unknown port."""
         node, _, number = port.rpartition(":")
         if not number.isdigit() or (node, int(number)) not in self._session.sampler.ports:
             raise KeyError(port)

@@ -37,7 +37,7 @@ class Shares:
         self._todo = sorted(times)
 
     def changed(self, experiment: Experiment, now_s: float) -> None:
-        """Another schedule from now on; what was, stays."""
+        """Another schedule from now on; the past stays."""
         self._set(experiment)
         self._todo = sorted({now_s, *(t for t in self._todo if t > now_s)})
 

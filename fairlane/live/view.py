@@ -1,4 +1,4 @@
-"""The live view of a run, from the command line's side: its page, what is done with the run, and what is said about it."""
+"""The live view of a run, from the command line's side: its page, the control of the run, and the messages about it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def speed_of(text: str) -> float | None:
     except ValueError:
         speed = -1.0
     if speed != 0 and not SLOWEST <= speed <= FASTEST:
-        raise Refusal(f"--live-speed {text}: a number of virtual seconds in a second, from {SLOWEST:g} to {FASTEST:g}, or max, or 0 to begin paused")
+        raise Refusal(f"--live-speed {text}: give virtual seconds per second, from {SLOWEST:g} to {FASTEST:g}, or max, or 0 to begin paused")
     return speed
 
 

@@ -1,1 +1,1 @@
-"""The papers' figures and tables: sweeps, what is expected of them, and the report."""
+"""The papers' figures and tables: sweeps, their expectations, and the report."""

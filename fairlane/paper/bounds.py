@@ -38,20 +38,20 @@ def of_name(whole: str) -> Interval:
 
 
 def of_measure(text: str, values: Mapping[str, Value]) -> Interval:
-    """Of a measure's expression. values: those of the axes and of [let] at one point of the sweep."""
+    """The interval of a measure's expression. values: of the axes and of [let] at one point of the sweep."""
     names: dict[str, Interval | Value] = {name: of_name(name) for name in expressions.names_in(text) if "." in name}
     return evaluate(text, {**values, **names})
 
 
 def evaluate(text: str, names: Mapping[str, Value | Interval]) -> Interval:
-    """All values of an expression of `experiments.expressions`, where a name stands for a value or for an interval."""
+    """All values of an expression of `experiments.expressions`, where a name means a value or an interval."""
     tree = ast.parse(text.removeprefix("=").strip(), mode="eval")
     return _interval(tree.body, names)
 
 
 def _interval(node: ast.expr, names: Mapping[str, Value | Interval]) -> Interval:
     fixed = {name: value for name, value in names.items() if not isinstance(value, tuple)}
-    try:  # whatever has only known values in it is that value
+    try:  # an expression of known values only is that value
         value = expressions.evaluate(ast.unparse(node), fixed)
         return (float(value), float(value)) if isinstance(value, bool | int | float) else ANY
     except ValueError:
@@ -89,7 +89,7 @@ def _binary(op: ast.operator, a: Interval, b: Interval) -> Interval:
 
 
 def _product(x: float, y: float) -> float:
-    """0 times whatever a name may grow to is 0: an end of an interval that is infinite is not itself a value."""
+    """0 times an unbounded name is 0: an infinite end of an interval is not itself a value."""
     return 0.0 if x == 0 or y == 0 else x * y
 
 
@@ -155,7 +155,7 @@ def check(document: Document, table: str, expectations: Sequence[Expectation], o
             raise document.error((table, i, key), f"can never hold: {what} lies {_between(low, high)}, so that {key} = {given:g} is out of reach")
         if expectation.low <= low and expectation.high >= high:
             key = "high" if math.isfinite(expectation.high) else "low"
-            raise document.error((table, i, key), f"can never fail: {what} lies {_between(low, high)} whatever happens")
+            raise document.error((table, i, key), f"can never fail: {what} lies {_between(low, high)} in every run")
 
 
 def _check_values(document: Document, path: KeyPath, where: Mapping[str, object], axes: Mapping[str, Sequence[Value]]) -> None:

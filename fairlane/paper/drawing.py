@@ -1,4 +1,4 @@
-"""Figures of the report as SVG: medians over seeds with their range, and what the paper's figure shows beside them."""
+"""Figures of the report as SVG: medians over seeds with their range, next to the values of the paper's figure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw(row: Row, figure: Figure, results: Results) -> str:
 
 
 def _rounded(svg: str) -> str:
-    """Coordinates to a hundredth of a point, and no indentation: a page of all rows stays small. Labels stay as they are."""
+    """Coordinates to a hundredth of a point, and no indentation: a page of all rows stays small. Labels do not change."""
     return re.sub(r"\n +", "\n", _COORDINATES.sub(lambda attribute: _HUNDREDTHS.sub(r"\1", attribute[0]), svg))
 
 
@@ -167,5 +167,5 @@ def _label(series: str, name: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    """JSON has no NaN: null stands for it."""
+    """JSON has no NaN: null replaces it."""
     return math.nan if value is None else float(value)

@@ -1,4 +1,4 @@
-"""`index.json`, beside the page: of each row its kind, how many expectations hold, and the reason. For programs, and for the page in the docs.
+"""`index.json`, next to the page: each row's kind, how many expectations hold, and the reason. For programs, and for the page in the docs.
 
     {"version": "1.2", "commit": "7d3b830", "modified": false, "quick": false, "made": "2026-01-31 12:00:00 UTC", "processor_s": 5400.0,
      "kinds": {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 0},

@@ -102,7 +102,7 @@ def check_arithmetic(key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one point or curve said. where: its axes as text. holds: whether it is as expected."""
+    """The finding at one point or curve. where: its axes as text. holds: whether it is as expected."""
 
     where: str
     value: float
@@ -119,7 +119,7 @@ class Verdict:
 
     @property
     def extremes(self) -> tuple[float, float]:
-        """The least and the largest value found; not a number where there is none."""
+        """The least and the largest value found; NaN without values."""
         values = [f.value for f in self.findings if not math.isnan(f.value)]
         return (min(values), max(values)) if values else (math.nan, math.nan)
 

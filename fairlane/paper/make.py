@@ -31,7 +31,7 @@ def load(names: Iterable[str], quick: bool) -> list[Row]:
 def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
         workers: int | None = None) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
-    index.commit()  # that of the sources which the runs use, whatever is committed meanwhile
+    index.commit()  # the commit of the sources that the runs use, even if others follow meanwhile
     outcomes = collect(rows, folder, console, quick=quick, scheduler=scheduler, workers=workers)
     page.write(outcomes, folder, quick)
     return outcomes

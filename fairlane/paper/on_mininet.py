@@ -1,4 +1,4 @@
-"""What the report shows of a row's runs on Mininet: a table beside virtual time, and plots of their own. Reads FOLDER/mininet/ID.json."""
+"""A row's runs on Mininet in the report: a table next to virtual time, and plots of their own. Reads FOLDER/mininet/ID.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlane.paper import drawing, store
 from fairlane.paper.row import Row
 from fairlane.paper.words import number
 
-# What a file says of an experiment, and what is looked at in the end, changes nothing in a run.
+# Descriptions and checks of an experiment change nothing in a run.
 _PROSE = ("title", "paper", "open", "checks")
 
 

@@ -98,7 +98,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
 
 def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:
     runs: list[dict[str, Any]] = [run for at in outcome.results.values() for run in at]
-    # Neither what the store needs to know nor this machine's speed is part of the result.
+    # Neither the store's key nor this machine's speed is part of the result.
     result_folder.write_json(folder / f"{outcome.row.id}.json", {**{k: v for k, v in entry.items() if k != "processor_s"},
                                                            "results": [{k: v for k, v in run.items() if k != "inputs"} for run in runs]})
     names = list(outcome.row.measures)

@@ -71,7 +71,7 @@ def _cost(experiment: Experiment) -> float:
 
 @dataclass(frozen=True)
 class Done:
-    """result: what the store keeps, the same on any machine. took_s: processor time, which is not."""
+    """result: kept in the store, the same on any machine. took_s: processor time, which differs."""
 
     result: dict[str, Any]
     took_s: float

@@ -1,4 +1,4 @@
-"""What another program gave in a row's scenarios, point by point: data beside the experiment's file, `[ledger] reference`.
+"""Another program's results in a row's scenarios, point by point: a data file next to the experiment's, `[ledger] reference`.
 
     {"program": "ns-2", "cells": [{"axes": {"n": 4, "delay_s": 0.02}, "runs": [{"seed": 1, "ratio": 1.98}], "frozen_runs": 0}]}
 
@@ -29,11 +29,11 @@ class Reference:
     runs: Mapping[Axes, list[dict[str, Any]]] = field(default_factory=dict)
 
     def values(self, axes: Axes, measure: str) -> list[float]:
-        """Of every run at a point; empty where there is none."""
+        """The values of all runs at a point; empty without runs."""
         return [float(run[measure]) for run in self.runs.get(_sorted(axes), ()) if run.get(measure) is not None]
 
     def median(self, axes: Axes, measure: str) -> float:
-        """Over runs; not a number where there is none."""
+        """Over runs; NaN without runs."""
         known = self.values(axes, measure)
         return statistics.median(known) if known else math.nan
 
@@ -54,7 +54,7 @@ def load(document: Document, folder: Path, name: str) -> Reference | None:
     except OSError as error:
         raise document.error(KEY, f"cannot read {path} ({error.strerror}): tests/oracle/run_rap.py writes it") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise document.error(KEY, f"{path} is no reference: {type(error).__name__}: {error}") from error
+        raise document.error(KEY, f"{path} is not a reference: {type(error).__name__}: {error}") from error
 
 
 def _sorted(axes: Axes) -> Axes:

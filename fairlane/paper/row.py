@@ -1,4 +1,4 @@
-"""A row of the ledger: an experiment file with what is measured, what is drawn, and what is expected of it.
+"""A row of the ledger: an experiment file with its measures, figures and expectations.
 
     [measure]                               # from the figures of groups of flows and of the bottleneck: fairlane.paper.measures
     ratio = "= rap.mean_bps / tcp.mean_bps"

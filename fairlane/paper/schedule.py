@@ -1,7 +1,7 @@
 """Runs points on dask.distributed: a cluster on this machine, or any that exists.
 
 A point is a pure function of its job, so a worker that is lost costs only time: its points are run again elsewhere, and the
-results are the same whatever the number of workers.
+results are the same for any number of workers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
 
 
 def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """(job, result) in the order in which they come to be. RunFailed names the job whose call raised an exception, or ended its worker
+    """(job, result) in the order of completion. RunFailed names the job whose call raised an exception, or ended its worker
     again and again."""
     from distributed import KilledWorker, as_completed
 
@@ -56,8 +56,8 @@ def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterato
             try:
                 result = future.result()
             except KilledWorker as error:
-                raise RunFailed(f"{job.name}: the process that ran it ended {_LOST_WORKERS + 1} times, by a crash or for want of memory. The results of the"
-                                f" other runs are kept; look at this one with --workers 1.") from error
+                raise RunFailed(f"{job.name}: the process that ran it ended {_LOST_WORKERS + 1} times, by a crash or for lack of memory. The results of the"
+                                f" other runs are kept; examine this run with --workers 1.") from error
             except Exception as error:
                 raise RunFailed(f"{job.name}: {type(error).__name__}: {error}. The results of the other runs are kept.") from error
             yield job, result

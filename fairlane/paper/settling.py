@@ -20,7 +20,7 @@ def _windows(series: Series) -> list[tuple[float, float]]:
 
 
 def _mean_rate(record: FlowRecord, start_s: float, end_s: float) -> float:
-    """Time-weighted mean of what a sender was allowed to send, bit/s."""
+    """Time-weighted mean of a sender's allowed rate, bit/s."""
     total = 0.0
     for (at_s, rate_bps), (until_s, _) in zip(record.sending_rate, [*record.sending_rate[1:], (math.inf, 0.0)]):
         total += rate_bps * max(0.0, min(until_s, end_s) - max(at_s, start_s))

@@ -94,7 +94,7 @@ def plan(rows: Sequence[Row], folder: Path) -> list[Run]:
 
 
 def announce(runs: Sequence[Run], console: Console) -> bool:
-    """Say what is to run and how long it takes; whether this machine can. Refusal: an experiment is not for Mininet at all."""
+    """Print what will run and how long it takes; returns whether this machine can. Refusal: an experiment cannot run on Mininet at all."""
     if not runs:
         console.print("Mininet: none of these rows has a \\[mininet] table.", highlight=False)
         return False
@@ -115,7 +115,7 @@ def announce(runs: Sequence[Run], console: Console) -> bool:
 
 
 def carry_out(runs: Sequence[Run], folder: Path, console: Console, *, grpc_port: int, scheduler: str | None = None, workers: int | None = None) -> None:
-    """Run what is not there, on both clocks but never at the same time, and write each row's measures. RunFailed, at the end, when some failed."""
+    """Run the missing runs, on both clocks but never at the same time, and write each row's measures. RunFailed, at the end, if some failed."""
     rows = list({run.row.id: run.row for run in runs}.values())
     console.print("The points of \\[mininet] in virtual time:", highlight=False)
     virtual = make.collect([_complete(row) for row in rows], folder, console, scheduler=scheduler, workers=workers)

@@ -1,4 +1,4 @@
-"""`fairlane report DIR...`: finished runs beside each other, whatever they ran, on whatever fabric; from their results alone."""
+"""`fairlane report DIR...`: compares finished runs of any experiments and fabrics, from their results alone."""
 
 from __future__ import annotations
 
@@ -96,18 +96,18 @@ def _load(folder: Path, name: str) -> Finished:
     path = folder / "summary.json"
     if not path.is_file():
         inside = sorted(p.parent for p in folder.glob("*/summary.json"))
-        hint = "is a report of many runs, of which it keeps the measures" if (folder / "points").is_dir() else "has no summary.json"
-        hint += f"; in it are results, such as {inside[0]}" if inside else ""
+        hint = "is a report of many runs and keeps only their measures" if (folder / "points").is_dir() else "has no summary.json"
+        hint += f"; it contains results, such as {inside[0]}" if inside else ""
         raise Refusal(f"{folder}: not the results of a run: it {hint}. Give folders that 'fairlane run' wrote.")
     try:
         summary = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise Refusal(f"{path}: cannot be read: {error}") from error
     if not isinstance(summary, dict):
-        raise Refusal(f"{path}: not a run's summary: it is no object.")
+        raise Refusal(f"{path}: not a run's summary: it is not an object.")
     for key, kind in _KEYS.items():
         if not isinstance(summary.get(key), kind):
-            raise Refusal(f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'is not what it should be'}.")
+            raise Refusal(f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'has the wrong type'}.")
     if not summary["flows"] or not summary["links"]:
         raise Refusal(f"{path}: a run without {'links' if summary['flows'] else 'flows'} has nothing to compare.")
     return Finished(name, folder, summary, _table(folder / "flows.csv", _FLOW_COLUMNS), _table(folder / "links.csv", _LINK_COLUMNS))
@@ -117,10 +117,10 @@ def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     try:
         table = pd.read_csv(path)
     except (OSError, ValueError) as error:
-        raise Refusal(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}. The folder is not what 'fairlane run' wrote.") from error
+        raise Refusal(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}. Give a folder as 'fairlane run' wrote it.") from error
     missing = [c for c in columns if c not in table.columns]
     if missing:
-        raise Refusal(f"{path}: no column {missing[0]}. The folder is not what 'fairlane run' wrote.")
+        raise Refusal(f"{path}: no column {missing[0]}. Give a folder as 'fairlane run' wrote it.")
     return table
 
 
@@ -131,7 +131,7 @@ TEXTS = {"run", "experiment", "clock", "switch", "kind", "link"}
 
 
 def rows(runs: Sequence[Finished]) -> list[list[str]]:
-    """For each run a line for each kind of flow; what is the run's own stands in the first."""
+    """For each run a line for each kind of flow; the run's own values are in the first."""
     lines = []
     for run in runs:
         link = run.link
@@ -176,7 +176,7 @@ def _range(check: dict[str, Any]) -> str:
 def check_out(path: Path) -> None:
     """Refusal unless a page can be written there."""
     if path.suffix != ".html":
-        raise Refusal(f"--out {path}: a page's name ends with .html")
+        raise Refusal(f"--out {path}: the name of a page must end with .html")
     if path.exists():
         raise Refusal(f"--out {path}: exists already, and is not overwritten. Give another name, or remove it.")
     if not path.absolute().parent.is_dir():

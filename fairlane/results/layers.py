@@ -1,6 +1,6 @@
 """What a layered flow did, from a run's raw records: rates and sizes of its layers, who was a member of which, what receivers heard.
 
-Memberships are the controller's: what the switches carried out, on both fabrics.
+Memberships come from the controller: the changes that the switches carried out, on both fabrics.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _layered(folder: Path, flow: Flow, timing: Timing, memberships: list[tuple[f
         elif record.get("kind") == "als_layered.adapt":
             for steps, low, high in ((rates, "rate_bps", "r_max_bps"), (sizes, "rd_min_bps", "rd_max_bps")):
                 steps.append((time_s, (record[low], *((record[high] - record[low]) / upper for _ in groups[1:]))))
-        elif record.get("kind") == "als.adapt":  # nobody reports
+        elif record.get("kind") == "als.adapt":  # no receiver reports
             rates.append((time_s, (record["rate_bps"], *(0.0,) * (len(groups) - 1))))
     made = LayeredRecord(flow, rates, sizes)
     for host, role in zip(flow.all_receivers, receivers):

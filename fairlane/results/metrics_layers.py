@@ -1,7 +1,7 @@
 """Figures of layered flows, for an experiment's checks. They are of the run's first layered flow.
 
 "Before" is the last half of the time before its last receiver joins, "after" the last half of the time since: by then rates and
-layers are those of the receivers that are there.
+layers are those of the receivers present.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _layers_of(receiver: int, after: bool, series: Series, figures: Figures) -> 
 
 
 def probing_joins(series: Series, figures: Figures) -> float:
-    """Joins of upper layers that R_d did not allow; not a number when nobody joined anything."""
+    """Joins of upper layers that R_d did not allow; NaN without joins."""
     record = _first(series)
     return math.nan if record is None or not any(record.joined.values()) else float(len(unallowed_joins(record)))
 

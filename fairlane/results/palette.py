@@ -1,4 +1,4 @@
-"""One colour for each scheme, in every plot and page; told apart by the colour-blind too."""
+"""One colour for each scheme, in every plot and page; the colour-blind can distinguish them too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LABELS = {
     "cbr": "constant bit rate", "on-off": "on-off", "mpeg4": "MPEG-4", "tcp-tahoe": "TCP Tahoe", "tcp-reno": "TCP Reno",
     "tcp-newreno": "TCP NewReno", "tcp-sack": "TCP SACK", "tcp-cubic": "TCP CUBIC",
 }
-# Of a kind whose colour another kind has, too: lines of matplotlib. All others are solid.
+# Line styles (matplotlib) of kinds that share a colour with another kind. All others are solid.
 LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--"}
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""

@@ -1,4 +1,4 @@
-"""PNG plots of a run, from its tables alone. One colour for each scheme in every plot, told apart by the colour-blind too."""
+"""PNG plots of a run, from its tables alone. One colour for each scheme in every plot; the colour-blind can distinguish them too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.Da
 
 
 def pictures(experiment: Experiment) -> list[str]:
-    """The plots that a run has: fair_rate only where ALS flows are told of one."""
+    """The plots of a run: fair_rate only where ALS flows get one."""
     return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
 
 

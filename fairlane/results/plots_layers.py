@@ -18,7 +18,7 @@ from fairlane.results.series import FlowRecord, Series
 from topologies import addressing
 
 _BIN_S = 5.0
-# Okabe and Ito's, told apart by the colour-blind too.
+# Okabe and Ito's, which the colour-blind can distinguish too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _TCP = "0.6"
 

@@ -1,4 +1,4 @@
-"""What a run says in the end: `summary.json`, and the same as tables beside what the paper reports."""
+"""A run's final report: `summary.json`, and the same as tables next to the paper's values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
 
 
 def steered(experiment: Experiment, outcome: Outcome) -> str:
-    """What results of a run say of themselves that somebody changed in the live view."""
+    """The note in the results of a run that was changed in the live view."""
     times = len(outcome.live_changes)
     return (f"changed by hand {'once' if times == 1 else f'{times} times'} while it ran (live_changes in summary.json): checks and seed are"
             f" those of {experiment.id}, the run is another")

@@ -56,7 +56,7 @@ class FlowRecord:
     """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
     control packet that reached the receiver. active: from its first packet to its last, None when it never sent.
 
-    received: bytes of IPv4 datagrams at the receiver; TCP's without what came twice. packets: of them. late: packets that came more
+    received: bytes of IPv4 datagrams at the receiver; TCP's without duplicates. packets: of them. late: packets that came more
     than 75 ms after the one before. delay: sum over packets of the time under way, seconds. outstanding, round_trips: (time, packets
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams."""
@@ -152,14 +152,14 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
 def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
     if rows.empty:
-        # BMv2 keeps no such records: what the program's own counters say is known each interval, the queue is not.
+        # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
         sums = {} if control.empty else {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in (
             "transmitted_bytes", "red_early_drops", "red_forced_drops")}
         drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
         return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
     times = rows["unix_s"].to_numpy()
     drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
-             # What ingress dropped is counted where it came in; RED's share of it is known by output port below.
+             # Drops in ingress count at the input port; RED's share of them is known by output port below.
              for name in rows.columns if name.startswith("drop_") and name != "drop_ingress"}
     if not control.empty and port.link.red is not None:
         for cause in ("red_early", "red_forced"):
@@ -237,14 +237,14 @@ def _tcp(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]])
     times = [r["t"] for r in sendings]
 
     def sums(records: list[dict[str, Any]], values: Sequence[float]) -> Steps:
-        # Records stand at the end of their intervals: the first begins at zero.
+        # Records have the time of the end of their intervals: the first interval begins at zero.
         start = [records[0]["t"] - records[0]["seconds"]] if records else []
         return Steps.of(start + [r["t"] for r in records], [0.0] * len(start) + list(values))
 
     return FlowRecord(
         flow,
         goodput=sums(data, [r["received_payload_bytes"] for r in data]),
-        # iperf3 counts what the application handed over; what the kernel sent again comes on top.
+        # iperf3 counts the application's data; the kernel's retransmissions come on top.
         sent=sums(sendings, [p + r for p, r in zip(packets, retransmits)]),
         lost=sums(sendings, list(retransmits)),
         sending_rate=[],

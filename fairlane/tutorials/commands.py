@@ -1,4 +1,4 @@
-"""What hosts are told in `topology.json`: a few commands about their own network, and no others.
+"""The hosts' commands in `topology.json`: a few about their own network, and no others.
 
 They are taken as words, never given to a shell, and run in the host's network namespace alone. `route` and `arp` become `ip`, so
 that net-tools need not be installed.
@@ -20,7 +20,7 @@ _IP_OBJECTS = {"route": "route", "ro": "route", "r": "route", "neigh": "neigh", 
 
 @dataclass(frozen=True)
 class HostCommand:
-    """argv: what runs. gateway: `(address, its Ethernet address)` that an `arp -s` or `ip neigh` tells, else None.
+    """argv: the command to run. gateway: `(address, its Ethernet address)` from `arp -s` or `ip neigh`, else None.
     default_via: the gateway that a default route goes to, else None."""
 
     text: str
@@ -30,7 +30,7 @@ class HostCommand:
 
 
 def parse(text: str) -> HostCommand:
-    """ValueError when it is none of the commands that are run."""
+    """ValueError for a command that is not supported."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -41,7 +41,7 @@ def parse(text: str) -> HostCommand:
         raise ValueError(f"{text!r}: commands do not go through a shell: no {' '.join(';|&<>$')} or backquotes")
     name = words[0].rpartition("/")[2]
     if name not in _COMMANDS:
-        raise ValueError(f"{text!r}: not run: hosts are told {KNOWN} only. Start programs at the prompt (--cli)")
+        raise ValueError(f"{text!r}: not run: hosts only take {KNOWN}. Start programs at the prompt (--cli)")
     return _COMMANDS[name](text, words[1:])
 
 
@@ -73,11 +73,11 @@ def _route(text: str, words: list[str]) -> HostCommand:
         else:
             raise ValueError(f"{text!r}: {word!r} is one word too many")
     if not target:
-        raise ValueError(f"{text!r}: where to? As in: route add default gw 10.0.1.10 dev eth0")
+        raise ValueError(f"{text!r}: no destination; write: route add default gw 10.0.1.10 dev eth0")
     if target != "default":
         target = _network(text, kind, target, mask)
     elif kind == "-net":
-        raise ValueError(f"{text!r}: -net and default")
+        raise ValueError(f"{text!r}: default has no -net")
     argv = ["ip", "route", verb, target]
     if "gw" in given:
         _address(text, given["gw"])
@@ -120,7 +120,7 @@ def _ip(text: str, words: list[str]) -> HostCommand:
     noun = _IP_OBJECTS.get(rest[0]) if rest else None
     # `ip -netns`, `ip netns exec` and `ip link set ... netns` leave the host's namespace.
     if noun is None or any(word.startswith("-") or word in ("netns", "vrf") for word in rest):
-        raise ValueError(f"{text!r}: not run: of ip, only route, neigh, addr and link, without options")
+        raise ValueError(f"{text!r}: not run: of the ip commands, hosts only take route, neigh, addr and link, without options")
     neighbour = default_via = None
     if noun == "neigh" and "lladdr" in rest[:-1] and len(rest) > 2:
         neighbour = rest[2], rest[rest.index("lladdr") + 1]
@@ -131,13 +131,13 @@ def _ip(text: str, words: list[str]) -> HostCommand:
 
 def _ethtool(text: str, words: list[str]) -> HostCommand:
     if len(words) < 4 or words[0] not in ("-K", "--offload", "--features"):
-        raise ValueError(f"{text!r}: not run: of ethtool, only -K, as in ethtool -K eth0 tx off")
+        raise ValueError(f"{text!r}: not run: hosts only take ethtool -K, such as ethtool -K eth0 tx off")
     return HostCommand(text, ("ethtool", "-K", *words[1:]))
 
 
 def _sysctl(text: str, words: list[str]) -> HostCommand:
     if len(words) != 2 or words[0] != "-w" or not re.fullmatch(r"net[./][\w./-]+=.*", words[1]):
-        raise ValueError(f"{text!r}: not run: of sysctl, only -w net.*=VALUE, which is the host's own")
+        raise ValueError(f"{text!r}: not run: hosts only take sysctl -w net.*=VALUE, their own settings")
     return HostCommand(text, ("sysctl", "-q", "-w", words[1]))
 
 

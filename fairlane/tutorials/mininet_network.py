@@ -45,7 +45,7 @@ class Ping:
 
 
 class TutorialNetwork:
-    """A running network. Make it, `start`, and `stop` in the end whatever happened."""
+    """A running network. Construct it, `start` it, and always `stop` it at the end."""
 
     def __init__(self, topology: TutorialTopology, programs: Sequence[SwitchProgram], *, folder: Path, record: RunRecord,
                  toolchain: Toolchain, first_grpc_port: int, pcap: Path | None, say: Callable[[str], None]) -> None:
@@ -74,7 +74,7 @@ class TutorialNetwork:
         self.net.built = True
 
     def start(self) -> None:
-        """Start all switches, wait until each serves P4Runtime, and write what the runtime files say."""
+        """Start all switches, wait until each serves P4Runtime, and write the entries of the runtime files."""
         self.net.start()
         for switch in self.net.switches:
             try:
@@ -152,7 +152,7 @@ class TutorialNetwork:
             session.push_pipeline(P4Info.read(program.p4info).message, program.json, cookie=1)
             self._say(f"{switch.name}: {program.origin}, P4Runtime on {switch.settings.address}, device id {switch.settings.device_id}; "
                       + (f"{len(program.updates)} entries of {program.runtime.document.name}" if program.runtime is not None
-                         else "no runtime_json: its entries are your controller's"))
+                         else "no runtime_json: your controller writes its entries"))
             if program.runtime is not None:
                 requests = self._folder / f"{switch.name}-p4runtime-requests.txt"
                 requests.write_text("".join(f"{text_format.MessageToString(u.update)}---\n" for u in program.updates))
@@ -222,7 +222,7 @@ def obstacle(topology: TutorialTopology) -> str | None:
     for i, link in enumerate(topology.links):
         if link.rate_bps is not None or link.delay_s > 0:
             file, line = topology.document.place(("links", i))
-            return f"{file}:{line}: links[{i}] has a latency or bandwidth, which BMv2's ports have not{_netem()}"
+            return f"{file}:{line}: links[{i}] has a latency or bandwidth, which BMv2's ports do not have{_netem()}"
     return None
 
 

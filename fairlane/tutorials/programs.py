@@ -1,7 +1,7 @@
 """Which P4 program each switch runs, found from the names in the files, and compiled where it is not yet.
 
 The tutorials run in an exercise's folder, whose `x.p4` make compiles to `build/x.json`. Here the folder is found from the names, and
-nothing is written into it: what is compiled goes to the run's own folder.
+nothing is written into it: compiled programs go to the run's own folder.
 """
 
 from __future__ import annotations

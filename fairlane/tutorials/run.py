@@ -112,7 +112,7 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     first_port = options.grpc_port or FIRST_GRPC_PORT
     preflight.check_ports([first_port + i for i in range(len(read.switches))])
     for what in leftovers.clean():
-        _say(console, f"removed what a dead run had left behind: {what}")
+        _say(console, f"removed the leftovers of a dead run: {what}")
     found = programs.find(read, options.programs, toolchain, folder)
     _say(console, toolchain.why)
     # Mininet is imported only where it is needed: it may not be installed.

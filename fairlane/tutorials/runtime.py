@@ -137,7 +137,7 @@ class _Encoder:
         if action.preamble.id not in {ref.id for ref in table.action_refs}:
             names = {a.preamble.id: a.preamble.name for a in self._info.message.actions}
             allowed = ", ".join(names.get(ref.id, "?") for ref in table.action_refs)
-            raise self._document.error((*path, "action_name"), f"{action.preamble.name} is no action of {table.preamble.name}; it has {allowed}")
+            raise self._document.error((*path, "action_name"), f"{action.preamble.name} is not an action of {table.preamble.name}; it has {allowed}")
         message.action.action.action_id = action.preamble.id
         self._parameters(path, entry.get("action_params", {}), action, message.action.action)
         return message
@@ -187,7 +187,7 @@ class _Encoder:
             return encoded
         form = {kinds.LPM: "[value, prefix length]", kinds.TERNARY: "[value, mask]", kinds.RANGE: "[lowest, highest]"}.get(field.match_type)
         if form is None:
-            raise self._document.error(path, f"fields of this kind ({field.match_type}) cannot be written in such a file")
+            raise self._document.error(path, f"fields of this kind ({field.match_type}) cannot be written in a runtime_json file")
         if not isinstance(given, list) or len(given) != 2:
             raise self._document.error(path, f"expected {form}, got {given!r}")
         first = self._value((*path, 0), given[0], width)
@@ -226,7 +226,7 @@ class _Encoder:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_PRIORITY:
             raise self._document.error((*path, "priority"), f"expected a number from 0 to {_MAX_PRIORITY}, got {value!r}")
         if value and not needed:
-            raise self._document.error((*path, "priority"), f"{table.preamble.name} has exact and lpm fields alone: its entries have no priority")
+            raise self._document.error((*path, "priority"), f"{table.preamble.name} has only exact and lpm fields: its entries have no priority")
         message.priority = value
 
     def _value(self, path: KeyPath, given: Any, width: int) -> int:
@@ -288,7 +288,7 @@ def _number_of(given: Any) -> int | None:
 
 
 def _address_bits(text: str) -> int | None:
-    """48, 32 or 128 for an address, None for what is none."""
+    """48, 32 or 128 for an address, None for other text."""
     if _MAC.fullmatch(text):
         return 48
     for kind, bits in ((IPv4Address, 32), (IPv6Address, 128)):

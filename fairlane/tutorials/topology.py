@@ -41,7 +41,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Switch:
-    """runtime_json, program: as the file writes them. cpu_port: None is none, as in the tutorials."""
+    """runtime_json, program: as in the file. cpu_port: None means no CPU port, as in the tutorials."""
 
     name: str
     runtime_json: str | None
@@ -64,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True)
 class TutorialTopology:
-    """notes: what the file says and nothing is made of."""
+    """notes: the keys of the file that are ignored."""
 
     document: Document
     path: Path
@@ -109,7 +109,7 @@ class _Reader:
         if not switches:
             raise document.error(("switches",), "a network needs at least one switch")
         for name in {h.name for h in hosts} & {s.name for s in switches}:
-            raise document.error(("switches", name), f"a host is called {name}, too")
+            raise document.error(("switches", name), f"a host has the same name, {name}")
         links = self._links({h.name for h in hosts}, {s.name for s in switches})
         for host in hosts:
             count = sum(link.a == host.name for link in links)
@@ -146,7 +146,7 @@ class _Reader:
         path: KeyPath = ("switches", name)
         table = self._named(path, ("runtime_json", "program", "cpu_port", "priority_queues", "cli_input"))
         if "cli_input" in table:
-            raise self._document.error((*path, "cli_input"), "commands of simple_switch_CLI go to BMv2's Thrift port, which this switch has not:"
+            raise self._document.error((*path, "cli_input"), "commands of simple_switch_CLI go to BMv2's Thrift port, which this switch does not have:"
                                        " write them as table_entries of a runtime_json file (docs/tutorials-files.md shows how)")
         runtime = self._text((*path, "runtime_json")) if "runtime_json" in table else None
         program = self._text((*path, "program")) if "program" in table else None
@@ -212,7 +212,7 @@ class _Reader:
         name = path[-1]
         assert isinstance(name, str)
         if not _NAME.fullmatch(name):
-            raise self._document.error(path, f"{name!r} is no name of a node: a letter, then letters and digits")
+            raise self._document.error(path, f"{name!r} is not a node name: use a letter, then letters and digits")
         if len(name) > 10:
             raise self._document.error(path, f"{name!r} is too long: interfaces' names are at most 15 characters, so a node's are at most 10")
         table = self._table(path)
@@ -223,7 +223,7 @@ class _Reader:
         for key in self._document.at(path):
             if key not in known:
                 file, line = self._document.place((*path, key))
-                self._notes.append(f"{file}:{line}: {show((*path, key))}: nothing is made of this key{nearest(key, known)}")
+                self._notes.append(f"{file}:{line}: {show((*path, key))}: this key is ignored{nearest(key, known)}")
 
     def _table(self, path: KeyPath) -> dict:
         value = self._document.at(path)

@@ -40,7 +40,7 @@ class Transfer:
 
 
 def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Path | None, say: Callable[[str], None]) -> list[Transfer]:
-    """Build, write what the runtime files say, and try every ordered pair of hosts."""
+    """Build, write the entries of the runtime files, and try every ordered pair of hosts."""
     import fairlane_virtual
 
     network = fairlane_virtual.Network(1)
@@ -88,9 +88,9 @@ def _reason(a: Host, b: Host) -> str:
     """Why a transfer cannot be tried: both ends have to send to a gateway that their commands name."""
     for one, other in ((a, b), (b, a)):
         if other.ip.ip in one.ip.network:
-            return f"{one.name} and {other.name} are neighbours, which find each other by ARP: not in virtual time"
+            return f"{one.name} and {other.name} are neighbours, which find each other by ARP; virtual time has no ARP"
         if one.gateway is None:
-            return f"{one.name} is told no gateway with its Ethernet address (route add default gw, arp -s)"
+            return f"{one.name} has no gateway with an Ethernet address (route add default gw, arp -s)"
     return ""
 
 

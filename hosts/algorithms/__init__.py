@@ -25,11 +25,11 @@ def take(kinds: Iterable[Kind], file: str) -> list[str]:
     kinds = tuple(kinds)
     for kind in kinds:
         if not isinstance(kind, Kind):
-            raise ValueError(f"{file}: KINDS holds {kind!r}, which is no hosts.algorithms.base.Kind")
+            raise ValueError(f"{file}: KINDS holds {kind!r}, which is not a hosts.algorithms.base.Kind")
         if not _KIND_NAME.fullmatch(kind.name):
-            raise ValueError(f"{file}: the flow kind {kind.name!r}: lower case, words joined by hyphens")
+            raise ValueError(f"{file}: the flow kind {kind.name!r}: use lower case, words joined by hyphens")
         if _ORIGINS.get(kind.name, file) != file:
-            raise ValueError(f"{file}: the flow kind {kind.name!r} is listed in {_ORIGINS[kind.name]}, too")
+            raise ValueError(f"{file}: the flow kind {kind.name!r} is also listed in {_ORIGINS[kind.name]}")
     for kind in kinds:
         ALGORITHMS[kind.name] = kind
         _ORIGINS[kind.name] = file
@@ -37,7 +37,7 @@ def take(kinds: Iterable[Kind], file: str) -> list[str]:
 
 
 def file_of(kind: str) -> str:
-    """The file that a flow kind stands in."""
+    """The file that defines a flow kind."""
     return _ORIGINS[kind]
 
 

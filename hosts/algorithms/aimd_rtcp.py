@@ -37,7 +37,7 @@ SILENCE_TIMER = "aimd_rtcp.silence"
 
 @dataclass(frozen=True, slots=True)
 class AimdRtcpParameters:
-    """The paper's values, and names for what it leaves open."""
+    """The paper's values, and names for the choices that it leaves open."""
 
     lower_loss_threshold: float = 0.05
     """Below it the rate increases [DAA sec 3]; a fraction."""
@@ -139,7 +139,7 @@ class AimdRtcpSender(Sender):
 
 
 class AimdRtcpReceiver(Receiver):
-    """The receiving half: RTCP receiver reports as they are; the runner writes them."""
+    """The receiving half: plain RTCP receiver reports, which the runner writes."""
 
     interests = Interests(rtcp=True)
 

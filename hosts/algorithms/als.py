@@ -58,7 +58,7 @@ ADAPTATION_TIMER = "als.adaptation"
 
 @dataclass(frozen=True, slots=True)
 class AlsParameters:
-    """The paper's values, and names for what it leaves open."""
+    """The paper's values, and names for the choices that it leaves open."""
 
     max_rate_bps: float = 10e6
     """The rate of the sender's own link. No rate goes above it; it is also R_d when the desired rate is not known [ALS sec 3.3]."""
@@ -282,13 +282,13 @@ class AlsSender(Sender):
         p = self.parameters
         if timer.name != ADAPTATION_TIMER or now_s < self._next_adaptation_s:
             return ()
-        # Points lie on a fixed grid: a late wake-up moves none of those that follow, and one that is missed is skipped.
+        # Points lie on a fixed grid: a late wake-up moves no later point, and a missed point is skipped.
         missed = int((now_s - self._next_adaptation_s) / p.adaptation_interval_s)
         self._next_adaptation_s += (1 + missed) * p.adaptation_interval_s
         return (*self._adapt(now_s), SetTimer(ADAPTATION_TIMER, self._next_adaptation_s))
 
     def _adapt(self, now_s: float) -> tuple[SenderAction, ...]:
-        """What an adaptation point decides; the receivers left in the data base are those that count."""
+        """The decision of an adaptation point; the receivers left in the data base are those that count."""
         p = self.parameters
         if self.receivers:
             self.rate_bps = min(e.rate_bps for e in self.receivers.values())  # r = r_min = min(r_i) [ALS sec 3.3]
@@ -301,7 +301,7 @@ class AlsSender(Sender):
 
 
 class AlsReceiver(Receiver):
-    """The receiving half of ALS: echoes what the newest control packet said [ALS sec 3.2]."""
+    """The receiving half of ALS: echoes the values of the newest control packet [ALS sec 3.2]."""
 
     interests = Interests(rtcp=True)
 
@@ -309,7 +309,7 @@ class AlsReceiver(Receiver):
         self.parameters = parameters
 
     def on_control(self, now_s: float, control: Control, rng: Rng) -> tuple[ReceiverAction, ...]:
-        # "The receiver includes these values in its control messages" [ALS sec 3.2]: unchanged, whatever they are.
+        # "The receiver includes these values in its control messages" [ALS sec 3.2]: always unchanged.
         return (SetReport(desired_rate_bps=control.desired_rate_bps, utilisation=control.utilisation),)
 
 

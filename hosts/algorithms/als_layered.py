@@ -71,7 +71,7 @@ class AlsLayeredParameters(AlsParameters):
         for address in self.group_addresses:
             if not (isinstance(address, int) and MULTICAST_FIRST <= address <= MULTICAST_LAST):
                 raise ValueError(
-                    f"AlsLayeredParameters.group_addresses: {address!r} is no IPv4 group that routers forward "
+                    f"AlsLayeredParameters.group_addresses: {address!r} is not an IPv4 group that routers forward "
                     "(224.0.1.0 to 239.255.255.255, as a number)"
                 )
         if len(set(self.group_addresses)) != len(self.group_addresses):
@@ -95,7 +95,7 @@ class AlsLayeredSender(AlsSender):
         p = self.parameters
         rates = [e.rate_bps for e in self.receivers.values()]
         if not rates:
-            # Silence, as in unicast: the basic layer alone, since nobody is known who could use more.
+            # Silence, as in unicast: the basic layer alone, since no known receiver could use more.
             decided = super()._adapt(now_s)
             self.layer_rates_bps = self._split(self.rate_bps, self.rate_bps)
             return (*decided, self._layers())
@@ -167,7 +167,7 @@ class AlsLayeredReceiver(AlsReceiver):
         for layer in control.layers[1:]:
             total_bps += layer.rate_bps
             enough = control.desired_rate_bps >= total_bps  # R_d >= sum of R_L,i [ALS sec 3.4]
-            # What a control packet names may be forged: only groups that a router forwards, each once.
+            # A control packet may be forged: accept only groups that a router forwards, each once.
             known = MULTICAST_FIRST <= layer.address <= MULTICAST_LAST and layer.address not in wanted
             if not (enough and known and layer.rate_bps > 0):
                 break
@@ -178,7 +178,7 @@ class AlsLayeredReceiver(AlsReceiver):
 KINDS = (
     Kind(
         "als-layered",
-        "ALS to multicast groups: layers sized by the receivers' rates, joined by R_d without probing [ALS sec 3.4]",
+        "ALS to multicast groups: receivers' rates set the layers' sizes, and R_d decides what to join, without probing [ALS sec 3.4]",
         AlsLayeredParameters,
         AlsLayeredSender,
         AlsLayeredReceiver,

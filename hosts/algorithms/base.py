@@ -1,4 +1,4 @@
-"""The seam between a rate-adaptation algorithm and whatever runs it.
+"""The interface between a rate-adaptation algorithm and the code that runs it.
 
 An algorithm is a pair of state machines, a `Sender` and a `Receiver`. A runner (real sockets, or the virtual-time network)
 delivers events and carries out the actions that come back. An algorithm never reads a clock, draws a random number, opens a
@@ -58,7 +58,7 @@ class AckDetail(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Interests:
-    """What an algorithm wants to be told; a constant of the class."""
+    """The events that an algorithm wants; a constant of the class."""
 
     acks: AckDetail = AckDetail.NONE
     """For a sender."""
@@ -297,7 +297,7 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """Forget a pending timer; no effect when there is none."""
+    """Cancel a pending timer; no effect without one."""
 
     name: str
 

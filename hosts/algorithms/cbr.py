@@ -1,4 +1,4 @@
-"""Constant bit rate: sends at one rate, whatever happens; no feedback, no congestion control.
+"""Constant bit rate: always sends at one rate; no feedback, no congestion control.
 
 The traffic that the papers warn of, "non-congestion controlled UDP" [DAA sec 1], and the Iperf UDP stream of [TRABOL sec 3,
 figs 3 and 4], which squeezes a TCP connection as its rate is raised. There is no equation: the rate is the parameter.

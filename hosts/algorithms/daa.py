@@ -44,7 +44,7 @@ SILENCE_TIMER = "daa.silence"
 
 @dataclass(frozen=True, slots=True)
 class DaaParameters:
-    """The paper's values, and names for what it leaves open."""
+    """The paper's values, and names for the choices that it leaves open."""
 
     smoothing: float = 0.3
     """sigma [DAA eq 3], "set here to 0.3"."""
@@ -186,7 +186,7 @@ class DaaSender(Sender):
 
 
 class DaaReceiver(Receiver):
-    """The receiving half: RTCP receiver reports as they are; the runner writes them [DAA sec 4]."""
+    """The receiving half: plain RTCP receiver reports, which the runner writes [DAA sec 4]."""
 
     interests = Interests(rtcp=True)
 

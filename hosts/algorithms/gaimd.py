@@ -117,7 +117,7 @@ class GaimdSender(Sender):
         p = self.parameters
         packets = max(0, ack.newly_acked_packets)
         before = self.window
-        if ack.sequence > self.recovery_end or self.recovery_end < 0:  # no growth by what was sent before the decrease
+        if ack.sequence > self.recovery_end or self.recovery_end < 0:  # no growth by packets sent before the decrease
             for _ in range(min(packets, 64)):  # of an acknowledgement's history
                 self.window += 1.0 if self.window < self.threshold else p.alpha / self.window  # W = W + alpha / W
         self.window = self._limited(self.window, ack.path)
@@ -148,9 +148,9 @@ class GaimdSender(Sender):
         return clamp(window, 1.0, max(most, 1.0))
 
     def _timeout(self, path: PathState) -> tuple[SenderAction, ...]:
-        """How old a packet gets before it is lost, told when it moved by a hundredth: most acknowledgements move it less.
+        """The age at which a packet counts as lost, reported when it changes by a hundredth: most acknowledgements change it less.
 
-        TCP's timer starts anew with each acknowledgement of new data (RFC 6298 section 5.3), the last of which comes about a round
+        TCP's timer restarts with each acknowledgement of new data (RFC 6298 section 5.3), the last of which comes about a round
         trip after a packet was sent: so a packet has a round trip and the timeout. The timeout alone, counted from its sending, would
         expire before three later packets can tell of a loss, when the queue is full and the deviation small."""
         p = self.parameters

@@ -50,7 +50,7 @@ TIMER, BEFORE_SENDING = "timer", "before-sending"
 
 @dataclass(frozen=True, slots=True)
 class RapParameters:
-    """The paper's values, and names for what it leaves open."""
+    """The paper's values, and names for the choices that it leaves open."""
 
     max_rate_bps: float = 10e6
     """The rate of the sender's own link. No rate goes above it; a shorter IPG would only fill the sender's queue."""

@@ -55,7 +55,7 @@ GAP, PACKETS = "gap", "packets"
 
 @dataclass(frozen=True, slots=True)
 class SsvpParameters:
-    """The paper's values, and names for what it leaves open."""
+    """The paper's values, and names for the choices that it leaves open."""
 
     alpha: float = 0.31
     """Additive increase rate [SSVP sec III]; 0.58 goes with beta = 0.75 [SSVP sec VI]."""

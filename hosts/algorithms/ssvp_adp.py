@@ -6,7 +6,7 @@ As SSVP (`ssvp.py`), but when congestion is found the decrease aims at the knee,
     IPG   = IPG RTT(t) / RTT_min                      [SSVP eq 21]
     alpha = 4 (1 - beta^2) / 3                        [SSVP eq 2]
 
-RTT_min stands for the round-trip propagation delay. Until the first decrease alpha is SSVP's 0.31 [SSVP sec VI].
+RTT_min estimates the round-trip propagation delay. Until the first decrease alpha is SSVP's 0.31 [SSVP sec VI].
 
 Equation 21 lengthens the gap; the packets in a round trip, k = RTT / IPG [SSVP eq 7], are what equation 17 wants at beta k. When
 the queue has drained RTT is RTT_min and k has fallen by beta twice: the paper's own two definitions do not meet. Equation 21 is

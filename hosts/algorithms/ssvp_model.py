@@ -5,7 +5,7 @@ each round trip by all flows together. Below the knee (K_knee) there is no queue
 cliff (K_cliff) the queue grows and throughput is B; above the cliff the buffer overflows [SSVP sec IV.A, fig 1]. SSVP-ADP aims
 its decrease at the knee. No flow kind is here: the algorithms are in `ssvp.py` and `ssvp_adp.py`.
 
-Lengths in bytes, rates in bit/s, times in seconds; arguments must be positive unless said otherwise.
+Lengths in bytes, rates in bit/s, times in seconds; arguments must be positive unless noted.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ and halves its rate when no report comes for max(4 R, 2 s / X) [sec 4.4].
 
 No event tells an algorithm whether its sender is idle or limited by its data, so the RFC's exceptions for such senders are not here:
 X is then held by recv_limit, and halved when nothing is sent for so long that reports stop. X is limited to the link's rate, for a
-sender must not be credited with what it cannot send.
+sender must not be credited with data that it cannot send.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FEEDBACK_TIMER = "tfrc.feedback"
 
 @dataclass(frozen=True, slots=True)
 class TfrcParameters:
-    """The RFC's values, and names for what it leaves to the implementation."""
+    """The RFC's values, and names for the choices that it leaves to the implementation."""
 
     max_rate_bps: float = 10e6
     """The rate of the sender's own link. No rate goes above it."""
@@ -209,7 +209,7 @@ class TfrcSender(Sender):
             # The rate at which the first packets arrived limits nothing, nor does the next one [RFC 5348 sec 4.3]
             self.receive_rates = [(now_s, inf)]
         else:
-            # Update X_recv_set: add X_recv, forget what is older than two round trips [RFC 5348 sec 4.3]
+            # Update X_recv_set: add X_recv, remove values older than two round trips [RFC 5348 sec 4.3]
             self.receive_rates = [(at_s, bps) for at_s, bps in self.receive_rates if now_s - at_s <= 2 * self.rtt_s]
             self.receive_rates.append((now_s, received_bps))
             self._recalculate(now_s, self.rtt_s)

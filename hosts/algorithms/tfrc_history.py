@@ -36,7 +36,7 @@ class LossHistory:
         """Packets `first` ... `last` did not come between two arrivals. `first_interval`: I_1 if this is the first loss of all
         [RFC 5348 sec 6.3.1]. Returns whether an event began."""
         if self.start_sequence is not None and first <= self.start_sequence:
-            return False  # told twice
+            return False  # reported twice
         count = last - first + 1
         spacing_s = max(0.0, after_s - before_s) / (count + 1)
 

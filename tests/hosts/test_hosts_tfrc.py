@@ -263,7 +263,7 @@ def test_losses_within_a_round_trip_are_one_event() -> None:
     assert not made.lost(105, 105, 1.09, 1.11, 0.1, 40.0)  # at 1.10
     assert made.lost(110, 110, 1.11, 1.13, 0.1, 40.0)  # at 1.12 > 1.11
     assert made.intervals == [10.0, 40.0]  # S_B - S_A [RFC 5348 sec 5.3]
-    assert not made.lost(110, 110, 1.11, 1.13, 0.1, 40.0)  # told twice
+    assert not made.lost(110, 110, 1.11, 1.13, 0.1, 40.0)  # reported twice
 
 
 def test_average_loss_interval() -> None:

@@ -89,7 +89,7 @@ class Bmv2:
             self._process.wait(10)
 
     def said(self) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         return (self.folder / "out").read_text(errors="replace")[-2000:]
 
     def kill(self) -> None:
