@@ -198,7 +198,7 @@ class TestTopology:
          "hosts.h1.mac: '01:00:5e:00:00:01' is not the Ethernet address of a host, such as 08:00:00:00:01:11"),
         (lambda t: t["hosts"]["h1"]["commands"].append("reboot"),
          "hosts.h1.commands[2]: 'reboot': not run: hosts only take route add/del, arp -s/-d, ip route/neigh/addr/link, ethtool -K, and sysctl -w"
-         " net.* only. Start programs at the prompt (--cli)"),
+         " net.*. Start programs at the prompt (--cli)"),
         (lambda t: t["hosts"].update(h4={"ip": "10.0.4.4/24", "mac": "08:00:00:00:04:44"}), "hosts.h4: the host has 0 links; a host has exactly one"),
         (lambda t: t["switches"]["s1"].update(cli_input="s1-commands.txt"),
          "switches.s1.cli_input: commands of simple_switch_CLI go to BMv2's Thrift port, which this switch does not have: write them as table_entries"

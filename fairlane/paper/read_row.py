@@ -62,7 +62,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     measured = dict(tables.measure)
     expectations = list(tables.expect)
     if not expectations:
-        # What a single run is checked for is expected of the median over seeds.
+        # The checks of a single run are expectations of the median over seeds.
         for check in settings.checks:
             measured[check.metric] = f"= run.{check.metric}"
             expectations.append(Expectation(check.name, check.metric, low=check.low, high=check.high, paper=check.paper))
@@ -97,7 +97,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     beside = reference.load(document, path.parent, ledger.reference)
     for i, expectation in enumerate(tables.expect):
         if expectation.of_reference and (beside is None or not beside.has(expectation.measure)):
-            raise document.error(("expect", i, "of_reference"), f"no [ledger] reference says anything of {expectation.measure!r}")
+            raise document.error(("expect", i, "of_reference"), f"no [ledger] reference covers {expectation.measure!r}")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
     return Row(path.stem, settings.title, settings.paper or Paper("-", "-", "-"), ledger, expanded, measured, tables.curves,
                tables.figures, tuple(expectations), opens, document, beside)
@@ -122,7 +122,7 @@ def _check_measure(document: Document, name: str, text: Any, owners: set[str], v
     try:
         used = expressions.names_in(text)
     except SyntaxError as error:
-        raise document.error(path, f"{text!r} is no expression") from error
+        raise document.error(path, f"{text!r} is not an expression") from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
         if not dot:
