@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from fairlane.paper.wall_clock import Run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  help="Fairlane: P4 switches that write fair rates into senders' control packets, in Mininet.")
+                  help="Fairlane: P4 switches that write fair rates into senders' control packets, in virtual time or Mininet.")
 console = Console()
 
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
-ExperimentArgument = Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file.", show_default=False)]
+ExperimentArgument = Annotated[str, typer.Argument(help="An id from 'fairlane list', or a TOML file.", show_default=False)]
 
 
 def main() -> None:
@@ -59,15 +59,15 @@ def _fail(message: str, code: int) -> None:
 @in_groups
 def run(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(help="An id of 'fairlane list', or a TOML file, or dumbbell, chain, tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],
+    experiment: Annotated[str, typer.Argument(help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],
     where: Where, extent: Extent, output: Output, own: UserFiles, network: AdHoc, page: Page, tutorial: Tutorial,
 ) -> None:
-    """Run an experiment: progress, tables, results and plots. One with a sweep: all of its points, and a page."""
+    """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
     if experiment.endswith(".json"):
         _run_tutorial(context, experiment, where, output, own, tutorial)
         return
     if tutorial.prompt:
-        raise Refusal("--cli: only with a topology.json of the P4 tutorials; 'fairlane shell' is the same for experiments")
+        raise Refusal("--cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'")
     for path in own.algorithm or []:
         user_files.use_algorithm(path)
     if experiment not in ad_hoc.TOPOLOGIES:
@@ -94,7 +94,7 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     if own.program:
         raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
     if where.fabric != "virtual":
-        raise Refusal(f"{experiment} is a sweep, which runs in virtual time; --at AXIS=VALUE for each of its axes picks one run of it.")
+        raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
     if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
         raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
     _end(single.run_sweep(loader.find(experiment), extent.at or [], extent.seed, output.out, console), output)
@@ -123,7 +123,7 @@ def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -
 def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> bool:
     shown = _live_options(page, where.fabric)
     if output.trace is not None:
-        raise Refusal("--trace: only virtual time has a log of every packet; --pcap captures on both fabrics.")
+        raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
     from fairlane.fabrics import flows, preflight, targets
 
     preflight.check_machine(chosen)
@@ -144,13 +144,13 @@ def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page
 
 
 def _live_options(page: Page, fabric: str) -> live_view.Options | None:
-    """None where no page is asked for."""
+    """The live view's options; None without a page."""
     if not page.live:
         return None
     from fairlane.live.view import Options, speed_of
 
     if fabric != "virtual" and page.live_speed != "1":
-        raise Refusal("--live-speed: a run on Mininet goes at the speed of the clock")
+        raise Refusal("--live-speed: a run on Mininet always takes real time; use --fabric virtual")
     return Options(page.live_port, speed_of(page.live_speed))
 
 
@@ -159,7 +159,7 @@ def _say(text: str) -> None:
 
 
 def _run_tutorial(context: typer.Context, path: str, where: Where, output: Output, own: UserFiles, tutorial: Tutorial) -> None:
-    """A topology of the P4 tutorials. What the command line leaves open is the tutorials' to say, not this program's."""
+    """A topology of the P4 tutorials. The tutorials, not this program, set the defaults."""
     from fairlane.tutorials import run as tutorials
 
     sources = {name: context.get_parameter_source(name) for name in context.params}
@@ -182,7 +182,7 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
 
 
 def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Experiment:
-    """The experiment that the words mean: a file's, or one of the options alone."""
+    """The experiment on the command line: from a file, or from the options alone."""
     if experiment not in ad_hoc.TOPOLOGIES:
         path = loader.find(experiment)
         if fabric == "mininet":
@@ -214,16 +214,16 @@ def _say_what_differs(document: Document) -> None:
 
 @app.command()
 def paper(
-    ids: Annotated[list[str] | None, typer.Argument(help="Rows; default: every experiment that states what is expected.", show_default=False)] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of rows. Default: every experiment with expectations.", show_default=False)] = None,
     quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
-    scheduler: Annotated[str | None, typer.Option(help="ADDRESS of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes on this machine. Default: one a core.", show_default=False, min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the report and of what it is made from. Default: results/paper, or results/paper-quick.", show_default=False)] = None,
-    mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows that have a [mininet] table for real, beside virtual time (root).")] = False,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the report and its data. Default: results/paper, or results/paper-quick.", show_default=False)] = None,
+    mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows with a [mininet] table on Mininet, to compare with virtual time (root).")] = False,
     grpc_port: PortOption = FIRST_GRPC_PORT,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a row is unexplained.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a row is unexplained.")] = False,
 ) -> None:
-    """The papers' figures and tables in virtual time: one page, index.html. Goes on where it was stopped."""
+    """Reproduce the papers' figures and tables in virtual time on one page, index.html. Continues where it was stopped."""
     from fairlane.fabrics import virtual_fabric
     from fairlane.paper import make
 
@@ -242,7 +242,7 @@ def paper(
 
 
 def _wall_clock_runs(rows: list[Row], folder: Path) -> list[Run]:
-    """What is to run on Mininet; nothing where it cannot."""
+    """The runs for Mininet; empty where Mininet cannot run."""
     from fairlane.paper import wall_clock
 
     runs = wall_clock.plan(rows, folder)
@@ -250,7 +250,7 @@ def _wall_clock_runs(rows: list[Row], folder: Path) -> list[Run]:
 
 
 def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None) -> None:
-    """Run them, and write the page again with what they gave, also when some failed."""
+    """Run them, and write the page again with their results, even if some failed."""
     from fairlane.paper import page, wall_clock
 
     try:
@@ -261,10 +261,10 @@ def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, q
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that 'fairlane run' wrote, on any fabric.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="FILE.html: also one page with every run's rates and queue; must not exist.", show_default=False)] = None,
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Result folders of 'fairlane run', from any fabric.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="FILE.html for a page with every run's rates and queue; must not exist.", show_default=False)] = None,
 ) -> None:
-    """Finished runs beside each other: one table, and a page. Reads results alone, runs nothing."""
+    """Compare finished runs in one table, and on a page. Reads results only, runs nothing."""
     from fairlane.results import compare
 
     if out is not None:
@@ -278,10 +278,10 @@ def report(
 
 @app.command()
 def view(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'fairlane run' wrote, on any fabric.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder of 'fairlane run', from any fabric.", show_default=False)],
     port: Annotated[int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)] = 0,
 ) -> None:
-    """A finished run on the live view's page, to look at any moment of it. Until Ctrl-C."""
+    """Show a finished run on the live view's page, at any moment of its time. Ctrl-C ends it."""
     from fairlane.live import finished
 
     finished.serve(folder, port, _say)
@@ -289,7 +289,7 @@ def view(
 
 @app.command("list")
 def list_all() -> None:
-    """Experiments, topologies, and every kind of flow."""
+    """List experiments, topologies, and every kind of flow."""
 
     def section(title: str, rows: dict[str, str]) -> None:
         console.print(f"{title}", style="bold", highlight=False)
@@ -310,18 +310,18 @@ def _described(experiment: Experiment) -> str:
     return f"{experiment.settings.title} ({where}{experiment.duration_s:g} s)"
 
 
-new = typer.Typer(no_args_is_help=True, help="Write the beginnings of something of your own.")
+new = typer.Typer(no_args_is_help=True, help="Create a starting point for your own code.")
 app.add_typer(new, name="new")
 
 
 @new.callback()
 def _new() -> None:
-    """Write the beginnings of something of your own."""
+    """Create a starting point for your own code."""
 
 
 @new.command("algorithm")
-def new_algorithm(name: Annotated[str, typer.Argument(help="Of the flow kind: lower case, words joined by hyphens.", show_default=False)]) -> None:
-    """A rate-adaptation algorithm with its equation left out, and a test that fails until it is in."""
+def new_algorithm(name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)]) -> None:
+    """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
     from fairlane import skeleton
 
     source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT))
@@ -359,10 +359,10 @@ def _become(name: str, arguments: list[str]) -> None:
 
 @app.command()
 def doctor(
-    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments are to run: exit code 3 when they do not run there.")] = "virtual",
-    as_json: Annotated[bool, typer.Option("--json", help="The same for programs.")] = False,
+    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there.")] = "virtual",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """What this machine has and lacks, what follows, and how to get it."""
+    """Check what this machine has and lacks, the consequences, and how to install the rest."""
     from fairlane import doctor as examination
 
     findings = examination.examine()
@@ -376,7 +376,7 @@ def doctor(
 
 @app.command()
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
-    """A Mininet prompt on an experiment's network, with its controller, without its flows."""
+    """Open a Mininet prompt on an experiment's network, with its controller, without its flows."""
     chosen = loader.load(loader.find(experiment), fabric="mininet")
     from fairlane.fabrics import flows, preflight, targets
 
@@ -388,10 +388,10 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
 
 
 @app.command()
-def clean(stop: Annotated[bool, typer.Option("--stop", help="End runs that are under way, too.")] = False) -> None:
-    """Remove what dead runs left behind: namespaces, interfaces, processes. Nothing else is touched."""
+def clean(stop: Annotated[bool, typer.Option("--stop", help="Also end running experiments.")] = False) -> None:
+    """Remove the leftovers of dead runs: namespaces, interfaces, processes. Touches nothing else."""
     if not probes.is_root():
-        raise Refusal("only root has runs to clean up after: use sudo.", CANNOT_RUN_HERE)
+        raise Refusal("cleaning up runs needs root: use sudo.", CANNOT_RUN_HERE)
     from fairlane.fabrics import leftovers
 
     if stop:

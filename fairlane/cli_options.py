@@ -15,7 +15,7 @@ from fairlane import ad_hoc
 from fairlane.errors import Refusal
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 
-TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 where it and p4c are installed and it can be the network.")]
+TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 if it and p4c are installed and it can run this network, otherwise the embedded switch.")]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
 
 
@@ -32,22 +32,22 @@ _TUTORIALS = "With a topology.json of the P4 tutorials"
 class Where:
     """Where a run takes place, and how its network behaves there."""
 
-    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="Where to run it: in virtual time, or with real processes (root).")] = "virtual"
+    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="virtual: in virtual time; mininet: with real processes (root).")] = "virtual"
     target: TargetOption = "auto"
-    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c with BMv2 where it is installed, otherwise ours.")] = "auto"
+    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")] = "auto"
     grpc_port: PortOption = FIRST_GRPC_PORT
-    restart_after: Annotated[float, typer.Option(help="Seconds that a switch or controller which died stays away.", min=0.0)] = 1.0
-    rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose round trips are off.")] = True
-    control_delay: Annotated[float, typer.Option(help="Seconds between controller and switch, one way (virtual).", min=0.0)] = 0.001
+    restart_after: Annotated[float, typer.Option(help="Seconds before a dead switch or controller is restarted.", min=0.0)] = 1.0
+    rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose measured round trips differ from the declared ones.")] = True
+    control_delay: Annotated[float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0)] = 0.001
 
 
 @dataclass(frozen=True)
 class Extent:
     """Which of an experiment's runs, and for how long."""
 
-    duration: Annotated[float | None, _option("Seconds; default: the experiment's, or 60.")] = None
-    seed: Annotated[int | None, _option("Default: the experiment's.")] = None
-    at: Annotated[list[str] | None, _option("AXIS=VALUE: one value of an experiment's sweep, as in n=8. Repeatable.")] = None
+    duration: Annotated[float | None, _option("Duration in seconds. Default: the experiment's, or 60.")] = None
+    seed: Annotated[int | None, _option("Seed of the random numbers. Default: the experiment's.")] = None
+    at: Annotated[list[str] | None, _option("AXIS=VALUE: one value of an experiment's sweep, such as n=8. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Output:
     """What a run leaves behind."""
 
     out: Annotated[Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
-    strict: Annotated[bool, _option("Exit code 1 when a check does not hold.", None, "--strict")] = False
-    pcap: Annotated[Path | None, _option("Folder for captures of every link (mininet: always raw/pcap of the results).")] = None
+    strict: Annotated[bool, _option("Exit code 1 if a check does not hold.", None, "--strict")] = False
+    pcap: Annotated[Path | None, _option("Folder for packet captures of every link (mininet: always raw/pcap of the results).")] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
 
 
@@ -64,26 +64,26 @@ class Output:
 class UserFiles:
     """P4 programs and algorithms of the user's own."""
 
-    program: Annotated[list[Path] | None, _option("FILE.p4 in place of the one of that name: of p4src, or beside a topology.json. Repeatable.")] = None
-    algorithm: Annotated[list[Path] | None, _option("FILE.py with flow kinds of your own, which --flow may name. Repeatable.")] = None
+    program: Annotated[list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")] = None
+    algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
 class AdHoc:
     """An experiment without a file."""
 
-    flow: Annotated[list[str] | None, _option("KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s. Repeatable.", _AD_HOC)] = None
-    bottleneck: Annotated[str | None, _option("Rate of the bottleneck, such as 10mbit, which is the default.", _AD_HOC)] = None
-    rtt: Annotated[str | None, _option("Round trip without queues, such as 64ms, which is the default.", _AD_HOC)] = None
-    queue: Annotated[Literal["red", "droptail"] | None, _option("How the bottleneck's queue drops. Default: droptail.", _AD_HOC)] = None
-    buffer: Annotated[str | None, _option("Buffer of the bottleneck: 80packets, or 1bdp (bandwidth-delay product), the default.", _AD_HOC)] = None
+    flow: Annotated[list[str] | None, _option("Flows: KIND, KIND:COUNT or KIND:COUNT@START, such as rap:2@5s. Repeatable.", _AD_HOC)] = None
+    bottleneck: Annotated[str | None, _option("Rate of the bottleneck. Default: 10mbit.", _AD_HOC)] = None
+    rtt: Annotated[str | None, _option("Round trip without queues. Default: 64ms.", _AD_HOC)] = None
+    queue: Annotated[Literal["red", "droptail"] | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC)] = None
+    buffer: Annotated[str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)] = None
     side_delay: Annotated[str | None, _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _AD_HOC)] = None
     side_rate: Annotated[str | None, _option("Rate of each host's link. Default: ten times the bottleneck's.", _AD_HOC)] = None
-    packet_bytes: Annotated[int | None, _option("Packet size of every flow, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
-    start_jitter: Annotated[str | None, _option("Each flow starts later by up to so much, drawn from the seed.", _AD_HOC)] = None
+    packet_bytes: Annotated[int | None, _option("Packet size of every flow in bytes, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
+    start_jitter: Annotated[str | None, _option("Longest random delay of each flow's start, such as 500ms. Default: 0ms.", _AD_HOC)] = None
     switches: Annotated[int | None, _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)] = None
-    set_: Annotated[list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, as in rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
-    save: Annotated[Path | None, _option("Write the experiment to this TOML file, too, to run again or to change.", _AD_HOC)] = None
+    set_: Annotated[list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
+    save: Annotated[Path | None, _option("Also write the experiment to this TOML file, to run it again or to change it.", _AD_HOC)] = None
 
     def options(self) -> ad_hoc.Options:
         """The same without the file to save to."""
@@ -99,9 +99,9 @@ class AdHoc:
 class Page:
     """The live view."""
 
-    live: Annotated[bool, _option("Show the run on a page of this machine while it goes on, and steer it there.", _LIVE, "--live")] = False
+    live: Annotated[bool, _option("Show the running experiment on a local page, and control it there.", _LIVE, "--live")] = False
     live_port: Annotated[int, _option("Port of the page. Default: a free one.", _LIVE, min=0, max=65535)] = 0
-    live_speed: Annotated[str, _option("Virtual seconds in a second, or max; 0 begins paused. Default: 1.", _LIVE)] = "1"
+    live_speed: Annotated[str, _option("Virtual seconds per second, or max; 0 starts paused. Default: 1.", _LIVE)] = "1"
 
     def __post_init__(self) -> None:
         if not self.live and (self.live_port or self.live_speed != "1"):

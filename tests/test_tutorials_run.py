@@ -138,4 +138,4 @@ def test_refusals(exercise: Path, arguments: list[str], message: str) -> None:
 
 def test_options_of_topologies_alone() -> None:
     done = subprocess.run([sys.executable, "-m", "fairlane", "run", "als-3", "--cli"], capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
-    assert (done.returncode, done.stderr) == (2, "fairlane: --cli: only with a topology.json of the P4 tutorials; 'fairlane shell' is the same for experiments\n")
+    assert (done.returncode, done.stderr) == (2, "fairlane: --cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'\n")

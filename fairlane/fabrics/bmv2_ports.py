@@ -31,7 +31,7 @@ def obstacle(topology: Topology, has_netem: bool, has_delay_line: bool) -> str |
     """Why BMv2 cannot be this network on this machine; None when it can."""
     delayed = next((x for x in topology.links if x.delay_s > 0), None)
     if delayed is not None and not has_netem and not has_delay_line:
-        return (f"link {' - '.join(delayed.ends)} has a delay of {delayed.delay_s * 1e3:g} ms, BMv2 has none, this kernel has no netem,"
+        return (f"link {' - '.join(delayed.ends)} has a delay of {delayed.delay_s * 1e3:g} ms, but BMv2 has no delays, this kernel has no netem,"
                 " and fairlane-link is not built ('make build')")
     return None
 
