@@ -183,6 +183,6 @@ def test_a_folder_twice_and_pages_that_cannot_be(finished: list[Path], tmp_path:
     with pytest.raises(Refusal, match="is given twice"):
         compare.load([finished[0], finished[0] / ".." / finished[0].name])
     (tmp_path / "there.html").write_text("")
-    for name, message in (("there.html", "exists already"), ("page.pdf", "ends with .html"), ("no/page.html", "no folder")):
+    for name, message in (("there.html", "exists already"), ("page.pdf", "must end with .html"), ("no/page.html", "no folder")):
         with pytest.raises(Refusal, match=message):
             compare.check_out(tmp_path / name)
