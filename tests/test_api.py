@@ -107,7 +107,7 @@ def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> Non
     path.write_text(text.replace("hdr.alsf.desired_rate_bps = fair_rate_bps;", "hdr.alsf.desired_rate_bps = 64000;"))
     result = api.run("dumbbell", ["als:2"], duration_s=20, programs=[path])
     assert result.per_flow["goodput_bps"].max() < 150_000, "R_d and a small AIR, not a share of 4.5 Mb/s"
-    with pytest.raises(Refusal, match=r"mine.p4: stands in place of the file of its name in p4src/, and there is none"):
+    with pytest.raises(Refusal, match=r"mine.p4: replaces the file of the same name in p4src/, but there is none"):
         (tmp_path / "mine.p4").write_text(text)
         api.run("dumbbell", ["als:2"], programs=[tmp_path / "mine.p4"])
     with pytest.raises(Refusal, match="no such file"):

@@ -120,7 +120,7 @@ def live(tmp_path: Path) -> Iterator[Callable[..., Live]]:
 def test_a_run_whose_page_dies_goes_on_and_says_so(live: Callable[..., Live]) -> None:
     run = live("--live-speed", "0")
     run.page.kill(signal.SIGKILL)
-    assert run.end() == 0 and "the page's process has ended; the run goes on without it" in run.said
+    assert run.end() == 0 and "the page's process has ended; the run continues without it" in run.said
     assert json.loads((run.out / "summary.json").read_text())["live_changes"] == []
 
 
