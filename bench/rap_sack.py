@@ -29,7 +29,7 @@ from controller.timetable import NS
 from experiments import loader
 from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, FlowGroup, Settings
-from fairlane.fabrics import control_plane, targets, virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.virtual_control import VirtualController
 from hosts.algorithms import ALGORITHMS
 from hosts.algorithms.base import Receiver, Sender
@@ -114,11 +114,7 @@ def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda ha
     options = virtual_fabric.Options(targets.compiler())
     experiment = case.experiment()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        files = options.toolchain.compile(virtual_fabric.probes.ROOT / experiment.settings.control.program, folder)
-        network, addresses = virtual_fabric.build(experiment, options)
-        ports = {s: 9559 + i for i, s in enumerate(experiment.topology.switches)}
-        controller = VirtualController(control_plane.configuration(experiment, addresses, ports, *files), folder)
+        network, _, controller = virtual_fabric.build(experiment, options, Path(name))
         network.set_control_plane(wrap(controller))
         halves = _add_flows(network, case, parameters or {}, wrap)
         network.run_until(int(BEGIN_S * NS))

@@ -19,9 +19,8 @@ from pathlib import Path
 
 from experiments.kinds import TcpSettings
 from experiments.model import Control, Experiment, Flow, FlowGroup, Settings
-from fairlane.fabrics import control_plane, targets, virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.flows import Timing
-from fairlane.fabrics.virtual_control import VirtualController
 from topologies import builders
 from topologies.builders import LinkSpec
 from topologies.model import Node, Red, Topology
@@ -55,12 +54,7 @@ def measure(case: Experiment) -> dict[str, float]:
     """Counts of one run, and the processor and wall time of its packets; building the network is not counted."""
     options = virtual_fabric.Options(targets.compiler())
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        files = options.toolchain.compile(Path(case.settings.control.program), folder)
-        network, addresses = virtual_fabric.build(case, options)
-        ports = {s: 9559 + i for i, s in enumerate(case.topology.switches)}
-        controller = VirtualController(control_plane.configuration(case, addresses, ports, *files), folder)
-        network.set_control_plane(controller)
+        network, _, controller = virtual_fabric.build(case, options, Path(name))
         timing = Timing(1.5, 1.5 + case.duration_s)
         for index, flow in enumerate(case.flows):
             start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)

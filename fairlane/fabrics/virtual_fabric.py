@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -118,13 +118,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     check_built()
     timing = _timing(experiment)
     control = experiment.settings.control
-    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
-    network, addresses = build(experiment, options)
-    numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(experiment.topology.switches)}
-    config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
-    control_plane.write(config, folder / "controller.json")
-    controller = VirtualController(config, folder, _controller_changes(experiment, timing))
-    network.set_control_plane(controller)
+    network, addresses, controller = build(experiment, options, folder, _controller_changes(experiment, timing))
     try:
         _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):
@@ -173,8 +167,11 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
 
 
-def build(experiment: Experiment, options: Options):
-    """The network of an experiment without its flows: (network, addressing)."""
+def build(experiment: Experiment, options: Options, folder: Path, changes: Sequence[RateChange | AlsChange] = ()):
+    """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
+    program, the controller's configuration and its records. changes: those that the controller is told of."""
+    control = experiment.settings.control
+    json_path, p4info_path = options.toolchain.compile(probes.ROOT / control.program, folder, control.defines)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = fairlane_virtual.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
@@ -189,7 +186,12 @@ def build(experiment: Experiment, options: Options):
             if port.link_index not in seen:
                 seen.add(port.link_index)
                 network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
-    return network, addresses
+    numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(topology.switches)}
+    config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
+    control_plane.write(config, folder / "controller.json")
+    controller = VirtualController(config, folder, changes)
+    network.set_control_plane(controller)
+    return network, addresses, controller
 
 
 def _link(link: Link):
