@@ -22,14 +22,14 @@ MARK = "-- @formats@\n"
 
 INTRODUCTION = """# Wire formats
 
-Made from `hosts/wire/formats.toml` by `python tools/wire_formats.py`: change that file, not this page.
+`python tools/wire_formats.py` makes this page from `hosts/wire/formats.toml`: change that file, not this page.
 
 Everything around these headers is standard: IPv4, UDP, RTP data on an even port P, RTCP on P + 1 (RFC 3550). Both ends of a flow use
 the same ports. All fields are unsigned integers, most significant bit first. Sender control packets also carry the IPv4 router alert
 option (RFC 2113) and UDP checksum 0 ([architecture.md](architecture.md), "ALS on the wire").
 
-To read them: `wireshark -X lua_script:tools/wireshark/fairlane.lua capture.pcap` shows the fields as `fairlane.*`, on any port, without
-"Decode As"; in Python, `import fairlane.scapy_layers` gives scapy the classes {classes}.
+To read the headers, `wireshark -X lua_script:tools/wireshark/fairlane.lua capture.pcap` shows the fields as `fairlane.*`, on any port, without
+"Decode As". In Python, `import fairlane.scapy_layers` gives scapy the classes {classes}.
 """
 
 
@@ -57,9 +57,9 @@ def _row(field: Field) -> str:
         notes += f"; always {field.value}"
     if field.flags is not None:
         named = "; ".join(f"bit {flag.bit} `{flag.name}`: {flag.meaning}" for flag in field.flags)
-        notes += f"{': ' + named + '; other bits' if named else ': all bits'} are sent as 0 and not looked at"
+        notes += f"{': ' + named + '; other bits' if named else ': all bits'} are sent as 0 and ignored on receipt"
     if field.optional:
-        notes += "; missing where the packet ends before it"
+        notes += "; missing if the packet ends before it"
     return f"| `{field.name}` | {field.bits} | {field.unit or ''} | {notes} |\n"
 
 
