@@ -1,19 +1,19 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root); LIVE=1: in virtual time, on a page that steers it
 # make test     all tests
-# make lint     formatters, linters, types and licences; ARGS=--fix formats and mends what the tools can
+# make lint     formatters, linters, types and licences; ARGS=--fix formats, and repairs what the tools can
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
-# make paper-results  the page of results in the docs, docs/paper-results.md, from what 'make paper' wrote
+# make paper-results  the docs' page of results, docs/paper-results.md, from the output of 'make paper'
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
-# make docs-commands  every command that the documentation shows, as it stands (as root: those for Mininet, too)
+# make docs-commands  run every command in the documentation (as root: also those for Mininet)
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
-# make stop     end runs that are under way and remove what dead ones left behind
-# make clean    stop, and remove what was built (results stay)
+# make stop     end running experiments and remove the leftovers of dead ones
+# make clean    stop, and remove build products (results stay)
 #
 # EXPERIMENT=als-3b picks another experiment; ARGS="--duration 20" is passed to fairlane.
 
@@ -53,7 +53,7 @@ bench: build
 	.venv/bin/python bench/counter.py $(if $(QUICK),--sizes 10$(comma)1000$(comma)100000 --intervals 5)
 
 conformance: build
-	@[ -n "$(P4C)" ] || { echo "Say where a checkout of p4c is: make conformance P4C=DIR" >&2; exit 2; }
+	@[ -n "$(P4C)" ] || { echo "Give the folder of a p4c checkout: make conformance P4C=DIR" >&2; exit 2; }
 	nice .venv/bin/python -m tools.conformance --p4c $(P4C) $(ARGS)
 
 differential: build

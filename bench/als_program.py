@@ -25,7 +25,7 @@ SNAP_LENGTH = 65535
 
 
 def with_entries(compiled: Path, target: Path) -> Path:
-    """Writes the program with its entries; with those of flow protection where it was compiled in."""
+    """Writes the program's entries, including those of flow protection if it was compiled in."""
     program = json.loads(compiled.read_text())
     tables = {table["name"].split(".", 1)[-1]: table for table in program_tables(program)}
     actions = {action["id"]: action for action in program["actions"]}
@@ -39,7 +39,7 @@ def with_entries(compiled: Path, target: Path) -> Path:
     _add(tables["departure.link"], actions, "set_link", port, link_parameters(RATE_BPS))
     _add(tables["fair_rate.fair_rate"], actions, "set_fair_rate", port, {"rate_bps": 1_000_000, "utilisation_ppm": 500_000})
     if "protection.hold.limits_of_port" in tables:
-        # As for the thresholds of RED: nobody is held.
+        # As for the thresholds of RED: no connection is limited.
         for hold in (t for t in program_tables(program) if t["name"].endswith("protection.hold.limits_of_port")):
             _add(hold, actions, "set_limits", port, limits(RATE_BPS, 2 * RATE_BPS))
     tables["connections.observation"]["default_entry"]["action_data"] = ["0x1"]

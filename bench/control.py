@@ -89,7 +89,7 @@ class Session:
         self._outgoing.put(request)
         self._answers = self.stub.StreamChannel(iter(self._outgoing.get, None))
         next(self._answers)
-        # What is said later (digests) is read and thrown away.
+        # Later messages (digests) are read and discarded.
         threading.Thread(target=self._drain, daemon=True).start()
 
     def _drain(self) -> None:
@@ -176,7 +176,7 @@ def inserts(name: str, command: list[str], pipeline: Pipeline, count: int, batch
             "one_by_one": one_by_one, "one_by_one_per_s": one_by_one / single_s}
 
 
-# What a client does while frames go through the switch; each returns how often it did it.
+# A client's work while frames go through the switch; each returns how often it did it.
 
 Busy = Callable[[Session, Pipeline, Pipeline, threading.Event], int]
 
@@ -221,7 +221,7 @@ BUSY: dict[str, Busy] = {"nothing": nothing, "reads 65,536 cells in a loop": rea
 
 
 def client(title: str, folder: Path) -> int:
-    """The process beside the switch, in its namespace: says when it is ready, is busy until its input ends, and says how often."""
+    """The client process, in the switch's namespace: reports when it is ready, works until its input ends, and reports how often."""
     session = Session(GAP_ADDRESS)
     own, als = Pipeline.compiled(HERE / "control.p4", folder), Pipeline.compiled(ALS, folder)
     session.push(own)

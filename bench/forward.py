@@ -1,6 +1,6 @@
 """Forwarding benchmark: frames per second through one switch by frame size, both without loss and under a flood.
 
-The embedded switch beside a relay that does nothing with the frames (same socket code, so the difference is the
+The embedded switch compared with a relay that only copies frames (same socket code, so the difference is the
 pipeline), and BMv2's simple_switch and simple_switch_grpc where they are installed. All run the same BMv2 JSON on the same two
 veth pairs, turn by turn in one run; the table gives medians.
 
@@ -93,7 +93,7 @@ def measure(net: Network, contender: Contender, size: int, times: Times, log: Pa
         blast(net, size, 0.3, 0)  # caches, branch predictors, memory
         before, cpu_before = settled(net), cpu_s(process.pid)
         sent = blast(net, size, times.flood_s, 0)
-        # Frames still in the socket's buffer belong to no interval: what counts is what came out while frames came in.
+        # Frames still in the socket's buffer belong to no interval: only output during the input counts.
         rate = (net.received("h2") - before) / sent["seconds"]
         out = settled(net) - before
         cpu = (cpu_s(process.pid) - cpu_before) / out * 1e6 if out else float("inf")

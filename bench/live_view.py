@@ -114,7 +114,7 @@ class Meter:
 
 
 class Run:
-    """`fairlane run` of its own process, with what it has said so far."""
+    """`fairlane run` in its own process, with its output so far."""
 
     def __init__(self, folder: str, *options: str) -> None:
         flows = [word for flow in FLOWS for word in ("--flow", flow)]
@@ -138,7 +138,7 @@ class Run:
 
 
 def run_plain() -> Cost:
-    """By what the run says of itself; its processor time is its wall clock."""
+    """From the run's own report; its processor time equals its wall clock."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder)
         meter = Meter(run)
@@ -156,7 +156,7 @@ def shown(page: Page) -> Iterator[Run]:
         page.goto(run.wait_for(r"(http://\S+)"))
         page.wait_for_function("() => fairlane.store.flows.length > 0")
         page.select_option("#speed", "max")
-        # What it takes to open a page is not the run's.
+        # The cost of opening a page is not the run's.
         time.sleep(_SETTLE_S)
         try:
             yield run
@@ -238,7 +238,7 @@ def slowdown(page: Page, pairs: int) -> None:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Of the median, by drawing anew."""
+    """Confidence interval of the median, by resampling."""
     draw = random.Random(1)
     medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(2000))
     return medians[49], medians[1949]

@@ -203,7 +203,7 @@ def ns2(case: Dumbbell) -> dict[str, Any]:
 
 
 def compare(case: Dumbbell, rounds: int) -> None:
-    """In turns, so that whatever else the machine does meets both."""
+    """In turns, so that other load on the machine affects both."""
     if shutil.which("ns") is None:
         print("no ns-2 here (apt-get install ns2): nothing to compare with")
         return

@@ -13,7 +13,7 @@ RESOLUTION = 0.04
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of frames sent at an even rate. offered_per_s: what the generator made of the rate it was asked for."""
+    """The fate of frames sent at an even rate. offered_per_s: the generator's actual rate."""
 
     offered_per_s: float
     sent: int

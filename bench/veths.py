@@ -41,7 +41,7 @@ def missing() -> str | None:
 
 
 def program(name: str) -> str | None:
-    """A program of ours (where cargo was told to put it, or beside the interpreter) or of the system."""
+    """A program of ours (in cargo's target folder, or next to the interpreter) or of the system."""
     root = Path(__file__).resolve().parent.parent
     places = [Path(sys.executable).parent, root / ".venv" / "bin"]
     told = os.environ.get("CARGO_TARGET_DIR")

@@ -80,7 +80,7 @@ def ns2(flows: int, rate_bps: float, seconds: float) -> dict[str, float]:
 
 
 def compare(flows: int, rate_bps: float, seconds: float, rounds: int = 5) -> None:
-    """In turns, so that whatever else the machine does meets both."""
+    """In turns, so that other load on the machine affects both."""
     if shutil.which("ns") is None:
         print("no ns-2 here (apt-get install ns2): nothing to compare with")
         return

@@ -39,7 +39,7 @@ class Lab:
         return self.answer / name if (self.answer / name).exists() else self.folder / name
 
     def fairlane(self, *arguments: object) -> None:
-        """Run a command of Fairlane in this lab's folder and show what it says, also when it fails."""
+        """Run a command of Fairlane in this lab's folder and show its output, also when it fails."""
         self._show([str(probes.VENV_BIN / "fairlane"), *map(str, arguments)])
 
     def python(self, *arguments: object) -> None:
@@ -63,13 +63,13 @@ class Lab:
         return ipywidgets.interactive(run, {"manual": True, "manual_name": "run"}, **parameters)
 
     def sliders(self, show: Callable[..., Any], **parameters: Any) -> Any:
-        """The same for something quick: what the function gives is shown anew at each move."""
+        """The same for a quick function: shows its result again at each move."""
         import ipywidgets
 
         return ipywidgets.interactive(show, **parameters)
 
     def use(self, path: Path) -> None:
-        """Make the flow kinds of a Python file known, as it is now."""
+        """Make the flow kinds of a Python file known, as the file is now."""
         user_files.use_algorithm(path)
 
     def check(self) -> Any:

@@ -1,7 +1,7 @@
 """Makes docs/wire-formats.md and tools/wireshark/fairlane.lua from hosts/wire/formats.toml.
 
     python tools/wire_formats.py           write both
-    python tools/wire_formats.py --check   exit code 1 when one of them is not what it would be
+    python tools/wire_formats.py --check   exit code 1 when one of them is out of date
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ TO = {"10.0.2.2": 2, "10.0.9.9": 3, "10.0.2.5": 4}
 
 @dataclass(frozen=True)
 class Fault:
-    """Of the routers that a test should find out: what they do, and the change that makes `p4src/als.p4` do it."""
+    """Faulty routers that a test should detect: their behaviour, and the change to `p4src/als.p4` that causes it."""
 
     what: str
     file: str

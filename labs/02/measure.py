@@ -1,4 +1,4 @@
-"""Lab 2: what a run's figures say.
+"""Lab 2: what a run's figures mean.
 
     .venv/bin/python labs/02/measure.py FOLDER      a folder that `fairlane run` wrote
 """
@@ -16,7 +16,7 @@ def jain_index(rates_bps: list[float]) -> float:
 
 
 def share(flows: list[tuple[str, float]], kind: str) -> float:
-    """Of the goodput of all flows, the part that those of a kind have together. flows: kind and goodput in bit/s of each. 0 when there is none."""
+    """The part of the total goodput that the flows of one kind have together. flows: kind and goodput in bit/s of each. 0 without goodput."""
     return 0.0  # TODO 2
 
 

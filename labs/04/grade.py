@@ -50,7 +50,7 @@ FAIR = Fields(FAIR_RATE_BPS, UTILISATION_PPM)
 
 
 def seen(answer: Answer, sent: Fields, expected: Fields, destination: str = "0202") -> str:
-    """What comes out of the switch instead of what is expected, "" when it is that."""
+    """The difference between the switch's output and the expected one; "" without a difference."""
     before, after = _CHECKSUMS[destination]
     told = stf(answer.als_compiled(), f"{ENTRIES}packet 1 {_IN.format(before, destination)}{sent.hex()}\n"
                                       f"expect {_PORTS[destination]} {_OUT.format(after, destination)}{expected.hex()} $\n")

@@ -1,4 +1,4 @@
-"""Runs with a student's `counting.py` in place of what the controller has of its own, and two pictures of what comes of it.
+"""Runs with a student's `counting.py` in place of the controller's own, and two pictures of the results.
 
     .venv/bin/python -m labs.05.control            labs/05/counting.py and labs/05/connection_sketch.p4
     .venv/bin/python -m labs.05.control FOLDER     those of another folder

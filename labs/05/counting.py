@@ -19,7 +19,7 @@ class ConnectionCounter:
     """Counts connections, pairs of source and destination address. Epochs are the numbers of observation intervals, which grow."""
 
     def __init__(self) -> None:
-        # TODO 1: what it remembers. Then add and close.
+        # TODO 1: its state. Then add and close.
         pass
 
     def add(self, connection: Connection) -> None:

@@ -24,7 +24,7 @@ control = importlib.import_module("labs.05.control")
 
 
 class Counter:
-    """The answer's ConnectionCounter, with what it gives looked at."""
+    """The answer's ConnectionCounter, with checks of its results."""
 
     def __init__(self, answer: Answer) -> None:
         self._counter = answer.function(COUNTING, "ConnectionCounter")()

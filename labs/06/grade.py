@@ -1,4 +1,4 @@
-"""Lab 6: each equation by numbers, then the sender's steps and back-offs, then two of its flows beside two of Fairlane's own."""
+"""Lab 6: each equation by numbers, then the sender's steps and back-offs, then two of its flows against two of Fairlane's own."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
     losses with Seq_FirstLoss < Seq <= Seq_LastSent      (6)     belong to the loss that was answered already
 
 The runner paces packets, measures round trips and finds losses; this file decides the rate. hosts/algorithms/base.py has all that a
-sender can be told and can ask for.
+sender's events and actions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIRST_LOOK_S = 0.05
 
 @dataclass(frozen=True)
 class MyRapParameters:
-    """max_rate_bps and packet_bytes are filled in by whoever runs the flow."""
+    """max_rate_bps and packet_bytes are filled in by the code that runs the flow."""
 
     max_rate_bps: float = 10e6
     packet_bytes: int = 1000
@@ -89,7 +89,7 @@ class MyRapSender(Sender):
         return ()
 
     def set_rate(self) -> SetRate:
-        """The rate of the present gap, with the gap between that of max_rate_bps and 64 s."""
+        """The rate of the present gap, with the gap between the one for max_rate_bps and 64 s."""
         p = self.parameters
         self.ipg_s = clamp(self.ipg_s, 8 * p.packet_bytes / p.max_rate_bps, 64.0)
         return SetRate(rate_bps(p.packet_bytes, self.ipg_s))

@@ -103,7 +103,7 @@ def _drawn(draw: random.Random) -> Network:
 
 
 class Flow:
-    """A sender that was started, and what is done to it."""
+    """A started sender, and the events for it."""
 
     def __init__(self, answer: Answer) -> None:
         kind = algorithms.use(answer, FILE, KIND)

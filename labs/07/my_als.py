@@ -5,7 +5,7 @@ A report brings R_d, the smallest fair rate on the path; U, the utilisation of t
     no loss:   AIR <- AIR + AIR (1 - U),   r <- R_d + AIR
     loss:      AIR <- 5 kb/s,              r <- R_d (1 - l)
 
-The sender sends at r from the next adaptation point on, every 5 s. hosts/algorithms/base.py has all that a sender can be told and can ask for.
+The sender sends at r from the next adaptation point on, every 5 s. hosts/algorithms/base.py has all events and actions of a sender.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST_BPS = 8_000.0
 
 @dataclass(frozen=True)
 class MyAlsParameters:
-    """max_rate_bps is filled in by whoever runs the flow."""
+    """max_rate_bps is filled in by the code that runs the flow."""
 
     max_rate_bps: float = 10e6
     initial_rate_bps: float = 200_000.0
@@ -71,7 +71,7 @@ class MyAlsSender(Sender):
 
 
 class MyAlsReceiver(Receiver):
-    """The receiving half: reports what the newest control packet said."""
+    """The receiving half: reports the values of the newest control packet."""
 
     interests = Interests(rtcp=True)
 

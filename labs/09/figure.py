@@ -1,4 +1,4 @@
-"""Lab 9: what SSVP's figure 3 is judged by, and what the paper's equations let expect of it."""
+"""Lab 9: the measures of SSVP's figure 3, and their values predicted by the paper's equations."""
 
 from __future__ import annotations
 

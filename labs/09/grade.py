@@ -1,4 +1,4 @@
-"""Lab 9: the measures of the figure, what the paper says, what runs here give, and whether the explanation predicts another run."""
+"""Lab 9: the measures of the figure, the paper's values, the values here, and whether the explanation predicts another run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lab 10: a scheme of your own. The flow kind is `my-scheme`.
 
 The receiver reports every 50 ms: the part of the packets that was lost since its last report, the round trip, and at what rate data
-arrived. The sender answers each report with a rate. hosts/algorithms/base.py has all else that a sender or a receiver can be told and can ask
+arrived. The sender answers each report with a rate. hosts/algorithms/base.py has all other events and actions of a sender or receiver, as
 for: acknowledgements of each packet, windows, what ALS routers say.
 """
 
@@ -30,7 +30,7 @@ SILENCE_S = 1.0
 
 @dataclass(frozen=True)
 class MySchemeParameters:
-    """max_rate_bps and packet_bytes are filled in by whoever runs the flow."""
+    """max_rate_bps and packet_bytes are filled in by the code that runs the flow."""
 
     max_rate_bps: float = 10e6
     packet_bytes: int = 1000
@@ -67,12 +67,12 @@ class MySchemeSender(Sender):
         return self.rate_bps
 
     def limited(self, rate_bps: float) -> float:
-        """A rate that this sender may have, whatever a report made it of."""
+        """The rate, kept within this sender's bounds."""
         return rate_bps  # TODO 3, too: neither below min_rate_bps of the parameters nor above max_rate_bps
 
 
 class MySchemeReceiver(Receiver):
-    """The receiving half: reports on a timer. The runner adds what was lost, and the rate at which data arrived."""
+    """The receiving half: reports on a timer. The runner adds the losses, and the rate at which data arrived."""
 
     def __init__(self, parameters: MySchemeParameters = MySchemeParameters()) -> None:
         self.parameters = parameters

@@ -12,7 +12,7 @@
         if not result.passed:
             raise Missed(result.message, hint="which field does the table look at?")
 
-A check that returns earns its points; `Missed` earns those that it names, none otherwise, and says what was seen and what to look at. Whatever
+A check that returns earns its points; `Missed` earns the points that it names, and says what was seen and what to look at. Whatever
 a student's file does besides (raise, loop without end, return what no rate can be) is told with the file's own line, and the next
 check goes on. `labs.grading.algorithms` does that for algorithm files: for their functions, and for handlers that the network calls
 within a run.

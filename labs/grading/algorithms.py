@@ -1,7 +1,7 @@
 """A student's algorithm file: its flow kinds in virtual runs, its handlers and functions called one by one, all of them watched.
 
 What a handler returns is looked at before the network has it: the network would refuse it, too, but far from the student's line. An
-exception of a handler passes through the network as it is, and the grader finds the line in it.
+exception of a handler passes through the network unchanged, and the grader finds the line in it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ABOVE = {("SetRate", "rate_bps")}
 
 
 def use(answer: Answer, file: str, kind: str) -> Kind:
-    """The flow kind of a student's file, known to runs of this process by its name. Missed says what the file has instead."""
+    """The flow kind of a student's file, known to runs of this process by its name. Missed: the file has no such kind."""
     listed = getattr(answer.module(file), "KINDS", None)
     if not isinstance(listed, tuple) or not all(isinstance(k, Kind) for k in listed):
         raise Missed(f"{file}: KINDS is {listed!r}, and should be a tuple of Kind", "the skeleton's last lines have it: do not change them")
@@ -81,7 +81,7 @@ def numbers(answer: Answer, file: str, name: str, count: int) -> Callable[..., l
 
 
 def rate_of(actions: tuple[Any, ...]) -> float | None:
-    """In bit/s, of the last `SetRate` among the actions; None when there is none."""
+    """In bit/s, of the last `SetRate` among the actions; None without one."""
     return next((a.rate_bps for a in reversed(actions) if isinstance(a, SetRate)), None)
 
 
@@ -91,7 +91,7 @@ def path_state(srtt_s: float, last_sent: int = 100, highest_acked: int = 90) -> 
 
 
 def _watch(half: Any, base: type, path: Path) -> Any:
-    """The same object, with handlers that look at what they return."""
+    """The same object, with handlers that check what they return."""
     if not isinstance(half, base):
         raise Missed(f"{path.name}: makes {half!r}, which is no {base.__name__}", "KINDS names the classes in the order sender, receiver")
     repeats = _Repeats(path)

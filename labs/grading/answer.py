@@ -82,7 +82,7 @@ class Answer:
         return self._compiled(self.path(name), self.folder)
 
     def als(self) -> Path:
-        """`p4src/als.p4` with the answer's files in place of those of the same name; compiled by whoever runs it."""
+        """`p4src/als.p4` with the answer's files in place of those of the same name; compiled when it runs."""
         return user_files.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
 
     def als_compiled(self, *defines: str) -> Path:
@@ -112,7 +112,7 @@ def stf(program: Path, test: str) -> str:
 
 
 def number(value: object, what: str, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number from a student's function. Missed says what it was instead. what: names the function, and what was asked."""
+    """A finite number from a student's function; Missed otherwise. what: names the function and the arguments."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Missed(f"{what} gives {value!r}, which is no number but {_article(type(value).__name__)}",
                      hint="does every way through the function end with 'return' and a number?")
@@ -124,7 +124,7 @@ def number(value: object, what: str, low: float = -math.inf, high: float = math.
 
 
 def close(value: object, expected: float, what: str, hint: str, tolerance: float = 1e-6) -> None:
-    """Missed unless a student's number is as expected, within a relative tolerance. Does not say what was expected."""
+    """Missed unless a student's number is as expected, within a relative tolerance. Does not reveal the expected value."""
     if not math.isclose(number(value, what), expected, rel_tol=tolerance, abs_tol=tolerance):
         raise Missed(f"{what} gives {value:g}, which is not it", hint=hint)
 

@@ -1,4 +1,4 @@
-"""Checks: what a lab asks of an answer, and what each is worth."""
+"""Checks: a lab's requirements for an answer, and their points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labs on disk: what a folder `labs/NN` holds.
+"""The labs on disk: the files of a folder `labs/NN`.
 
     labs/04/README.md          the task, one page
     labs/04/lab.toml           title, files that a student changes, typical wrong answers
@@ -44,7 +44,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class LabSettings:
-    """The keys of lab.toml. minutes: what the lab takes a class."""
+    """The keys of lab.toml. minutes: the time that a class needs."""
 
     title: str
     files: tuple[str, ...]

@@ -100,7 +100,7 @@ def _child(check: Check, answer: Answer, told: Connection, stacks: IO[str], prin
     os.setpgid(0, 0)  # a kill of the grader's group by Ctrl-C goes to the grader, which ends this
     os.dup2(printed.fileno(), sys.stdout.fileno())
     os.dup2(printed.fileno(), sys.stderr.fileno())
-    # Processor time, so that a busy machine makes nobody's loop endless; the clock for what only waits.
+    # Processor time, so that a busy machine makes no loop look endless; the clock for code that only waits.
     faulthandler.register(signal.SIGVTALRM, file=stacks, chain=True)
     signal.setitimer(signal.ITIMER_VIRTUAL, check.limit_s)
     faulthandler.dump_traceback_later(_PATIENCE * check.limit_s, exit=True, file=stacks)

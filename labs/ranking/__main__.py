@@ -1,4 +1,4 @@
-"""`python -m labs.ranking labs/10/my_scheme.py`: a report that ranks a scheme of one's own among all of Fairlane's. `make -C labs/10 rank` says the same."""
+"""`python -m labs.ranking labs/10/my_scheme.py`: a report that ranks your own scheme among all of Fairlane's. `make -C labs/10 rank` does the same."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _own(file: Path, kind: str, seed: int) -> tuple[Result, Result]:
             raise Missed(f"{file.name}:{error.lineno}: {error.msg}", "Python cannot read this line") from error
         except Missed:
             raise
-        except Exception as error:  # whatever the student's file raises
+        except Exception as error:  # any exception of the student's file
             frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
             if not frames:
                 raise

@@ -82,7 +82,7 @@ def _is_ours(algorithm: str) -> bool:
 
 
 def situations(kind: str, seed: int = 1) -> tuple[Result, Result]:
-    """The two runs of a scheme: own, beside. What its handlers raise passes through."""
+    """The two runs of a scheme: own, beside. Exceptions of its handlers pass through."""
     return (api.run("dumbbell", [f"{kind}:3", f"{kind}:1@20s"], duration_s=DURATION_S, seed=seed, **NETWORK),
             api.run("dumbbell", [f"{kind}:2", f"{TCP}:2"], duration_s=DURATION_S, seed=seed, **NETWORK))
 

@@ -25,7 +25,7 @@ def message(port: int, data: bytes) -> bytes:
 
 
 class PacketPort:
-    """All ports of a switch. `received` holds what came out, in order for each port, until `take`."""
+    """All ports of a switch. `received` holds the output, in order for each port, until `take`."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)

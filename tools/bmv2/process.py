@@ -114,7 +114,7 @@ class Bmv2:
 
 
 def _free_port() -> int:
-    """A port that nobody listens on, below those that the kernel gives to connections."""
+    """A port without a listener, below those that the kernel gives to connections."""
     while True:
         port = random.randrange(20000, 30000)
         with contextlib.suppress(OSError), socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""What a BMv2 JSON declares, by name: what a control plane needs to know of tables, actions and arrays."""
+"""The declarations of a BMv2 JSON, by name: a control plane's view of tables, actions and arrays."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class _Player:
             raise ValueError(f"unknown command {word}")
 
     def settle(self) -> None:
-        """Until what was sent is through: all that is expected so far has come, and nothing else comes."""
+        """Wait until the switch has forwarded everything: all expected packets have come, and no others come."""
         if not self.moving:
             return
         self.switch.packets.wait(sum(map(len, self.expected.values())), _UNDER_WAY_S)
@@ -319,7 +319,7 @@ def to_bytes(value: int, width: int) -> bytes:
 
 
 def omitted(key: Key) -> dict:
-    """A key field that an entry does not name: anything, or 0 where that cannot be said."""
+    """A key field that an entry leaves out: anything, or 0 where the kind cannot match everything."""
     zeros, ones = to_bytes(0, key.width), to_bytes((1 << key.width) - 1, key.width)
     return {
         "lpm": lambda: runtime.lpm(zeros, 0),
@@ -361,7 +361,7 @@ def key_match(text: str, prefix: int | None, key: Key) -> dict:
 
 
 def find_key(name: str, table: Table) -> int:
-    """`extra$0.h` stands for `extra[0].h`; validity may be written `h.$valid$`, `h.valid` or `h`."""
+    """`extra$0.h` means `extra[0].h`; validity may be written `h.$valid$`, `h.valid` or `h`."""
     names = [k.name for k in table.keys]
     name = re.sub(r"\$(\d+)", r"[\1]", name)
     stem = name.removesuffix(".valid")

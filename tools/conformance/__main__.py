@@ -26,7 +26,7 @@ KINDS: dict[str, Callable[[Suite], Count | list[Count]]] = {
     "stf": stf.count,
     "panics": panics.count,
 }
-# What each kind needs beside our compiler.
+# The needs of each kind beyond our compiler.
 NEEDS = {"samples": ("p4c-bm2-ss",), "p4info": ("p4c-bm2-ss",), "stf": ("p4c-bm2-ss", "fairlane-stf")}
 
 

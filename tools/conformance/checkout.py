@@ -51,7 +51,7 @@ class Checkout:
             p for p in testdata.rglob("*.p4") if not re.match(r"(p4_14|v1_1)_|.*_outputs$", p.relative_to(testdata).parts[0]))
 
     def stored_messages(self, program: Path) -> str | None:
-        """What p4c is known to say about a program: the checkout keeps it beside."""
+        """p4c's known messages about a program: the checkout keeps them in a file next to it."""
         folder = program.parent.with_name(program.parent.name + "_outputs")
         try:
             return (folder / f"{program.name}-stderr").read_text(encoding="utf-8", errors="replace")

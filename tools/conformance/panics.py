@@ -1,4 +1,4 @@
-"""Every P4_16 file of testdata, for whatever architecture: our compiler neither crashes nor hangs."""
+"""Every P4_16 file of testdata, for any architecture: our compiler neither crashes nor hangs."""
 
 from __future__ import annotations
 

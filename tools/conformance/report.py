@@ -19,7 +19,7 @@ class Miss:
 
 @dataclass
 class Count:
-    """How many of `total` came out as awaited; `notes` are further counts to print."""
+    """How many of `total` came out as expected; `notes` are further counts to print."""
 
     kind: str
     what: str

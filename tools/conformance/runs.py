@@ -1,4 +1,4 @@
-"""Programs run with a time limit, and what they said kept by the content of what they were given."""
+"""Runs programs with a time limit, and caches their output by the content of their input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUOTED_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', 
 
 @dataclass(frozen=True)
 class Run:
-    """What a program said. `status` is None when it ran out of time, negative for a signal."""
+    """A program's output. `status` is None when it ran out of time, negative for a signal."""
 
     status: int | None
     output: str
@@ -48,7 +48,7 @@ def content_hash(path: Path) -> str:
 
 @functools.cache
 def source_hash(path: Path, include: tuple[Path, ...] = ()) -> str:
-    """Of a program and of all files it includes, as far as they lie beside it or in `include`."""
+    """Hash of a program and of all files it includes, as far as they lie next to it or in `include`."""
     digest = hashlib.sha256()
     seen: set[Path] = set()
     waiting = [path]
@@ -69,7 +69,7 @@ def source_hash(path: Path, include: tuple[Path, ...] = ()) -> str:
 
 
 class Runner:
-    """Runs commands, or answers from the cache. An argument `{name}` stands for an output file of that name."""
+    """Runs commands, or answers from the cache. An argument `{name}` means an output file of that name."""
 
     def __init__(self, cache: Path | None) -> None:
         self.cache = cache
@@ -96,7 +96,7 @@ class Runner:
         return result
 
     def forget_unused(self) -> None:
-        """Removes what builds of programs that nobody has asked for in days had said."""
+        """Removes outputs of program builds that were not used for days."""
         if self.cache is None or not self.cache.is_dir():
             return
         for build in self.cache.iterdir():

@@ -1,4 +1,4 @@
-"""The packet tests beside the v1model samples, for each pair of compiler and switch.
+"""The packet tests next to the v1model samples, for each pair of compiler and switch.
 
 A switch is a function in SWITCHES: given the program's JSON and the test, it says None when the test passes, or why not."""
 

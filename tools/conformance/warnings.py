@@ -7,7 +7,7 @@ import re
 from tools.conformance.report import Count
 from tools.conformance.suite import Suite
 
-# Kinds that need an analysis: of what is unwritten, of headers that may be invalid.
+# Kinds that need an analysis: of unwritten variables, of headers that may be invalid.
 KINDS = ("uninitialized-use", "uninitialized-out-param", "invalid-header", "uninitialized")
 _OURS = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):\d+: warning\[(?P<kind>[^]\n]*)\]: ", re.MULTILINE)
 _P4C = re.compile(r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): ?\[--Wwarn=(?P<kind>[^]\n]*)\] warning: ", re.MULTILINE)

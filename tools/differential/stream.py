@@ -26,7 +26,7 @@ class Stream:
         self.productive: list[Layout] = []
 
     def prefer(self, comes_out: Callable[[list[Packet]], list[bool]]) -> None:
-        """From here on half of the packets are made from ones that a switch lets through; most of what is made at random it drops."""
+        """From here on half of the packets derive from forwarded ones; a switch drops most random packets."""
         rng = random.Random(f"{self.seed}/productive")
         layouts = [self.walker.make(rng) for _ in range(600)] + [s.copy() for s in self.samples]
         for layout in layouts:

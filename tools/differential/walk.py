@@ -191,7 +191,7 @@ class _Walk:
             if width <= 128:
                 self.layout.fields.append((self.at, width, f"{types}.{name}"))
             self.at += width
-        # What a lookahead has promised stays.
+        # Bytes that a lookahead has seen stay.
         for offset, width, value in self.wanted:
             self.layout.set(offset, width, value)
         for name, (offset, width) in places.items():

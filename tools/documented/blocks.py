@@ -100,7 +100,7 @@ def _commands(lines: list[str]) -> Iterator[str]:
 
 
 def stray(page: str, text: str) -> Iterator[str]:
-    """Commands that stand in a block without ```sh: nobody would run them. 'page:line: command' each."""
+    """Commands in a block without ```sh, which would never run. 'page:line: command' each."""
     language: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()

@@ -1,4 +1,4 @@
-"""Does what docs/own-algorithm.md tells its reader to do by hand: puts the page's equation into the skeleton of `my-rate`."""
+"""Carries out the manual step of docs/own-algorithm.md: puts the page's equation into the skeleton of `my-rate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs blocks in a copy of the checkout, in the order of the pages; a command that stands in several is run once.
+"""Runs blocks in a copy of the checkout, in the order of the pages; a command in several blocks runs once.
 
 In `make test` runs are cut short and only the first draws its plots, which take most of the time of a short run."""
 
@@ -35,7 +35,7 @@ _METACHARACTERS = re.compile(r"[|;&><$(`]")
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a command. code: of its exit, None when its time was over; said: its output; cpu_s: processor time."""
+    """The result of a command. code: of its exit, None when its time was over; said: its output; cpu_s: processor time."""
 
     block: Block
     command: str
@@ -54,7 +54,7 @@ class NotRun:
 
 
 def copy(root: Path, to: Path) -> None:
-    """The checkout as a clone would have it, with what is not committed yet, and its environments linked."""
+    """The checkout as a clone would have it, with uncommitted changes, and its environments linked."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True)
     for name in listed.stdout.split("\0"):
         if name and (root / name).is_file():
@@ -200,7 +200,7 @@ class Runner:
 
 
 def run_all(blocks: Sequence[Block], root: Path, everything: bool, timeout_s: float, tell: Callable[[Done], None]) -> list[NotRun]:
-    """Run what is to be run now, and tell of each command; what was not run, and why."""
+    """Run the commands, and report each one; returns the commands that were not run, and why."""
     left: list[NotRun] = []
     with Runner(root, short=not everything, timeout_s=timeout_s) as runner:
         for block in blocks:

@@ -1,4 +1,4 @@
-"""make notebooks: writes labs/NN/lab.ipynb from labs/NN/notebook.py, where there is none yet. Runs in .venv-notebooks."""
+"""make notebooks: writes labs/NN/lab.ipynb from labs/NN/notebook.py, unless it exists. Runs in .venv-notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sources() -> list[Path]:
 
 
 def write(source: Path, notebook: Path) -> None:
-    """A notebook without outputs, and without a trace of what it was made from."""
+    """A notebook without outputs, and without a trace of its source."""
     cells = jupytext.read(source)
     cells.metadata.pop("jupytext", None)
     jupytext.write(cells, notebook, fmt="ipynb")

@@ -30,7 +30,7 @@ from fairlane.fabrics import virtual_fabric
 from fairlane.results import compare
 from labs.notebook import ANSWER_VARIABLE
 
-# What differs from run to run without meaning anything: addresses in memory, names of scratch folders, how long a run took.
+# Meaningless differences between runs: addresses in memory, names of scratch folders, how long a run took.
 _CHANGES = re.compile(rf"0x[0-9a-f]+|{re.escape(tempfile.gettempdir())}\S*|virtual time: .*")
 
 
@@ -60,7 +60,7 @@ def _apart(source: Path, answer: str) -> dict[str, Any]:
 
 def _run(source: Path) -> dict[str, Any]:
     shell = InteractiveShell.instance()
-    pylabtools.select_figure_formats = lambda *_, **__: None  # nobody looks, and drawing takes longer than most runs
+    pylabtools.select_figure_formats = lambda *_, **__: None  # nobody watches, and drawing takes longer than most runs
     digest = hashlib.sha256()
     cells = [cell.source for cell in jupytext.read(source).cells if cell.cell_type == "code"]
     for number, cell in enumerate(cells):

@@ -1,1 +1,1 @@
-"""What the site of the documentation needs beside mkdocs: see README.md."""
+"""The parts of the documentation's site beyond mkdocs: see README.md."""

@@ -67,7 +67,7 @@ def _default(parameter: Any) -> str:
 
 
 def written(page: str) -> str:
-    """The page with every table made anew."""
+    """The page with every table regenerated."""
     every = commands()
     return _BLOCK.sub(lambda found: f"{found[1]}\n{table(every[found[2]])}\n{found[3]}", page)
 

@@ -104,7 +104,7 @@ class EquationError(PluginError, SuperFencesException):
 
 
 def mathml(source: str, display: str) -> str:
-    """LaTeX as MathML; `display` is "block" or "inline". Raises `EquationError` for what the converter does not know, which it copies."""
+    """LaTeX as MathML; `display` is "block" or "inline". Raises `EquationError` for a command that the converter does not know, and would only copy."""
     try:
         drawn = latex2mathml.converter.convert(source.strip(), display=display)
         ElementTree.fromstring(drawn)  # an environment it does not know leaves a bare &

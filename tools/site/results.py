@@ -75,7 +75,7 @@ def _link(row: dict[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text from an experiment's file as it stands there, for a cell."""
+    """Text from an experiment's file, unchanged, for a cell."""
     for special in "\\|*_<>[]":
         text = text.replace(special, f"\\{special}")
     return " ".join(text.split())

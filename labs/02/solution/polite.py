@@ -6,7 +6,7 @@ It would like to send at `wanted_bps`, as `cbr` does. Each report brings the los
     r_tcp = M / (tau sqrt(2 l_s / 3) + t_out min(1, 3 sqrt(3 l_s / 8)) l_s (1 + 32 l_s^2)),  t_out = 4 tau   (1), with D = 1
     r <- min(r_tcp, r + A)                                                                                 (4)
 
-and never more than it would like. M is in bits when the rate is in bit/s. hosts/algorithms/base.py has all that a sender can be told and can ask for.
+and never more than it would like. M is in bits when the rate is in bit/s. hosts/algorithms/base.py has all events and actions of a sender.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST_BPS = 8_000.0
 
 @dataclass(frozen=True)
 class PoliteParameters:
-    """max_rate_bps and packet_bytes are filled in by whoever runs the flow."""
+    """max_rate_bps and packet_bytes are filled in by the code that runs the flow."""
 
     max_rate_bps: float = 10e6
     packet_bytes: int = 1000

@@ -63,7 +63,7 @@ class MyLayersSender(AlsSender):
         return SetLayers(tuple(Layer(group, float(rate)) for group, rate in zip(self.parameters.group_addresses, rates_bps, strict=True)))
 
     def _adapt(self, now_s: float) -> tuple[SenderAction, ...]:
-        """An adaptation point; self.receivers has r_i and R_d,i of those that reported lately."""
+        """An adaptation point; self.receivers has r_i and R_d,i of the receivers that reported lately."""
         if not self.receivers:
             return (*super()._adapt(now_s), self.layers([self.rate_bps, 0.0, 0.0]))
         rates = [entry.rate_bps for entry in self.receivers.values()]
