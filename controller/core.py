@@ -1,7 +1,7 @@
 """The control loop without clock or socket: it decides what to write and read, and learns from the answers.
 
-One `SwitchControl` for each switch; `controller.multicast` knows of joins and leaves. Time is an argument, messages are P4Runtime's,
-and who carries them (gRPC in real time, a direct call in virtual time) is the caller's business.
+One `SwitchControl` for each switch; `controller.multicast` handles joins and leaves. Time is an argument, messages are P4Runtime's,
+and the caller carries them (by gRPC in real time, by a direct call in virtual time).
 
 `controller.timetable` says when. As an observation interval begins (`begin`), a switch gets the next epoch and its port counters are read. Once
 digests about the ended interval have come (`finish`), n_conn of each port gives R_f, and its bytes give the utilisation U; both are written.

@@ -1,6 +1,6 @@
 """IGMPv2 messages in Ethernet frames (RFC 2236): parses them with every check that a router may make, and builds queries.
 
-Pure. Whatever bytes come in, `parse` returns a message or raises `IgmpError`, nothing else.
+Pure. For any bytes, `parse` returns a message or raises `IgmpError`, nothing else.
 """
 
 from __future__ import annotations

@@ -3,21 +3,21 @@ explicitly", "instantaneously").
 
     packet-in --igmp--> member? of (switch, port, group) --tree--> ports that lead to a member --difference--> P4Runtime updates
 
-For a group G, each switch replicates to the ports that lead to a member, never back to the port that a packet came in by. "Leads
-to" is along one tree that spans all switches; where the network is a tree, as in the papers, it is the unicast routes. Where it is
-not, packets to groups keep to the tree, so that none goes in circles or comes twice.
+For a group G, each switch replicates to the ports that lead to a member, never back to the packet's input port. "Leads
+to" means along one tree that spans all switches. In a network that is a tree, as in the papers, these are the unicast routes. In other
+networks, packets to groups stay on the tree, so that none loops or arrives twice.
 
-A switch holds of group G, with ports A:
+A switch has these entries for group G with ports A:
 
     table multicast        G        -> multicast group with replicas A
     table multicast_from   (P, G)   -> multicast group with replicas A - {P}, or drop     for each P in A
 
-A port that leads to a multicast router (`Port.multicast_router`) is in every A, and gets packets to groups without members too.
+A port that leads to a multicast router (`Port.multicast_router`) is in every A, and also gets packets to groups without members.
 
-What is written is the difference to what the switch has, in an order that makes before it breaks. The keys of `multicast_from` name
+The controller writes the difference to the switch's present entries, and makes before it breaks. The keys of `multicast_from` name
 A: a controller that finds a running switch reads them back and knows the members without asking hosts.
 
-Pure: time is an argument; who carries messages is the caller's business.
+Pure: time is an argument; the caller carries the messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The limits of flow protection: how much a connection may send through a port (`p4src/protection.p4`).
 
-ALS section 5 asks routers to protect adaptive flows from greedy ones and leaves open how. Here a connection that goes on sending more than
-its allowance A is found and held to its share F. Both follow from the fair rate R_f of ALS section 3.1 and from two measurements of the
-port in the last observation interval: its utilisation U (with what RED dropped) and C, the bit/s of all connections that came within their shares.
+ALS section 5 asks routers to protect adaptive flows from greedy ones and leaves the method open. Here a connection that keeps sending more than
+its allowance A is found and limited to its share F. Both follow from the fair rate R_f of ALS section 3.1 and from two measurements of the
+port in the last observation interval: its utilisation U (with what RED dropped) and C, the bit/s of all connections within their shares.
 
     F <- F min(2, U_l / U)        U < U_l: the port has room that its connections leave each other
     F <- F min(1, U_l b / C)      else: the shares promise more than U_l b
@@ -10,7 +10,7 @@ port in the last observation interval: its utilisation U (with what RED dropped)
 
     A  = min(2 F, F + (1 - U_l) b)
 
-F is R_f where every connection sends at least R_f. Where some send less, and n_conn counts them all the same (acknowledgements of TCP are
+F is R_f if every connection sends at least R_f. If some send less, n_conn still counts them (acknowledgements of TCP are
 such connections), F rises until sum_i min(r_i, F) = U_l b: the max-min share. A leaves TCP what ALS leaves to it: (1 - U_l) b in all.
 """
 

@@ -1,7 +1,7 @@
 """The control loop on the wall clock, over gRPC: one controller for many switches.
 
-A switch that goes away is looked for again, and gets its pipeline and entries anew when it comes back empty; one that
-never stopped (only the controller did) keeps its pipeline and its counters. The other switches are served meanwhile.
+The controller reconnects to a lost switch, and writes its pipeline and entries again if it comes back empty. A switch that
+never stopped (only the controller did) keeps its pipeline and its counters. Meanwhile the other switches are served.
 """
 
 from __future__ import annotations

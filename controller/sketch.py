@@ -1,4 +1,4 @@
-"""Linear counting: how many connections of a port there are, from how many slots they hit (`p4src/connection_sketch.p4`).
+"""Linear counting: estimates a port's number of connections from the number of slots that they hit (`p4src/connection_sketch.p4`).
 
 Whang, Vander-Zanden, Taylor: A linear-time probabilistic counting algorithm for database applications. ACM Transactions on Database
 Systems 15(2), 1990, pages 208-229. Equations below are of its section 3.

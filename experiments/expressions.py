@@ -1,9 +1,9 @@
-"""Arithmetic in experiment files: a string that begins with "=" is worked out from the values of a sweep.
+"""Arithmetic in experiment files: a string that begins with "=" is computed from the values of a sweep.
 
     rate_bps = "= 2 * n * 40_000"
     queue_packets = "= max(4, round(4 * rtt_s * rate_bps / 800))"
 
-Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is understood,
+Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is supported,
 so that a file can compute no more than numbers and pick names.
 """
 

@@ -1,10 +1,10 @@
-"""[mininet]: what differs where an experiment runs with real processes in wall-clock time.
+"""[mininet]: the differences when an experiment runs with real processes in wall-clock time.
 
     [mininet]
     at = { n = 4, delay_s = [0.02, 0.08] }      # the points: a value, or several, of an axis; left out: all of it
     seeds = [1, 2]                              # left out: the first of the file's
     without = ["tcp.timer_granularity_s"]       # keys of the file that only virtual time has
-    duration_s = 120.0                          # any other key of an experiment, and it lies over the file
+    duration_s = 120.0                          # any other key of an experiment overrides the file's
 
 `fairlane paper --mininet` runs a file with a table of its own, but not a file that inherits the table.
 """

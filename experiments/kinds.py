@@ -1,4 +1,4 @@
-"""Flow kinds and what can be set on each: rate-adaptation algorithms, TCP's flavours, plain sources.
+"""Flow kinds and the settings of each: rate-adaptation algorithms, TCP's flavours, plain sources.
 
 An experiment sets a kind's values in a table of its name, and one group's in `parameters` of that group:
 
@@ -7,7 +7,7 @@ An experiment sets a kind's values in a table of its name, and one group's in `p
     initial_rate_bps = 40_000.0             kind = "rap"
                                             parameters = { srtt_gain = 0.5 }
 
-`[tcp]` holds for every kind of TCP, `[tcp-sack]` and the like lie over it. An algorithm's keys are the fields of its parameters
+`[tcp]` applies to every kind of TCP; `[tcp-sack]` and the like override it. An algorithm's keys are the fields of its parameters
 dataclass and of `HostOptions`.
 """
 

@@ -9,14 +9,14 @@
     [let]                               # values that follow, in order
     rate_bps = "= 2 * n * 40_000"
 
-    [quick]                             # what a quick pass takes instead
+    [quick]                             # the values for a quick pass
     seeds = [1, 2]
     n = [1, 8, 32]
 
     [topology.bottleneck]
     rate_bps = "= rate_bps"
 
-Every string that begins with "=" is worked out for each point (`experiments.expressions`).
+Every string that begins with "=" is computed for each point (`experiments.expressions`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rates, queues and delays of BMv2's ports, which its command line cannot set.
 
-Rate and capacity of a port's queue go through its Thrift port, the rate in packets per second: right for packets of one size.
-The P4 program sees that queue, and RED decides on it; see docs/decisions/bmv2-rates-in-packets.md. Delay is netem's, behind the
+Its Thrift port sets a queue's rate and capacity, the rate in packets per second: exact for packets of one size.
+The P4 program sees that queue, and RED acts on it; see docs/decisions/bmv2-rates-in-packets.md. netem adds the delay, behind the
 switch, with a queue only as long as the traffic on its way; or, on a kernel without it, a delay line's (`fairlane/fabrics/delay_lines.py`).
 """
 

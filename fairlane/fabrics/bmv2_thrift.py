@@ -1,6 +1,6 @@
 """BMv2's Thrift port: queue rates and depths, which its command line does not set, and registers, which its P4Runtime server
-does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` beside this file is the part used. Packet tests
-ask for more over the same `Connection` (`tools/bmv2/runtime.py`)."""
+does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` next to this file is the part used. Packet tests
+use more of it over the same `Connection` (`tools/bmv2/runtime.py`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a run has outside its own process, written down so that nothing of a dead run stays behind.
+"""A run's resources outside its own process, recorded so that nothing of a dead run stays behind.
 
 Each run keeps a file in /run/fairlane with its process, its interfaces' prefix, and its children. A run that ends removes
-it; the next one, `fairlane clean`, or `make stop` clears up after runs whose process is gone, and touches nothing else.
+it; the next run, `fairlane clean`, or `make stop` cleans up after runs whose process is gone, and touches nothing else.
 """
 
 from __future__ import annotations

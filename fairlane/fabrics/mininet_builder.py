@@ -1,4 +1,4 @@
-"""A topology as a Mininet network: namespaces for hosts, a process for each switch, everything else in the switches' ports.
+"""A topology as a Mininet network: namespaces for hosts, a process for each switch; the switches' ports do the rest.
 
 Where things live:
   link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`; BMv2's over Thrift): the P4 program sees that queue

@@ -1,7 +1,7 @@
 """Child processes that never outlive their run.
 
-Each child asks the kernel to kill it when the thread that started it dies, however that happens, so children are to be
-started from the main thread. Each leads a session of its own: Ctrl-C reaches the run alone, which ends them in order.
+Each child asks the kernel to kill it when the thread that started it dies for any reason, so children must be
+started from the main thread. Each leads its own session: Ctrl-C reaches only the run, which ends them in order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the records of a run's parts, during the run and afterwards: computes nothing.
 
-    s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch goes on in the next file, from zero
+    s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
     controller.csv     one line per switch port and observation interval
     FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """

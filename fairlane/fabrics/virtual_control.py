@@ -1,6 +1,6 @@
 """The controller in virtual time: drives `controller.core` by the virtual clock; the network carries its P4Runtime messages.
 
-It keeps `controller.timetable`. Nothing waits: each call is an action, its answer an event.
+It follows `controller.timetable`. Nothing blocks: each call is an action, its answer an event.
 """
 
 from __future__ import annotations

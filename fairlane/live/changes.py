@@ -1,5 +1,5 @@
-"""What a reader changes while a run in virtual time goes on: flows come and go, links get other rates. The experiment is kept in step, so
-that all that is computed afterwards is of the run as it was."""
+"""A viewer's changes to a running experiment in virtual time: add and stop flows, change links' rates. The experiment is updated too, so
+that later computations describe the run as it was."""
 
 from __future__ import annotations
 

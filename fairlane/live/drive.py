@@ -1,6 +1,6 @@
 """Drives a run in virtual time for the live view: in slices, at the pace that the page asks for.
 
-What the network does and what is recorded does not depend on the slices: an undisturbed run writes the same results as a run without a page.
+The network's behaviour and the records do not depend on the slices: an undisturbed run writes the same results as a run without a page.
 """
 
 from __future__ import annotations

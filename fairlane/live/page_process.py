@@ -1,8 +1,8 @@
 """The page of a run in virtual time is served by a process of its own, `fairlane.live.host`: a server in the run's process would take Python's
 lock from it for every message.
 
-The run writes its records to its files, as it does without a page; the page's process reads them there. What no file has goes over a pair of
-sockets, and so do the requests of those who look. Neither end outlives the other's closing of it.
+The run writes its records to its files, as it does without a page; the page's process reads them there. Everything else goes over a pair of
+sockets, and viewers' requests take the same path. When either end closes, the other ends too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A run's records on one grid of time: what every chart and table of the live view is computed from.
+"""A run's records on one time grid: the source of every chart and table of the live view.
 
 Records come in as they are written, from any source: the network in virtual time, host processes, or the files of a finished run.
-Sums are kept as sums; rates are differences, taken where they are shown.
+It keeps sums; rates are differences, computed where they are shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One run as the page sees it: the fixed part, the growing part, and the viewers' requests.
 
-One thread feeds it; the server's thread reads it. What grows is only ever appended to, and read up to a length that was taken first, so
+One thread feeds it; the server's thread reads it. Growing lists are only appended to, and a reader takes the length first, so
 that neither waits for the other.
 """
 

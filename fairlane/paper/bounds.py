@@ -1,7 +1,7 @@
-"""Between which values a measure can lie, so that an expectation that can never hold, or never fail, is refused before anything runs.
+"""The range of a measure's possible values, to refuse an expectation that can never hold, or never fail, before anything runs.
 
-An expression is worked out over intervals: every value that it can take, when each name lies within its own interval, lies within the
-result. The result may be wider than need be (x - x gives more than 0), never narrower.
+An expression is evaluated over intervals: every value that it can take, when each name lies within its own interval, lies within the
+result. The result may be wider than necessary (x - x gives more than 0), never narrower.
 """
 
 from __future__ import annotations

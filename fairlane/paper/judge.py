@@ -1,9 +1,9 @@
-"""Whether a sweep came out as expected: each expectation is held against the medians over seeds, or against each seed.
+"""Judges a sweep: compares each expectation with the medians over seeds, or with each seed.
 
     [[expect]]
     name = "RAP/SACK at 160 ms"
     measure = "ratio"                       # of [measure]
-    where = { delay_s = 0.16, n = [8, 16] } # which points; left out: all
+    where = { delay_s = 0.16, n = [8, 16] } # the points; left out: all
     low = 0.8
     high = 1.25
 
@@ -27,10 +27,10 @@
     low = 0.75
     high = 1.25
 
-    seeds = "each"                          # of a plain expectation: it is held against the value of each seed, not against their median
+    seeds = "each"                          # for a plain expectation: compares it with the value of each seed, not with their median
 
-    any = "max_p"                           # of a plain or ratio expectation: one value of that axis for which all the others hold
-    at_least = 22                           # so many of the points (of a trend: curves) must hold; left out: all
+    any = "max_p"                           # for a plain or ratio expectation: one value of that axis for which all the others hold
+    at_least = 22                           # this many of the points (for a trend: curves) must hold; left out: all
     contradicts = "why, with arithmetic"    # a figure of the paper that cannot come out: shown, never counted (`fairlane.paper.kinds`)
 """
 

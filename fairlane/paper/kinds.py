@@ -1,4 +1,4 @@
-"""Which of four things a row is, from its verdicts and what its `[ledger]` names.
+"""The kind of a row, one of four, from its verdicts and its `[ledger]`.
 
     holds           every expectation holds, and the file names neither a reading nor a contradiction
     reading         every expectation holds under the reading of the paper that `[ledger] reading` names

@@ -1,4 +1,4 @@
-"""Figures of groups of flows and of the bottleneck, from which a row's measures are made.
+"""Figures of groups of flows and of the bottleneck, the inputs of a row's measures.
 
 All are over the experiment's window. `GROUP.figure` is of the flows of one group of the file, `all.figure` of all flows,
 `bottleneck.figure` of the port that the experiment names, `run.metric` what the experiment's own checks may name.

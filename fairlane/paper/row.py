@@ -14,7 +14,7 @@
     x = "n"                                 # an axis: one line (or bar) for each value of `series`
     y = "ratio"                             # a measure
     series = "delay_s"
-    paper = [ ["0.02", 2, 5.1], ]           # what the paper's figure shows: series, x, y
+    paper = [ ["0.02", 2, 5.1], ]           # the points of the paper's figure: series, x, y
 
     [[figures]]
     title = "rates"

@@ -1,6 +1,6 @@
 """Runs points on dask.distributed: a cluster on this machine, or any that exists.
 
-A point is a pure function of its job, so a worker that is lost costs only time: its points are run again elsewhere, and the
+A point is a pure function of its job, so a lost worker costs only time: its points run again elsewhere, and the
 results are the same for any number of workers.
 """
 

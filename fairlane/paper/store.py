@@ -1,10 +1,10 @@
-"""Results of points, kept so that a pass that was stopped goes on where it was.
+"""Results of points, kept so that a stopped pass continues where it was.
 
     POINTS/als-3/seed=1.json            what one run gave; written whole or not at all
     POINTS/als-3/took.jsonl             how long each took, apart, so that the results are the same on any machine
 
-A point's file names the digest of all that it depends on: the experiment with its values worked out, and the program's own
-sources. One made from anything else is not taken again.
+A point's file names the digest of its inputs: the experiment with its computed values, and the program's own
+sources. A result with another digest is not reused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""`fairlane paper --mininet`: the rows whose files have a [mininet] table, run for real, and the same points in virtual time.
+"""`fairlane paper --mininet`: the rows whose files have a [mininet] table, run on Mininet, and the same points in virtual time.
 
     FOLDER/mininet/als-3/seed=1/        results of a run as `fairlane run` writes them, and run.json
     FOLDER/mininet/als-3.json           measures of both clocks, for the page
 
-A run is kept with its raw records, from which measures are taken anew each time; it is made again only when the experiment or what
-it goes through has changed.
+A run is kept with its raw records, and measures are computed from them each time; it runs again only when the experiment or its
+code has changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a layered flow did, from a run's raw records: rates and sizes of its layers, who was a member of which, what receivers heard.
+"""A layered flow's history, from a run's raw records: rates and sizes of its layers, their members, and the reports to its receivers.
 
 Memberships come from the controller: the changes that the switches carried out, on both fabrics.
 """

@@ -1,4 +1,4 @@
-"""Figures of layered flows, for an experiment's checks. They are of the run's first layered flow.
+"""Figures of layered flows, for an experiment's checks. They describe the run's first layered flow.
 
 "Before" is the last half of the time before its last receiver joins, "after" the last half of the time since: by then rates and
 layers are those of the receivers present.

@@ -1,4 +1,4 @@
-"""RTCP of the first flow: how often its receivers report, and what RFC 3550 allows them.
+"""RTCP of the first flow: how often its receivers report, and how often RFC 3550 allows it.
 
 All figures are over the experiment's window. RTCP's sizes are IPv4 datagrams, as in the rule (RFC 3550 section 6.2).
 """

@@ -1,6 +1,6 @@
 """The hosts' commands in `topology.json`: a few about their own network, and no others.
 
-They are taken as words, never given to a shell, and run in the host's network namespace alone. `route` and `arp` become `ip`, so
+They are split into words, never given to a shell, and run only in the host's network namespace. `route` and `arp` become `ip`, so
 that net-tools need not be installed.
 """
 

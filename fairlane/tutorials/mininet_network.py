@@ -1,7 +1,7 @@
 """A tutorials' topology as a Mininet network, as `run_exercise.py` makes it: `eth0` on every host, switches s1, s2, ... with device ids
 0, 1, ... and P4Runtime on ports that count up, so that the exercises' own controllers find them.
 
-Latency and bandwidth are in the ports of the embedded switch, and on hosts' interfaces where the kernel can hold them there.
+The ports of the embedded switch set latency and bandwidth; hosts' interfaces do too, where the kernel can.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which P4 program each switch runs, found from the names in the files, and compiled where it is not yet.
+"""The P4 program of each switch, found from the names in the files, and compiled if necessary.
 
 The tutorials run in an exercise's folder, whose `x.p4` make compiles to `build/x.json`. Here the folder is found from the names, and
 nothing is written into it: compiled programs go to the run's own folder.

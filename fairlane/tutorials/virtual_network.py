@@ -1,5 +1,5 @@
 """A tutorials' topology in virtual time: no root, no processes. Hosts there speak IPv4 to their gateway, over TCP and UDP, and neither
-ARP nor ICMP; so in place of pings each host sends each other one a few bytes over TCP, which have to be acknowledged."""
+ARP nor ICMP; so instead of pings each host sends every other one a few bytes over TCP, which must be acknowledged."""
 
 from __future__ import annotations
 
