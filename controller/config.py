@@ -22,7 +22,7 @@ class ConfigError(ValueError):
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. red: None leaves drops to the full queue.
     als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
-    its port; "" where hosts are. multicast_router: packets to every group go there, members or not (RFC 4541 section 2.1.2), as they
+    its port; "" towards hosts. multicast_router: packets to every group go there, with or without members (RFC 4541 section 2.1.2), as they
     do on a sender's own link."""
 
     number: int
@@ -46,9 +46,9 @@ class Route:
 
 @dataclass(frozen=True)
 class Igmp:
-    """How group members are known. query_interval_s: between general queries; 0: none are sent, and a membership lasts until its
-    leave. query_response_s: within which hosts answer, 0.1 to 25.5. robustness: queries that may be lost in a row.
-    max_groups_per_port: further joins are refused, so that no host can fill the switches' tables."""
+    """How the switch learns group members. query_interval_s: between general queries; 0: sends none, and a membership lasts until its
+    leave. query_response_s: hosts answer within this time, 0.1 to 25.5. robustness: number of successive queries that may be lost.
+    max_groups_per_port: the controller refuses further joins, so that no host can fill the switches' tables."""
 
     query_interval_s: float = 0.0
     query_response_s: float = 10.0
@@ -72,8 +72,8 @@ class Igmp:
 
 @dataclass(frozen=True)
 class Tls:
-    """Files in PEM. ca: of who signed the switches' certificates. certificate, key: of this controller, for switches that want to
-    know who it is; "" is none."""
+    """Files in PEM. ca: of the authority that signed the switches' certificates. certificate, key: of this controller, for switches that
+    check it; "" means none."""
 
     ca: str
     certificate: str = ""
@@ -96,7 +96,7 @@ class Switch:
 @dataclass(frozen=True)
 class Config:
     """utilisation_target: U_l, 0.9 in the ALS paper. interval_s: observation interval, 1 s there.
-    grace_s: how long after an interval's end its digests may arrive. election_id: of this controller. tls: None is no TLS."""
+    grace_s: how long after an interval's end its digests may arrive. election_id: of this controller. tls: None means no TLS."""
 
     p4info: str
     bmv2_json: str

@@ -18,7 +18,7 @@ class Connection(NamedTuple):
 
 
 class ConnectionCounter:
-    """Exact count from digests: each pair counts once an interval and port, however often it is reported.
+    """Exact count from digests: each pair counts once per interval and port, for any number of reports.
 
     Memory is bounded by the pairs of two intervals: a report about an interval that is already closed is dropped, and
     counted in `late`.

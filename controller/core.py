@@ -51,7 +51,7 @@ HELD_BACK = "held_back"
 
 @dataclass
 class PortRecord:
-    """What one port saw in one interval, and what it was told; a plain switch's port would be told it. Counters are totals since the
+    """One port's counts in one interval, and its settings, which a plain switch's port does not get. Counters are totals since the
     switch started."""
 
     time_s: float
@@ -70,8 +70,8 @@ class PortRecord:
 
 @dataclass
 class ProtectedPortRecord(PortRecord):
-    """Of a program with flow protection. share_bps: F. within_share_bytes: of packets that came within the shares. held_packets,
-    held_bytes: of connections that were held to their shares, dropped."""
+    """For a program with flow protection. share_bps: F. within_share_bytes: of packets within the shares. held_packets,
+    held_bytes: dropped packets of connections limited to their shares."""
 
     share_bps: int
     within_share_bytes: int
@@ -97,7 +97,7 @@ class Reading:
 
 
 class SwitchControl:
-    """What is said to one switch, as P4Runtime entities. group_ports: ports of each of its multicast groups, by id; the mapping may
+    """The messages to one switch, as P4Runtime entities. group_ports: ports of each of its multicast groups, by id; the mapping may
     change, and connections count at the ports of the moment."""
 
     def __init__(self, switch: Switch, p4info: P4Info, config: Config, group_ports: Mapping[int, Iterable[int]] | None = None) -> None:
@@ -122,8 +122,8 @@ class SwitchControl:
                             for p in switch.ports}
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
-        """All that a switch needs but multicast groups: digests on, routes, links, RED, and when its pipeline is fresh a first fair
-        rate. One that ran on while nobody controlled it keeps the rates it has: they are nearer to the truth than that of a single
+        """Everything that a switch needs except multicast groups: digests on, routes, links, RED, and for a fresh pipeline a first fair
+        rate. A switch that ran without a controller keeps its rates: they are nearer to the truth than the rate of a single
         connection."""
         return [
             *([] if self._sketch else [self._digest_config()]),
@@ -168,8 +168,8 @@ class SwitchControl:
         return [self._table(*entry) for entry in self._link_entries() if port in entry[1].values()]
 
     def change_als(self, als: bool) -> list[p4runtime_pb2.Entity]:
-        """From now on the ports write their fair rates into senders' control packets, or no longer do: what to INSERT or to DELETE. The
-        first values are those of the last interval, since connections are counted on plain switches too."""
+        """From now on the ports write their fair rates into senders' control packets, or stop writing: the entries to INSERT or DELETE. The
+        first values come from the last interval, since plain switches count connections too."""
         changed = [p.number for p in self.switch.ports if p.als != als]
         self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
         return [self._fair_rates[number] for number in changed]

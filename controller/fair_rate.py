@@ -9,8 +9,8 @@ def fair_rate_bps(bandwidth_bps: float, utilisation_target: float, connections: 
     """R_f in bit/s.
 
     bandwidth_bps: b, the bandwidth of the port, > 0. utilisation_target: U_l in (0, 1], 0.9 in the paper.
-    connections: n_conn >= 0, seen in the last observation interval; a port that saw none offers what a single
-    connection would get, since the next sender will be alone.
+    connections: n_conn >= 0, seen in the last observation interval; a port without connections offers the rate of a single
+    connection, since the next sender will be alone.
 
     Raises ValueError for values outside these ranges.
     """
@@ -24,9 +24,9 @@ def fair_rate_bps(bandwidth_bps: float, utilisation_target: float, connections: 
 
 
 def utilisation_ppm(transmitted_bytes: int, dropped_bytes: int, elapsed_s: float, bandwidth_bps: float) -> int:
-    """U of a port in parts per million: bits for the link in the interval over bits it could have sent.
+    """U of a port in parts per million: bits offered to the link in the interval over its capacity.
 
-    transmitted_bytes, dropped_bytes: >= 0, sent and dropped by RED. What was sent counts as 1 at most; above 1, U tells the drops of an
+    transmitted_bytes, dropped_bytes: >= 0, sent and dropped by RED. The bytes sent count as 1 at most; above 1, U gives the drops of an
     overloaded port, a fraction of 1 - 1 / U (docs/decisions/sender-based-als.md). At most 2^32 - 1 ppm, the size of the field. A reading
     that spans no time gives 0.
     """

@@ -138,8 +138,8 @@ class _Installed:
 class MulticastControl:
     """The members of each group, and the entries of the switches for them.
 
-    A membership is of a port: hosts have a link of their own, so a leave needs no asking whether others stay (RFC 2236 section 3
-    asks), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
+    A membership belongs to a port: each host has its own link, so a leave needs no query for remaining members (RFC 2236 section 3
+    sends one), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
     lasts for the group membership interval (section 8.4) since the last report.
     """
 

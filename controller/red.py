@@ -21,7 +21,7 @@ _DECIMAL = Context(prec=60)
 class Red:
     """Random early detection of one port (Floyd and Jacobson 1993).
 
-    minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095. The others are those of
+    minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095. The others are as in
     `topologies.model.Red`, which has their ranges and their defaults.
     """
 

@@ -18,8 +18,8 @@ def slots_of_each(total: int, ports: int) -> int:
 
 
 def estimate(used: int, slots: int) -> float:
-    """Connections that hit `used` of `slots` slots: n = -m ln(V), V the part that nobody hit [Whang eq 1]. When none is left, n is
-    that of half a slot left: more than m ln m, and no more can be said."""
+    """Connections that hit `used` of `slots` slots: n = -m ln(V), V the part not hit [Whang eq 1]. When no slot is left, n is
+    the value for half a slot left: more than m ln m; the sketch gives no better answer."""
     if not 0 <= used <= slots:
         raise ValueError(f"{used} of {slots} slots")
     return -slots * math.log(max(slots - used, 0.5) / slots)
@@ -48,10 +48,10 @@ than there are, so that all of it is on one side."""
 
 
 def worst_error(connections: int, slots: int) -> int:
-    """By how many connections the rounded estimate of one interval is off, at most, in all but some three of 1,000 intervals.
+    """Largest error of the rounded estimate of one interval, in connections, in all but about three of 1,000 intervals.
 
-    Three standard errors with the bias [Whang eq 4, 5], and rounding. Of few connections these say too little: how many find their slot hit
-    is Poisson's, with mean n^2 / 2m. Of 100 on 2^20 slots none does in 209 intervals of 210, and in the other one a whole connection
+    Three standard errors with the bias [Whang eq 4, 5], and rounding. For few connections these are too small: the number that find their slot hit
+    has a Poisson distribution with mean n^2 / 2m. With 100 on 2^20 slots none does in 209 intervals of 210, and in the other one a whole connection
     is missing, where three standard errors are 0.2 connections."""
     if connections <= 0:
         return 0

@@ -30,7 +30,7 @@ def is_chosen(document: Document) -> bool:
 
 def laid_over(document: Document, at: Sequence[str] = (), complete: bool = False) -> Document:
     """The experiment as Mininet runs it; unchanged without [mininet]. at: "AXIS=VALUE", before those of the table. complete:
-    with the keys of `without` and all seeds, for virtual time to run beside it. ConfigError names file, line and key."""
+    with the keys of `without` and all seeds, for the comparison run in virtual time. ConfigError names file, line and key."""
     if sweep.MININET not in document.values:
         return sweep.narrowed(document, at)
     table, points = _table(document), _points(document)

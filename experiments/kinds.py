@@ -43,9 +43,9 @@ def _check_positive(owner: object, *names: str) -> None:
 
 @dataclass(frozen=True)
 class HostOptions:
-    """What every algorithm's host process takes. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
+    """Options of every algorithm's host process. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
     above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
-    moved at random. loss_resolution: what a report's loss is taken from. source: what produces the data, in virtual time; the default
+    moved at random. loss_resolution: the source of a report's loss. source: the application that produces the data, in virtual time; the default
     always has more to send."""
 
     packet_bytes: int = 1000
@@ -63,9 +63,9 @@ class HostOptions:
 
 @dataclass(frozen=True)
 class Source:
-    """What an application produces, above a rate that is allowed. cbr: rate_bps. on-off: rate_bps in on periods, as `OnOffSettings`.
-    mpeg4: video frames, their sizes times rate_scale. buffer_packets: what waits in the sender. delay_threshold_s: a packet that comes
-    so long after the one before, or after its production, counts as delayed (75 ms in the SSVP paper's delivery index)."""
+    """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods, as `OnOffSettings`.
+    mpeg4: video frames, their sizes times rate_scale. buffer_packets: packets that may wait in the sender. delay_threshold_s: a packet that comes
+    more than this after the one before, or after its production, counts as delayed (75 ms in the SSVP paper's delivery index)."""
 
     kind: Literal["persistent", "cbr", "on-off", "mpeg4"] = "persistent"
     rate_bps: float = 1_000_000.0
@@ -84,7 +84,7 @@ class Source:
 
 @dataclass(frozen=True)
 class AlgorithmSettings:
-    """Of one flow. maximum_rate_bps: as in `HostOptions`, worked out. parameters: the algorithm's dataclass. given: those fields of
+    """Settings of one flow. maximum_rate_bps: as in `HostOptions`, computed. parameters: the algorithm's dataclass. given: those fields of
     it that differ from the dataclass' own defaults because the experiment or the fabric set them."""
 
     packet_bytes: int

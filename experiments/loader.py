@@ -58,7 +58,7 @@ def find(name: str) -> Path:
 
 def load(path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), fabric: str = "virtual") -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
-    taken otherwise. fabric: on "mininet" the file's [mininet] lies over it. ConfigError names file, line and key."""
+    taken otherwise. fabric: on "mininet" the file's [mininet] overrides it. ConfigError names file, line and key."""
     document = read(path)
     check_mininet(document, path.stem)
     document = fabrics.laid_over(document, at) if fabric == "mininet" else sweep.narrowed(document, at)

@@ -31,10 +31,10 @@ class Open:
 
 @dataclass(frozen=True)
 class Control:
-    """Of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
+    """Settings of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
     for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md). protection: the
-    switches hold a connection that goes on sending more than its share to it (docs/flow-protection.md).
-    multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, members or not, as they do on a sender's
+    switches limit a connection that keeps sending more than its share (docs/flow-protection.md).
+    multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
     own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5]."""
 
     program: str = "p4src/als.p4"
@@ -65,7 +65,7 @@ class FlowGroup:
     hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
     have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
     the sender. receivers: of a layered kind, instead of hosts: the topology's first host sends to so many hosts that follow it, as
-    from the root of a tree. parameters, packet_bytes: of this group, over the table of its kind (`experiments.kinds`).
+    from the root of a tree. parameters, packet_bytes: of this group; they override the table of its kind (`experiments.kinds`).
     """
 
     name: str
@@ -131,8 +131,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Change:
-    """Something that changes during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". What is None
-    stays: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1). Or switch, and als: whether its ports write their
+    """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". Values that are None
+    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1). Or switch, and als: whether its ports write their
     fair rates into senders' control packets from then on."""
 
     at_s: float
@@ -181,9 +181,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Settings:
-    """The keys of an experiment file, before topology and flows are worked out. bottleneck: the output port that the
+    """The keys of an experiment file, before topology and flows are computed. bottleneck: the output port that the
     report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration. Tables of flow
-    kinds (`experiments.kinds`) stand beside these keys."""
+    kinds (`experiments.kinds`) are next to these keys."""
 
     title: str
     bottleneck: str

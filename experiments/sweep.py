@@ -72,7 +72,7 @@ def has_sweep(document: Document) -> bool:
 
 
 def plain(document: Document, at: Sequence[str] = ()) -> Document:
-    """A single experiment: the first point of a file that has several, without what concerns sweeps and their report. at: as in
+    """A single experiment: the first point of a file with several, without the keys of sweeps and their report. at: as in
     `narrowed`."""
     document = narrowed(without(document, REPORT_KEYS), at)
     return expand(document).points[0].document if any(key in document.values for key in KEYS) else document

@@ -37,7 +37,7 @@ Plot = Literal["rates", "queue", "fair_rate"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave. summary: as `summary.json` of docs/results.md. flows, links, fair_rates: the tables of that page, times in
+    """A run's results. summary: as `summary.json` of docs/results.md. flows, links, fair_rates: the tables of that page, times in
     seconds, rates in bit/s."""
 
     experiment: Experiment
@@ -86,7 +86,7 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
 
     algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. out: a folder for all that
     `fairlane run` writes. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
-    Warns of flows that cannot give way (`fairlane.floors`).
+    Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
     for path in algorithms:
         user_files.use_algorithm(path)

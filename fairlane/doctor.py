@@ -25,7 +25,7 @@ _MININET: tuple[Place, ...] = ("mininet", "bmv2")
 @dataclass(frozen=True)
 class Finding:
     """present: None when the check needs root. needed: where experiments cannot run without it. without: what
-    follows where it is absent. get: how to get it, empty where that follows from nothing here."""
+    follows if it is absent. get: how to install it; empty if there is no general way."""
 
     what: str
     present: bool | None

@@ -24,8 +24,8 @@ from fairlane.results import metrics, plots, plots_layers, report, result_folder
 
 def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console,
             show: Callable[[Path], progress.Progress] | None = None) -> bool:
-    """Run, measure, write, show; whether all checks hold. What a killed or failed run had written is removed. show: of the folder of
-    the raw records makes what takes the place of the progress on the console."""
+    """Run, measure, write, show; returns whether all checks hold. Removes the output of a killed or failed run. show: from the folder of
+    the raw records makes a replacement for the progress display."""
     run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "

@@ -8,8 +8,8 @@ from topologies import addressing
 
 
 def warnings(experiment: Experiment) -> list[str]:
-    """One for each flow kind and default least rate above an even share of the bottleneck. It names parameter, value, share and way out.
-    A least rate that the experiment itself sets draws none: trabol-5 sweeps it up to half of the link."""
+    """A warning for each flow kind whose default least rate is above an even share of the bottleneck. It names parameter, value, share and way out.
+    A least rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
     node, number = experiment.bottleneck
     link = experiment.topology.ports()[node][number - 1]
     crossing = [f for f in experiment.flows if link in addressing.path(experiment.topology, f.sender, f.receiver)]

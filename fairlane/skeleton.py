@@ -173,7 +173,7 @@ def test_no_report_takes_the_rate_out_of_its_bounds(reports: list[Feedback]) -> 
 
 
 def algorithm(name: str, root: Path) -> tuple[Path, Path]:
-    """Write the two files of a new flow kind into the project at `root`: (algorithm, test). Refusal when the name cannot be one, is
+    """Write the two files of a new flow kind into the project at `root`: (algorithm, test). Refusal when the name is invalid or
     taken, or a file is in the way; then nothing is written."""
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise Refusal(f"{name!r} cannot be a flow kind: use lower-case letters and digits, words joined by hyphens, no Python keyword,"

@@ -18,7 +18,7 @@ from inputs import schema
 
 def use_algorithm(path: str | Path) -> list[str]:
     """The flow kinds of a Python file anywhere, which experiments may name from now on; processes that runs start know them too.
-    Refusal says what is wrong with the file."""
+    Refusal names the fault of the file."""
     try:
         found = own_algorithms.load_file(path)
     except (ValueError, OSError) as error:
@@ -32,8 +32,8 @@ def use_algorithm(path: str | Path) -> list[str]:
 
 
 def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
-    """The experiment with its switches' program made of other files: each stands in place of the one of its name beside the program, or is
-    itself the program when it has the program's name. Refusal for a file that is not there, or has the name of none."""
+    """The experiment with other files in its switches' program: each replaces the file of its name next to the program, or is
+    itself the program when it has the program's name. Refusal for a file that does not exist or replaces none."""
     if not files:
         return experiment
     program = probes.ROOT / experiment.settings.control.program
@@ -48,7 +48,7 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
 
 
 def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
-    """Copy a program and the files beside it into `folder`, with some of them replaced; the program's copy. Refusal for a file that
+    """Copy a program and the files next to it into `folder`, with some of them replaced; returns the program's copy. Refusal for a file that
     replaces none."""
     beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
     for path in files:

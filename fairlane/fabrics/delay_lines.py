@@ -30,7 +30,7 @@ class DelayLine:
 
 @dataclass(frozen=True)
 class Precision:
-    """How late frames left their delay lines, over all links. late_p99_us: of the worst direction. lost: frames that came when a
+    """How late frames left their delay lines, over all links. late_p99_us: of the worst direction. lost: frames that arrived when a
     line was full, or that the kernel did not deliver or take."""
 
     frames: int

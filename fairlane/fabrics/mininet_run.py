@@ -35,8 +35,8 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Options:
-    """restart_after_s: how long a switch or controller that died stays away. rtt_check: end the run when a path's measured
-    round trip is not the declared one. pcap: record all frames of all switch ports."""
+    """restart_after_s: seconds before a dead switch or controller is restarted. rtt_check: end the run when a path's measured
+    round trip differs from the declared one. pcap: record all frames of all switch ports."""
 
     toolchain: Toolchain
     first_grpc_port: int
@@ -170,7 +170,7 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
 
 def _timing(experiment: Experiment) -> Timing:
     """Time for all programs to start, then a whole observation interval without pings, then a phase within the interval that
-    the seed draws: joins are not to fall on the intervals' edges."""
+    the seed draws: joins must not fall on the intervals' edges."""
     interval = experiment.settings.control.interval_s
     processes = sum(len(flows.record_roles(f)) for f in experiment.flows)
     earliest = time.time() + 1.0 + processes * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)

@@ -12,9 +12,9 @@ from fairlane.fabrics.supervisor import Event
 
 @dataclass
 class Outcome:
-    """timing: when the flows lived. events: what happened besides. round_trips: per pair of hosts, declared and measured.
+    """timing: when the flows lived. events: other incidents. round_trips: per pair of hosts, declared and measured.
     shaping: the choice for the network. delay_lines: their precision, where there were any. live_changes: changes made
-    while it ran; changed: the experiment with them, None when nothing was."""
+    while it ran; changed: the experiment with them, None without changes."""
 
     timing: Timing
     events: list[Event] = field(default_factory=list)

@@ -112,8 +112,8 @@ class Process:
 
 def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | None = None,
           with_children: bool = False, cwd: Path | None = None) -> Process:
-    """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it shall run.
-    with_children: it starts processes of its own, which shall die with it even when it is killed."""
+    """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it must run.
+    with_children: it starts its own processes, which must die with it even when it is killed."""
     if with_children:
         # A process namespace ends with its first process. Only that process gets the signal at our death: the setting is not inherited.
         argv = ["unshare", "--pid", "--fork", "--kill-child", *argv]

@@ -47,8 +47,8 @@ class Toolchain:
 
 
 def resolve(choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes(1000, 1000), compiler: CompilerChoice = "auto") -> Toolchain:
-    """`auto`: BMv2 where both it and p4c are installed and it can be this network, otherwise the embedded switch; p4c with BMv2
-    where it is installed, otherwise our compiler. sizes: of the packets that the network is to carry."""
+    """`auto`: BMv2 if both it and p4c are installed and it can run this network, otherwise the embedded switch; p4c with BMv2
+    if it is installed, otherwise our compiler. sizes: of the packets that the network will carry."""
     bmv2 = probes.program("simple_switch_grpc")
     p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
     obstacle = bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)

@@ -79,8 +79,8 @@ def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
 
 
 def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int, whole: Callable[[PortTrack], bool]) -> dict[str, Any]:
-    """All flows and ports at the last of the first `count` samples that is not after a time. whole: of which ports more than the loads is
-    wanted."""
+    """All flows and ports at the last of the first `count` samples that is not after a time. whole: the ports whose
+    values are wanted in full, not only their loads."""
     index = min(count, bisect.bisect_right(sampler.times, time_s + 1e-6)) - 1
     if index < 0:
         return {"time": None, "flows": [], "ports": {}}

@@ -49,7 +49,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Update:
-    """until_s: all records up to then, on their clock, are in the files. sums: for `Sampler.sums`; controls, averages: what `Sampler.control` and
+    """until_s: the files contain all records up to this time, on their clock. sums: for `Sampler.sums`; controls, averages: what `Sampler.control` and
     `Sampler.red_average` take, call by call."""
 
     until_s: float

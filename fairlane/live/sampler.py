@@ -68,8 +68,8 @@ def _numbers() -> array[float]:
 
 @dataclass
 class Line:
-    """What one receiver of a flow gets. track: payload bytes received, packets lost. again: segments sent again, in all. sending: what the
-    sender recorded and no sample has. bytes, packets, losses, rates: at each sample, payload received and `Counts` so far; not a number
+    """One receiver's data of a flow. track: payload bytes received, packets lost. again: segments retransmitted, in all. sending: records of the
+    sender that no sample has. bytes, packets, losses, rates: at each sample, payload received and `Counts` so far; not a number
     where there is none."""
 
     name: str
@@ -156,7 +156,7 @@ class Sampler:
 
     def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
         """causes: of drops, in the order in which `port` gets them. estimate_red: what comes is the records that a run writes, by `port`;
-        RED's averages are not among them, and are worked out from the queues. Else both are given as they are: `sums`, `red_average`."""
+        RED's averages are not among them, and are computed from the queues. Else both are given as they are: `sums`, `red_average`."""
         self.experiment = experiment
         self.timing = timing
         self.causes = tuple(causes)

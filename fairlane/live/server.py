@@ -41,7 +41,7 @@ _STILL_S = 1.0
 
 
 class Guard:
-    """Answers only those who ask for this machine by its own name, and pages that came from here: a name that an attacker's server
+    """Answers only requests to this machine's own name, from pages that came from here: a name that an attacker's server
     points at loopback (DNS rebinding) is neither."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:

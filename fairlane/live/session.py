@@ -97,8 +97,8 @@ class Session:
         return dataclasses.asdict(self.pace)
 
     def moment(self, time_s: float, hosts_too: bool = True, chosen: str = "") -> dict[str, Any]:
-        """Tables at a time; the last sample's when it is later. hosts_too: also all of ports to hosts, of which otherwise the loads do, but
-        for one that is chosen."""
+        """Tables at a time; the last sample's if the time is later. hosts_too: also all values of ports to hosts; otherwise
+        only their loads, except for the chosen port."""
         sampler = self.sampler
         count = len(sampler.times)
         time_s = min(time_s, sampler.times[count - 1]) if count else 0.0

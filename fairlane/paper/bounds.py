@@ -131,7 +131,7 @@ def _hull_of(values: list[float]) -> Interval:
 
 
 def check(document: Document, table: str, expectations: Sequence[Expectation], of_measures: Mapping[str, str]) -> None:
-    """ConfigError, with file, line and key, for an expectation of the file's whole sweep that no result can meet, or none can miss.
+    """ConfigError, with file, line and key, for an expectation of the file's whole sweep that no result can meet, or that every result meets.
     table: "expect" or "checks", whose i-th table is the i-th expectation."""
     axes = sweep.axes_of(document)
     points = {point.axes: dict(point.names) for point in sweep.expand(sweep.without(document, (*sweep.REPORT_KEYS, "seeds"))).points}

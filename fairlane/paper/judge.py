@@ -134,7 +134,7 @@ def medians(samples: Mapping[Axes, Iterable[float]]) -> dict[Axes, float]:
 
 
 def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], reference: Reference | None = None) -> Verdict:
-    """samples: for each point, the measure at every seed. reference: what `of_reference` is held against; a point that it has not is
+    """samples: for each point, the measure at every seed. reference: the values for `of_reference`; a missing point is
     not a number."""
     at = medians(samples)
     if expectation.of_reference:

@@ -40,7 +40,7 @@ def contradicted(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def kind(ledger: Ledger, verdicts: Sequence[Verdict]) -> Kind:
-    """The kind of a row. A row without an ordinary expectation shows nothing, and is unexplained. Where a file names a reading, it is
+    """The kind of a row. A row without an ordinary expectation shows nothing, and is unexplained. If a file names a reading, the row is
     a contradiction only if `[ledger] contradiction` names that, too, and a figure stated to be impossible indeed does not come out."""
     counted, impossible = ordinary(verdicts), contradicted(verdicts)
     if not counted or not all(v.holds for v in counted):

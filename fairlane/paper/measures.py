@@ -195,7 +195,7 @@ def groups(series: Series) -> dict[str, list[FlowRecord]]:
 
 
 def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, float]:
-    """The value of each measure of a row. known: axes of the sweep and what [let] made of them. Not a number where it could not be
+    """The value of each measure of a row. known: axes of the sweep and the values of [let]. NaN if it could not be
     measured (no flow, a division by zero)."""
     by_group = groups(series)
     figures = metrics.compute(series)

@@ -33,7 +33,7 @@ def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
 
 
 def against(outcome: Outcome) -> dict[str, Any] | None:
-    """Points beside another program's: heads, lines of (cells, whether all that is expected of the point holds). None without one. The quotient
+    """Points next to another program's: heads, lines of (cells, whether all expectations of the point hold). None without one. The quotient
     is of the medians over seeds, its 95% interval of the geometric means."""
     reference = outcome.row.reference
     if reference is None:

@@ -60,7 +60,7 @@ def jobs(row: Row, duration_s: float | None = None) -> list[Job]:
 
 
 def _cost(experiment: Experiment) -> float:
-    """Processor seconds, from the packets that the bottleneck can carry and from what a flow's records and timers take. Fitted to 21 points of
+    """Processor seconds, from the packets that the bottleneck can carry and the cost of a flow's records and timers. Fitted to 21 points of
     19 rows: 0.6 to 1.5 times what they took on a machine of 2025."""
     node, number = experiment.bottleneck
     rate_bps = experiment.topology.ports()[node][number - 1].link.rate_bps

@@ -42,7 +42,7 @@ def reference_file(path: Path) -> Path | None:
 
 
 def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | None = None) -> Row:
-    """Read a row, and load the experiment of each of its points, so that nothing is refused half way. at: "AXIS=VALUE", kept of an
+    """Read a row, and load the experiment of each of its points, so that no error comes half way. at: "AXIS=VALUE", the kept value of an
     axis. seed: instead of the file's. ConfigError names file, line and key."""
     document = loader.read(path)
     loader.check_mininet(document, path.stem)

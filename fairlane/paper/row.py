@@ -37,7 +37,7 @@ from inputs.located_toml import Document
 
 @dataclass(frozen=True)
 class Curve:
-    """Something over time that figures show. flows: names of flows, or of groups (the sum of their rates). mean_rates: of each flow of a
+    """A quantity over time in a figure. flows: names of flows, or of groups (the sum of their rates). mean_rates: of each flow of a
     group over the run's window, the first at 1, the second at 2."""
 
     name: str
@@ -78,10 +78,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Which row of the ledger this is. differs: what differs from the paper, and why. reading: the reading of the paper under which the row
+    """The row's entry in the ledger. differs: differences from the paper, and their reasons. reading: the reading of the paper under which the row
     holds. contradiction: the arithmetic by which the paper contradicts itself. ruled_out: for a row without an explanation, one sentence for each
-    bounded experiment. reference: a file beside the experiment's, with what another program gave at the same points (`fairlane.paper.reference`).
-    `fairlane.paper.kinds` makes a kind of these. An empty text takes back one that the file inherits."""
+    bounded experiment. reference: a file next to the experiment's, with another program's results at the same points (`fairlane.paper.reference`).
+    `fairlane.paper.kinds` computes the row's kind from these. An empty text removes an inherited one."""
 
     row: str
     differs: str = ""

@@ -36,7 +36,7 @@ def _errors(series: Series) -> np.ndarray:
 
 
 def settled_share_error(series: Series) -> float:
-    """The largest distance, over changes, of the ALS flows' mean rate from b U_l / n once it should have followed; not a number
+    """The largest distance, over changes, of the ALS flows' mean rate from b U_l / n once it should have followed; NaN
     where no change leaves the time."""
     errors = _errors(series)
     return float(np.abs(errors.mean(axis=1)).max()) if errors.size else math.nan

@@ -70,7 +70,7 @@ def bottleneck_utilisation(series: Series, figures: Figures) -> float:
 
 
 def connections_exact_fraction(series: Series, figures: Figures) -> float:
-    """Of the observation intervals that lie wholly within the run: the part in which the controller's n_conn at the bottleneck
+    """The part of the observation intervals, wholly within the run, in which the controller's n_conn at the bottleneck
     is the number of flows that were sending. An interval without a record counts as wrong."""
     interval = series.experiment.settings.control.interval_s
     records = {round(r.interval_end_s / interval, 3): r.connections for r in series.fair_rates[series.experiment.bottleneck]}
@@ -111,7 +111,7 @@ def fair_rate_delay_s(series: Series, figures: Figures) -> float:
 
 
 def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> float:
-    """Of the sender control packets that reached their receivers, the part with R_d at or below the R_f that was in force at
+    """The part of the sender control packets that reached their receivers with R_d at or below the R_f in force at
     each port of the path while the packet was on its way. Switches that are plain at some time are left out."""
     topology = series.experiment.topology
     plain = {*series.experiment.settings.control.plain_switches, *(c.switch for c, _, _ in series.experiment.changes)}

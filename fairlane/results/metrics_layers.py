@@ -78,7 +78,7 @@ def _allows(record: LayeredRecord, heard, layer: int) -> bool:
 
 
 def als_tcp_ratios(series: Series, record: LayeredRecord, window: Window) -> dict[str, float]:
-    """For each link that both cross: what the layered flow has of it (as its fastest receiver behind) over the mean of the TCP flows
+    """For each link that both cross: the layered flow's share of it (by its fastest receiver behind) over the mean of the TCP flows
     there, in bytes of IPv4 datagrams that arrived."""
     start, end = window
     topology = series.experiment.topology

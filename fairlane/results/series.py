@@ -81,7 +81,7 @@ class FlowRecord:
 @dataclass(frozen=True)
 class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets
-    waiting, packet seconds; None when unknown. rates_bps: what the link has from each time on."""
+    waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on."""
 
     name: str
     port: Port
@@ -114,8 +114,8 @@ class FairRate:
 
 @dataclass(frozen=True)
 class Series:
-    """flows that were to start, in the experiment's order; links and fair_rates by switch and port number. layered: what the layers of
-    layered flows did."""
+    """flows that should start, in the experiment's order; links and fair_rates by switch and port number. layered: the history of
+    layered flows' layers."""
 
     experiment: Experiment
     flows: list[FlowRecord]

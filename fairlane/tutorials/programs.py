@@ -51,8 +51,8 @@ def exercise_folder(topology: TutorialTopology) -> Path:
 
 
 def find(topology: TutorialTopology, given: Sequence[Path], toolchain: Toolchain, folder: Path) -> list[SwitchProgram]:
-    """Each switch's program, compiled into `folder` where need be. given: sources to compile instead of those beside the files; each
-    is taken for the program of the same name. ConfigError or Refusal says what is missing."""
+    """Each switch's program, compiled into `folder` if necessary. given: sources to compile instead of those next to the files; each
+    replaces the program of the same name. ConfigError or Refusal says what is missing."""
     return _Finder(topology, given, toolchain, folder).all()
 
 

@@ -33,8 +33,8 @@ FIRST_GRPC_PORT = 50051
 
 @dataclass(frozen=True)
 class Options:
-    """fabric: None picks Mininet where it can run. programs: P4 sources in place of those beside the files. prompt: stay in
-    Mininet's prompt. out: folder for logs and results, which must not exist. grpc_port: None is the tutorials' first."""
+    """fabric: None chooses Mininet if it can run. programs: P4 sources in place of those next to the files. prompt: stay in
+    Mininet's prompt. out: folder for logs and results, which must not exist. grpc_port: None means the tutorials' first."""
 
     fabric: Fabric | None
     target: targets.Choice
