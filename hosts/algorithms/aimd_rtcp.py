@@ -8,7 +8,7 @@ At each RTCP report the sender compares the loss with two thresholds:
 
 with thresholds of 5% and 10% [DAA sec 3]. The paper prints no numbered equation for it.
 
-What [DAA sec 3] leaves open, each a parameter of `AimdRtcpParameters`: whether l is smoothed, the first rate, the lowest rate,
+Choices that [DAA sec 3] leaves open, each a parameter of `AimdRtcpParameters`: whether l is smoothed, the first rate, the lowest rate,
 missing reports.
 """
 

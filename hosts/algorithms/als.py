@@ -22,7 +22,7 @@ A report with losses contradicts R_d when the router that wrote R_d was not full
 outdated [ALS sec 3.3], and a link with little buffer loses packets though it is idle at times. So the second line holds from the
 fourth report in a row on, until a report without loss for which the first line reaches R_d.
 
-What the paper leaves open, and what is done here, each a parameter of `AlsParameters`: the rate before the first feedback,
+Choices that the paper leaves open, each a parameter of `AlsParameters`: the rate before the first feedback,
 the lowest rate, receivers that fall silent, when section 3.5 applies. Values from the network are limited to their possible
 ranges, so that no report can make a rate negative, infinite, above the maximum, or stuck.
 """
@@ -255,7 +255,7 @@ class AlsSender(Sender):
         return report, Note("als.sender_based", values)
 
     def _answer_bps(self, feedback: Feedback) -> float | None:
-        """R_d, if a router wrote it and U [ALS sec 3.1]. One with R_f above the announced R_d leaves both, as if it were not there: it
+        """R_d, if a router wrote it and U [ALS sec 3.1]. A router with R_f above the announced R_d leaves both unchanged: it
         sets no limit, and neither do plain routers."""
         desired_bps = feedback.desired_rate_bps
         if desired_bps is not None and (desired_bps < floor(self.parameters.announced_bps) or feedback.utilisation):

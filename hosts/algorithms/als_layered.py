@@ -5,7 +5,7 @@ The sender keeps r_i and R_d,i of each receiver as unicast ALS does [ALS sec 3.3
     rate of the basic layer    r_min = min(r_i)
     rate of each upper layer   (r_max - r_min) / 2                 of the two upper layers
 
-Its control packets announce other sizes, made of what the network said and not of what is sent, since the r_i lie above R_d,i:
+Its control packets announce other sizes, from the network's values and not from the sending rates, since the r_i lie above R_d,i:
 
     size of the basic layer    R_d,min = min(R_d,i)
     size of each upper layer   (R_d,max - R_d,min) / 2
@@ -22,12 +22,12 @@ size 0 (all receivers alike) is not joined: it carries nothing. The R_d,i of all
 paper says "seen in the last adaptation interval", which with reports that come every 5 s on average would drop a receiver from time
 to time and make the layers flap.
 
-Nor does the paper say what layers are without ALS routers [ALS sec 3.5]. A receiver that no router answers (U = 0) has no R_d to
-join by, and stays in the basic layer; its r_i and R_d,i are those of DAA. While the losses of some receiver contradict its R_d
+Nor does the paper define layers without ALS routers [ALS sec 3.5]. A receiver without an answering router (U = 0) has no R_d to
+join by, and stays in the basic layer; its r_i and R_d,i come from DAA. While the losses of some receiver contradict its R_d
 (`hosts.algorithms.als`), everything is sent on the basic layer: R_d would let that receiver join more than its path carries, and
 the sender cannot tell it to leave.
 
-`SetRate` is the rate of the basic layer, `SetLayers` that of every layer. `SetControl` is the announcement.
+`SetRate` is the rate of the basic layer, `SetLayers` the rate of every layer. `SetControl` is the announcement.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ class ReceptionState:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Packets `first_lost_sequence` ... `last_lost_sequence` did not come before `Interests.loss_distance_packets` later ones. What comes
-    of them afterwards changes nothing any more, which RFC 5348 section 5.1 leaves to the receiver."""
+    """Packets `first_lost_sequence` ... `last_lost_sequence` did not come before `Interests.loss_distance_packets` later ones. Late arrivals
+    change nothing any more, a choice that RFC 5348 section 5.1 leaves to the receiver."""
 
     first_lost_sequence: int
     last_lost_sequence: int

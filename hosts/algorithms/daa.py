@@ -1,6 +1,6 @@
 """DAA, the direct adjustment algorithm: Sisalem and Schulzrinne, section 4.
 
-At each RTCP report the sender smooths the reported loss, and takes the smaller of an additive increase and of what a TCP
+At each RTCP report the sender smooths the reported loss, and takes the smaller of an additive increase and the rate that a TCP
 connection would get with the same round trip, packet size and loss:
 
     r_TCP = M / (tau sqrt(2 D l / 3) + t_out min(1, 3 sqrt(3 D l / 8)) l (1 + 32 l^2))      [DAA eq 1]
@@ -9,10 +9,10 @@ connection would get with the same round trip, packet size and loss:
     r_add = r + A                                                                          [DAA eq 4]
     r     = min(r_TCP(l_s, tau), r_add)                                                    [DAA sec 4]
 
-Equation 2 is the runner's (`hosts.wire.ntp.round_trip_s`): it arrives here as `Feedback.rtt_s`. The paper also has the sender
+The runner computes equation 2 (`hosts.wire.ntp.round_trip_s`): the result arrives here as `Feedback.rtt_s`. The paper also has the sender
 "determine the propagation delay", and then uses it nowhere; neither does this file.
 
-What the paper leaves open, each a parameter of `DaaParameters`: A, t_out, D, the first rate, the lowest rate, missing reports.
+Choices that the paper leaves open, each a parameter of `DaaParameters`: A, t_out, D, the first rate, the lowest rate, missing reports.
 Section 4 gives a rule for l_s > 0 only. For l_s = 0 equation 1 has no bound (r_TCP grows without limit as l falls to 0), so that
 min[r_TCP, r_add] is r_add: the same line serves. Without a round-trip time equation 1 cannot be evaluated, and a sender that
 sees loss then keeps its rate until it has one: it can only be the first seconds, at `initial_rate_bps` and a few steps A above.

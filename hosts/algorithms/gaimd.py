@@ -8,7 +8,7 @@ TCP's window rules with two parameters. Without loss the window W grows by alpha
 
 so that the mean rate is TCP's (alpha = 1, beta = 1/2): beta = 0.875 gives 0.3125, and the authors take 0.31 [SSVP sec II].
 
-All else is TCP's, as in the authors' experiments, which changed the two numbers of a TCP: slow start, a window of one packet after
+Everything else is as in TCP, as in the authors' experiments, which changed the two numbers of a TCP: slow start, a window of one packet after
 a timeout (RFC 5681 section 3.1, RFC 6298). Data is not sent again: it is a video that would come too late.
 """
 

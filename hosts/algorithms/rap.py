@@ -12,11 +12,11 @@ and on a loss, found by a gap of three packets or by a timeout, at once
 after which losses of packets sent before the back-off, the cluster Seq_LastSent >= Seq > Seq_FirstLoss (6), are ignored.
 
 Steps follow each other: a back-off starts a new one, as it is an adjustment point [RAP sec III, Decision Frequency].
-Losses of a cluster are told by their numbers. The paper ends its cluster-loss-mode at an ACK >= Seq_LastSent: from then on no
+The sequence numbers identify the losses of a cluster. The paper ends its cluster-loss-mode at an ACK >= Seq_LastSent: from then on no
 packet of the cluster is outstanding, but that losses right below Seq_LastSent are known only three packets later. They
-are of the cluster and are ignored, too.
+belong to the cluster and are ignored, too.
 
-What the paper leaves open is a parameter of `RapParameters`: how a flow starts, the timeout's constants, the longest gap, steps
+Choices that the paper leaves open, each a parameter of `RapParameters`: how a flow starts, the timeout's constants, the longest gap, steps
 without any acknowledgement.
 """
 

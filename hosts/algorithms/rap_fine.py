@@ -6,9 +6,9 @@ The gap between packets follows the queue within a step: at each tuning point
     IPG'_i     = IPG_i Feedback_i                         (7)
 
 FRTT and XRTT are a short-term and a long-term exponential average of the round trips of single packets, so that each
-acknowledgement is heard of. IPG stays the base that steps and back-offs adjust: the feedback "does not have a cumulative effect".
+acknowledgement has an effect. IPG stays the base that steps and back-offs adjust: the feedback "does not have a cumulative effect".
 
-What the paper leaves open is a parameter of `RapFineParameters`: both gains, how often the gap is tuned, and a limit of Feedback.
+Choices that the paper leaves open, each a parameter of `RapFineParameters`: both gains, how often the gap is tuned, and a limit of Feedback.
 """
 
 from __future__ import annotations

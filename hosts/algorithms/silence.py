@@ -1,6 +1,6 @@
-"""What a rate-based sender does when reports stop. The papers do not say: DAA, AIMD over RTCP and SSVP share this rule.
+"""The behaviour of a rate-based sender when reports stop. The papers do not say: DAA, AIMD over RTCP and SSVP share this rule.
 
-A sender that heard nothing for `report_timeout_s` multiplies its rate by `silence_factor`, again after each further
+A sender without a report for `report_timeout_s` multiplies its rate by `silence_factor`, again after each further
 `report_timeout_s`, down to its lowest rate. Without such a rule a broken path back to the sender leaves it at its last rate for
 ever. Halving on missing feedback is TFRC's rule (RFC 5348 section 4.4). Nothing here is a flow kind.
 """

@@ -14,7 +14,7 @@ each round trip, so for k = RTT / IPG packets [SSVP eq 7] that become k + alpha:
 is by alpha S / RTT, as RAP's does. The printed form multiplies the rate by 1.31 each round trip, starves TCP, and is no additive
 increase. It stays as a contrast, `SsvpParameters.increase` (docs/decisions/ssvp-additive-increase.md).
 
-What the paper leaves open, each a parameter of `SsvpParameters`: whether losses of what was sent before a decrease call for
+Choices that the paper leaves open, each a parameter of `SsvpParameters`: whether losses of what was sent before a decrease call for
 another one, how often the receiver sends control packets, the first rate, the round-trip time before the first sample, the lowest
 rate, missing reports.
 """
@@ -258,7 +258,7 @@ class SsvpSender(Sender):
 class SsvpReceiver(Receiver):
     """The receiving half: "control packets in order to send feedback of reception statistics" [SSVP sec III].
 
-    It learns the round-trip time from the stamp in the data. It is quiet while nothing arrives: a report would say nothing.
+    It learns the round-trip time from the stamp in the data. It sends no report while nothing arrives: the report would be empty.
     """
 
     def __init__(self, parameters: SsvpParameters = SsvpParameters()) -> None:

@@ -8,13 +8,13 @@ As SSVP (`ssvp.py`), but when congestion is found the decrease aims at the knee,
 
 RTT_min estimates the round-trip propagation delay. Until the first decrease alpha is SSVP's 0.31 [SSVP sec VI].
 
-Equation 21 lengthens the gap; the packets in a round trip, k = RTT / IPG [SSVP eq 7], are what equation 17 wants at beta k. When
-the queue has drained RTT is RTT_min and k has fallen by beta twice: the paper's own two definitions do not meet. Equation 21 is
-what it states for the sender, so it is what is here.
+Equation 21 lengthens the gap; the packets in a round trip, k = RTT / IPG [SSVP eq 7], are beta k, as equation 17 requires. When
+the queue has drained RTT is RTT_min and k has fallen by beta twice: the paper's own two definitions do not meet. This file
+follows equation 21, which the paper states for the sender.
 
 RTT_min is the least sample of all, for the paper equates it with RTT_0. `rtt_min_window_s` bounds its age, as a reading of our own.
 
-What the paper leaves open: which sample is RTT(t), `rtt_at_decrease`. Equation 20 gives beta = 1 when the newest RTT is the least,
+Choice that the paper leaves open: which sample is RTT(t), `rtt_at_decrease`. Equation 20 gives beta = 1 when the newest RTT is the least,
 hence alpha = 0 and a sender that never moves again, and a false sample of the RTT can make beta anything. So beta is held in
 [`min_beta`, `max_beta`].
 """

@@ -13,7 +13,7 @@ TCP would have at that p and its round-trip time R (`tfrc_equation.py`, section 
 and halves its rate when no report comes for max(4 R, 2 s / X) [sec 4.4].
 
 No event tells an algorithm whether its sender is idle or limited by its data, so the RFC's exceptions for such senders are not here:
-X is then held by recv_limit, and halved when nothing is sent for so long that reports stop. X is limited to the link's rate, for a
+recv_limit then bounds X, and X is halved when nothing is sent for so long that reports stop. X is limited to the link's rate, for a
 sender must not be credited with data that it cannot send.
 """
 

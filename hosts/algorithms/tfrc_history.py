@@ -1,4 +1,4 @@
-"""Loss events, loss intervals and the loss event rate p: what a TFRC receiver remembers [RFC 5348 sec 5].
+"""Loss events, loss intervals and the loss event rate p: a TFRC receiver's state [RFC 5348 sec 5].
 
 Lost packets within a round trip of the first one are one loss event [sec 5.2]. A loss interval is the number of packets from one
 event's first to the next one's [sec 5.3]. p is one over a weighted mean of the last eight, and of the open one where that

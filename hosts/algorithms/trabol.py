@@ -12,11 +12,11 @@ spreads fewer packets, P_nn, over the same time, at once as few as MIN_RATE allo
     L_r <= MAX_LOSS, set_congestion = 1:   after `iterations` reports P_nn = P_nn + 1, until P_nn = P_n, then set_congestion = 0
     L_r <= MAX_LOSS, set_congestion = 0:   R_s = P_n / T_t stays        [TRABOL fig 1]
 
-Two lines of figure 1 cannot be meant as printed. "P_nn = R_m * R_t" is no number of packets; R_m T_t is what MIN_RATE sends in
+Two lines of figure 1 cannot be meant as printed. "P_nn = R_m * R_t" is not a number of packets; R_m T_t is what MIN_RATE sends in
 a ray's time, and T_t stands in the line above. "T_r = P_nn / R_m" would then be T_t itself and every gap 0; with R_t it is "time
 spent in sending the reduced number of packets", as section 2 defines T_r.
 
-The target rate is where a flow starts, for figure 1 raises nothing before a first loss. What the paper leaves open, each a
+The target rate is where a flow starts, for figure 1 raises nothing before a first loss. Choices that the paper leaves open, each a
 parameter of `TrabolParameters`: MAX_LOSS, MIN_RATE, P_n, n, how `iterations` follows the loss, missing reports.
 """
 
@@ -259,7 +259,7 @@ class TrabolSender(Sender):
 class TrabolReceiver(Receiver):
     """The receiving half: "upon receiving the data in a ray sends a feedback message" [TRABOL sec 2].
 
-    A ray takes T_t whatever the rate, so it reports each T_t; not when nothing came.
+    A ray takes T_t at any rate, so it reports each T_t, except when nothing came.
     """
 
     def __init__(self, parameters: TrabolParameters = TrabolParameters()) -> None:

@@ -6,15 +6,15 @@ sec 2].
 
     L_r > MAX_LOSS at step i of a climb:   step_iteration = i - 1, memory_variable = 1        [TRABOL fig 1]
     next climb:                            P_nn grows for step_iteration steps only           [TRABOL fig 1]
-    TIMER, started when a climb has ended: step_iteration is set anew, the climb goes on      [TRABOL fig 1]
+    TIMER, started when a climb has ended: step_iteration is set again, the climb continues   [TRABOL fig 1]
 
 Step i is P_nn = P_min + i, so that the next climb ends one step below the loss, as section 2 has it. Figure 1's loop counts from 0:
 read literally, it ends one step lower still.
 
 A loss outside a climb, on the rate where it ended, changes no memory: figure 1 stores it inside the loop of the climb. A loss
-report that comes at step 0 says what was sent before the decrease, and changes none either (i - 1 would be -1).
+report that comes at step 0 describes packets sent before the decrease, and changes none either (i - 1 would be -1).
 
-As printed, figure 1 sets step_iteration anew when the timer fires and then does nothing with it until the next loss; section 2
+As printed, figure 1 sets step_iteration again when the timer fires and then does not use it until the next loss; section 2
 says that "based on a timer, the maximum rate is probed periodically", so the climb goes on at once. The timer's length is open
 in the paper.
 """
