@@ -252,7 +252,8 @@ impl Network {
             if time > end {
                 break;
             }
-            self.now = time;
+            // An end may find that what it waits for was due already: a new rate, a shorter timeout. Time does not go back for it.
+            self.now = self.now.max(time);
             self.work.events += 1;
             let Some(&actor) = self.actors.get(slot as usize) else { break };
             match actor {
