@@ -15,13 +15,13 @@ const TYPE_ACK: u8 = 1;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AckPacket {
-    pub(crate) sequence: u64,
-    pub(crate) history: u32,
+pub struct AckPacket {
+    pub sequence: u64,
+    pub history: u32,
 }
 
 impl AckPacket {
-    pub(crate) fn emit(&self) -> [u8; ACK_BYTES] {
+    pub fn emit(&self) -> [u8; ACK_BYTES] {
         let mut bytes = [0; ACK_BYTES];
         let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
@@ -30,7 +30,7 @@ impl AckPacket {
     }
 
     /// `None` for what is no acknowledgement of this version. Flags are for later versions.
-    pub(crate) fn parse(payload: &[u8]) -> Option<AckPacket> {
+    pub fn parse(payload: &[u8]) -> Option<AckPacket> {
         let bytes: &[u8; ACK_BYTES] = payload.try_into().ok()?;
         if bytes[0] != VERSION << 4 | TYPE_ACK {
             return None;

@@ -3,16 +3,17 @@
 
 use std::collections::VecDeque;
 
-use fairlane_sources::{Emission, ParameterError, Stream};
+use fairlane_sources::{Emission, Stream};
 
 use crate::raw::{RawSource, RawTraffic, MAX_EMISSION};
-use crate::wire::rtp::{HEADER_BYTES, LONG_STAMP_BYTES};
+use crate::wire::rtp::HEADER_BYTES;
+use crate::wire::stamp::MEDIA_BYTES;
 use crate::{Nanos, IP_UDP_BYTES};
 
 /// Bytes of IPv4, UDP and RTP headers.
 const HEADERS: u32 = (IP_UDP_BYTES + HEADER_BYTES) as u32;
 /// The smallest datagram: headers, stamp, instant of production.
-pub const MIN_BYTES: u32 = HEADERS + LONG_STAMP_BYTES as u32 + 8;
+pub(crate) const MIN_BYTES: u32 = HEADERS + MEDIA_BYTES as u32;
 
 /// An application above a rate-adaptive flow.
 pub struct Application {
@@ -51,9 +52,12 @@ impl Backlog {
     /// `stream`: the flow's own. `start`: instant of the source's beginning.
     ///
     /// # Errors
-    /// What the source refuses.
-    pub fn new(application: Application, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, ParameterError> {
-        let (mut source, with_headers) = application.traffic.source(packet_bytes, stream)?;
+    /// A buffer that holds nothing, and what the source refuses.
+    pub fn new(application: Application, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, String> {
+        if application.buffer_packets == 0 {
+            return Err("buffer_packets: a buffer of 0 packets holds none: give at least 1".into());
+        }
+        let (mut source, with_headers) = application.traffic.source(packet_bytes, stream).map_err(|error| error.to_string())?;
         let pending = source.next();
         Ok(Backlog {
             source,

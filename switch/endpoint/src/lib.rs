@@ -40,18 +40,27 @@ mod stream;
 mod timers;
 pub mod wire;
 
-pub use application::{Application, Backlog, MIN_BYTES as MIN_MEDIA_BYTES};
+pub use acks::AckPacket;
+pub use application::{Application, Backlog};
 pub use fairlane_sources as sources;
 pub use fairlane_sources::Nanos;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
+pub use report::ReportPacket;
 pub use receiver::{ReceiverSpec, RtpReceiver};
 pub use sender::{RtpSender, SenderSpec};
 
 use algorithm::Fault;
+use application::MIN_BYTES as MIN_MEDIA_BYTES;
 use record::FlowLog;
+use wire::rtp::HEADER_BYTES;
+use wire::stamp::SHORT_BYTES;
 
 /// Bytes of IPv4 and UDP headers: datagrams are counted with them.
 pub const IP_UDP_BYTES: usize = 28;
+/// The largest datagram.
+const MAX_PACKET_BYTES: u32 = 1500;
+/// Headers and stamp of a data packet.
+const MIN_RTP_BYTES: u32 = (IP_UDP_BYTES + HEADER_BYTES + SHORT_BYTES) as u32;
 /// Of the IPv4 router alert option (RFC 2113).
 const ROUTER_ALERT_BYTES: usize = 4;
 
@@ -113,7 +122,10 @@ pub trait Network {
     /// Sends. False: the host refused it, and it never left.
     fn send(&mut self, datagram: &Outgoing) -> bool;
     /// The end becomes a member of a group.
-    fn join(&mut self, group: u32);
+    ///
+    /// # Errors
+    /// The host cannot be a member.
+    fn join(&mut self, group: u32) -> Result<(), Fault>;
     /// The end leaves a group.
     fn leave(&mut self, group: u32);
 }
@@ -164,6 +176,9 @@ pub trait End: Send {
     /// As of [`End::act`].
     fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault>;
 
+    /// Ends at once, before its stop: with a BYE if that need not wait (RFC 3550 section 6.3.7), and its last records.
+    fn close(&mut self, io: &mut Io);
+
     /// Writes the periodic record.
     fn sample(&mut self, now: Nanos);
 
@@ -183,6 +198,28 @@ pub fn is_multicast(ip: u32) -> bool {
 /// Whether routers forward what is sent to an address of a group: 224.0.1.0 to 239.255.255.255 (RFC 5771 section 4).
 pub fn is_forwarded_group(ip: u32) -> bool {
     is_multicast(ip) && ip >> 8 != 0xe0_00_00
+}
+
+fn check_bytes(packet_bytes: u32, least: u32) -> Result<(), String> {
+    if !(least..=MAX_PACKET_BYTES).contains(&packet_bytes) {
+        return Err(format!("packet_bytes: {least} to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}"));
+    }
+    Ok(())
+}
+
+/// Checks what the ends of a flow over RTP have in common. `media`: whether it has an application.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_session(packet_bytes: u32, media: bool, bandwidth_bps: f64, pacing_jitter: f64, phase: Option<f64>) -> Result<(), String> {
+    check_bytes(packet_bytes, if media { MIN_MEDIA_BYTES } else { MIN_RTP_BYTES })?;
+    if !(bandwidth_bps > 0.0 && bandwidth_bps.is_finite()) {
+        return Err(format!("session bandwidth: must be positive, got {bandwidth_bps} bit/s"));
+    }
+    if !(0.0..=1.0).contains(&pacing_jitter) || phase.is_some_and(|phase| !(0.0..=1.0).contains(&phase)) {
+        return Err("pacing jitter and phase: must be in [0, 1]".into());
+    }
+    Ok(())
 }
 
 /// Nanoseconds as seconds.

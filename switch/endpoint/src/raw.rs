@@ -4,7 +4,7 @@ use fairlane_sources::{ConstantBitRate, Emission, Mpeg4, Mpeg4Parameters, OnOff,
 
 use crate::algorithm::Fault;
 use crate::record::{FlowLog, FlowRecord};
-use crate::{End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
+use crate::{check_bytes, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
 
 /// What a source emits, counted from the flow's start, in the order of time.
 pub type RawSource = Box<dyn Iterator<Item = Emission> + Send>;
@@ -74,10 +74,11 @@ impl RawSender {
     /// `stream`: the flow's own.
     ///
     /// # Errors
-    /// What the source refuses.
-    pub fn new(life: Life, spec: RawSpec, stream: Stream) -> Result<Self, ParameterError> {
+    /// A size that cannot be, and what the source refuses.
+    pub fn new(life: Life, spec: RawSpec, stream: Stream) -> Result<Self, String> {
         let packet_bytes = spec.packet_bytes;
-        let (mut source, with_headers) = spec.traffic.source(packet_bytes, stream)?;
+        check_bytes(packet_bytes, MIN_BYTES as u32)?;
+        let (mut source, with_headers) = spec.traffic.source(packet_bytes, stream).map_err(|error| error.to_string())?;
         let pending = source.next();
         Ok(RawSender { life, source, packet_bytes, with_headers, pending, packets: 0, bytes: 0, over: false, log: FlowLog::new() })
     }
@@ -130,6 +131,11 @@ impl End for RawSender {
         Ok(())
     }
 
+    fn close(&mut self, io: &mut Io) {
+        self.sample(io.now);
+        self.over = true;
+    }
+
     fn sample(&mut self, now: Nanos) {
         if !self.over && now >= self.life.start {
             self.log.push((now, FlowRecord::Sent { rate_bps: 0.0, packets: self.packets, bytes: self.bytes, window_packets: None }));
@@ -158,21 +164,23 @@ pub struct RawReceiver {
     expected: u64,
     delay_sum: u64,
     delay_max: u64,
+    over: bool,
     log: FlowLog,
 }
 
 impl RawReceiver {
     pub fn new(life: Life) -> Self {
-        RawReceiver { life, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, log: FlowLog::new() }
+        RawReceiver { life, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, over: false, log: FlowLog::new() }
     }
 }
 
 impl End for RawReceiver {
     fn next(&self) -> Option<Nanos> {
-        None
+        (!self.over).then_some(self.life.stop)
     }
 
-    fn act(&mut self, _io: &mut Io) -> Result<(), Fault> {
+    fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+        self.over = io.now >= self.life.stop;
         Ok(())
     }
 
@@ -186,6 +194,11 @@ impl End for RawReceiver {
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
         Ok(())
+    }
+
+    fn close(&mut self, io: &mut Io) {
+        self.sample(io.now);
+        self.over = true;
     }
 
     fn sample(&mut self, now: Nanos) {

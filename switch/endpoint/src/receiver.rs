@@ -3,7 +3,7 @@
 
 use crate::acks::Arrivals;
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
-use crate::reception::{Arrival, Reception, Stamp};
+use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
 use crate::report::{loss_event_field, ReportBook, ReportPacket};
 use crate::rng::Rng;
@@ -14,6 +14,7 @@ use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::RtpHeader;
+use crate::wire::stamp::Stamp;
 use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 
 /// Groups that a receiver is a member of: as many as one report has blocks for (RFC 3550 section 6.4.2).
@@ -187,6 +188,15 @@ impl End for RtpReceiver {
         }
     }
 
+    fn close(&mut self, io: &mut Io) {
+        if self.started && !self.leaving && !self.over {
+            self.leave(io);
+        }
+        if !self.over {
+            self.finish(io);
+        }
+    }
+
     fn sample(&mut self, now: Nanos) {
         if !self.started || self.leaving || self.over {
             return;
@@ -241,7 +251,7 @@ impl RtpReceiver {
         };
         let now = io.now;
         let said = Stamp::parse(rest, self.spec.media);
-        let stamp = said.unwrap_or(Stamp { sent: now, produced: now, ..Stamp::default() });
+        let stamp = said.unwrap_or(Stamp { sent: now, ..Stamp::default() });
         let threshold = self.spec.delay_threshold;
         let Arrival::Counted { first, lost } = self.heard[index].reception.arrived(now, &header, stamp, IP_UDP_BYTES + payload.len(), threshold) else {
             self.foreign += 1;
@@ -322,7 +332,7 @@ impl RtpReceiver {
                 }
             };
             if !std::mem::replace(&mut self.heard[index].member, true) {
-                io.network.join(group);
+                io.network.join(group)?;
                 self.log.push((io.now, FlowRecord::Join { group }));
             }
         }
@@ -464,6 +474,7 @@ impl RtpReceiver {
             feedback: self.feedback_sent,
             malformed: self.malformed,
             foreign: self.foreign,
+            forgiven: 0,
         };
         self.log.push((io.now, end));
         self.over = true;

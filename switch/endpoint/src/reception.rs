@@ -3,37 +3,12 @@
 use crate::gaps::{Gaps, Missing};
 use crate::record::Media;
 use crate::statistics::SourceStatistics;
-use crate::wire::rtp::{RtpHeader, LONG_STAMP_BYTES, STAMP_BYTES};
+use crate::wire::rtp::RtpHeader;
+use crate::wire::stamp::Stamp;
 use crate::Nanos;
 
 /// After so long without data a receiver accepts another SSRC from the same peer: a sender that was started again.
 const SILENT_SOURCE: Nanos = 10_000_000_000;
-
-/// The stamp of a data packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stamp {
-    pub(crate) sent: Nanos,
-    /// Packets of the stream before this one.
-    pub(crate) number: u64,
-    pub(crate) sender_rtt_us: Option<u32>,
-    /// Of the frame that it carries; that of sending, where the flow has no application.
-    pub(crate) produced: Nanos,
-}
-
-impl Stamp {
-    /// `None` when it is cut short. `media`: an instant of production follows.
-    pub(crate) fn parse(payload: &[u8], media: bool) -> Option<Stamp> {
-        let double = |at: usize| payload.get(at..).and_then(|rest| rest.first_chunk::<8>()).map(|bytes| u64::from_be_bytes(*bytes));
-        let sent = double(0)?;
-        let rtt = payload.get(STAMP_BYTES..LONG_STAMP_BYTES).and_then(|rtt| rtt.first_chunk::<4>());
-        Some(Stamp {
-            sent,
-            number: double(8)?,
-            sender_rtt_us: rtt.map(|rtt| u32::from_be_bytes(*rtt)).filter(|&micros| micros > 0),
-            produced: double(LONG_STAMP_BYTES).filter(|_| media).unwrap_or(sent),
-        })
-    }
-}
 
 /// What a packet was to the books.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +67,7 @@ impl Reception {
         let delay = now.saturating_sub(stamp.sent);
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
-        let age = now.saturating_sub(stamp.produced);
+        let age = now.saturating_sub(stamp.produced.unwrap_or(stamp.sent));
         self.media.age_sum_ns += age;
         self.media.age_max_ns = self.media.age_max_ns.max(age);
         self.media.overdue_packets += u64::from(age > threshold);
@@ -149,7 +124,7 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     fn packet(reception: &mut Reception, now: Nanos, ssrc: u32, sequence: u16, produced: Nanos) -> Arrival {
-        let stamp = Stamp { sent: now.saturating_sub(MS), number: 0, sender_rtt_us: None, produced };
+        let stamp = Stamp { sent: now.saturating_sub(MS), number: 0, sender_rtt_us: None, produced: Some(produced) };
         reception.arrived(now, &RtpHeader { sequence, timestamp: 0, ssrc }, stamp, 1000, 75 * MS)
     }
 
@@ -189,15 +164,5 @@ mod tests {
         }
         // 65534 when 65535, 2 and 1 have come; 65536 when 2, 1 and 3 have. Then the source restarts, and 40002 is missing.
         assert_eq!(lost, [(3, 65_534, 65_534, 1), (4, 65_536, 65_536, 1), (9, 40_002, 40_002, 7)]);
-    }
-
-    #[test]
-    fn a_stamp_reads_what_there_is_of_it() {
-        let payload: Vec<u8> = (0..28).collect();
-        assert_eq!(Stamp::parse(&payload[..15], true), None);
-        let short = Stamp::parse(&payload[..16], true).expect("long enough");
-        assert_eq!((short.sender_rtt_us, short.produced), (None, short.sent));
-        let long = Stamp::parse(&payload, true).expect("long enough");
-        assert_eq!((long.sender_rtt_us, long.produced), (Some(0x1011_1213), 0x1415_1617_1819_1a1b));
     }
 }

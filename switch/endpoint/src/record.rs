@@ -64,8 +64,9 @@ pub enum FlowRecord {
     Timeout { ssrc: u32 },
     /// Bytes that are no packet.
     Malformed { rtcp: bool },
-    /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received.
-    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, feedback: u64, malformed: u64, foreign: u64 },
+    /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received;
+    /// `forgiven`: packets that were due and not sent, because the end was kept waiting.
+    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, feedback: u64, malformed: u64, foreign: u64, forgiven: u64 },
 }
 
 /// What a receiver of data can say of playing it.

@@ -19,26 +19,26 @@ pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
 
 /// What a report says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReportPacket {
+pub struct ReportPacket {
     /// The highest sequence number received, extended; 48 bits.
-    pub(crate) highest_sequence: u64,
+    pub highest_sequence: u64,
     /// The instant of sending that the newest data packet carried, in nanoseconds.
-    pub(crate) echoed: Nanos,
+    pub echoed: Nanos,
     /// Microseconds between that packet's arrival and this report.
-    pub(crate) held_us: u32,
+    pub held_us: u32,
     /// Bytes of IPv4 datagrams since the report before, in bit/s.
-    pub(crate) receive_rate_bps: u64,
+    pub receive_rate_bps: u64,
     /// In parts per billion.
-    pub(crate) loss_event_ppb: Option<u32>,
+    pub loss_event_ppb: Option<u32>,
     /// Packets, since the report before.
-    pub(crate) expected: u32,
-    pub(crate) lost: u32,
+    pub expected: u32,
+    pub lost: u32,
     /// SSRC of who reports.
-    pub(crate) reporter: u32,
+    pub reporter: u32,
 }
 
 impl ReportPacket {
-    pub(crate) fn emit(&self) -> [u8; REPORT_BYTES] {
+    pub fn emit(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
         let flags = if self.loss_event_ppb.is_some() { HAS_LOSS_EVENT_RATE } else { 0 };
         let first = u64::from(VERSION << 4 | TYPE_REPORT) << 56 | u64::from(flags) << 48 | self.highest_sequence & SEQUENCE_MASK;
@@ -54,7 +54,7 @@ impl ReportPacket {
     }
 
     /// `None` for what is no report of this version.
-    pub(crate) fn parse(payload: &[u8]) -> Option<ReportPacket> {
+    pub fn parse(payload: &[u8]) -> Option<ReportPacket> {
         let bytes: &[u8; REPORT_BYTES] = payload.try_into().ok()?;
         let word = |at: usize| bytes[at..].first_chunk::<4>().map_or(0, |word| u32::from_be_bytes(*word));
         let double = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
@@ -74,7 +74,7 @@ impl ReportPacket {
     }
 
     /// What the sender's algorithm is told.
-    pub(crate) fn feedback(&self, now: Nanos) -> Feedback {
+    pub fn feedback(&self, now: Nanos) -> Feedback {
         let held = Nanos::from(self.held_us) * 1000;
         let loss = if self.expected == 0 { 0.0 } else { f64::from(self.lost) / f64::from(self.expected) };
         Feedback {

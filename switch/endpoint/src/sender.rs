@@ -23,6 +23,8 @@ const MAX_REPORTERS: usize = 4096;
 const MAX_WINDOW: f64 = 1e6;
 /// Layers of one flow: as many as one receiver's report has blocks for (RFC 3550 section 6.4.2).
 const MAX_LAYERS: usize = 31;
+/// After so long a flow without pacing tries again to send what the host refused: no acknowledgement need come that would wake it.
+const RETRY: Nanos = 1_000_000;
 /// Time between records of what was sent.
 const SENT_PERIOD: Nanos = 1_000_000_000;
 
@@ -63,6 +65,8 @@ pub struct RtpSender {
     hears_all: bool,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
+    /// When to fill it again, after the host refused a packet.
+    retry: Option<Nanos>,
     log: FlowLog,
 }
 
@@ -107,6 +111,7 @@ impl RtpSender {
             acks,
             hears_all: interests.acks == AckDetail::Every,
             window: None,
+            retry: None,
             log: FlowLog::new(),
         }
     }
@@ -123,7 +128,7 @@ impl End for RtpSender {
                 let produced = self.backlog.as_ref().and_then(Backlog::next);
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
                 let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
-                let due = [paced, produced, scheduled, expiry, self.timers.next()].into_iter().flatten().min();
+                let due = [paced, produced, scheduled, expiry, self.timers.next(), self.retry].into_iter().flatten().min();
                 Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.life.stop))
             }
         }
@@ -151,6 +156,9 @@ impl End for RtpSender {
         }
         self.expire(false, io)?;
         self.produce(io);
+        if self.retry.is_some_and(|at| at <= now) {
+            self.fill_window(io);
+        }
         if self.next_paced().is_some_and(|at| at <= now) {
             self.expire(true, io)?;
         }
@@ -218,6 +226,15 @@ impl End for RtpSender {
             }
         }
         Ok(())
+    }
+
+    fn close(&mut self, io: &mut Io) {
+        if self.state == State::Running {
+            self.leave(io);
+        }
+        if self.state != State::Over {
+            self.finish(io);
+        }
     }
 
     fn sample(&mut self, _now: Nanos) {}
@@ -292,6 +309,7 @@ impl RtpSender {
             feedback: self.feedback_received,
             malformed: self.malformed,
             foreign: 0,
+            forgiven: self.streams.iter().map(DataStream::forgiven_packets).sum(),
         };
         self.log.push((io.now, end));
         self.state = State::Over;
@@ -344,12 +362,12 @@ impl RtpSender {
 
     /// What the pacing of a stream lets go by now.
     fn send_paced(&mut self, index: usize, io: &mut Io) {
-        let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
+        let ready = self.has_data();
         let stream = &mut self.streams[index];
         let Some(pacer) = stream.pacer.as_mut().filter(|pacer| ready && pacer.next() <= io.now) else { return };
         let burst = pacer.burst_packets;
         if self.backlog.is_none() {
-            pacer.take();
+            pacer.take(io.now);
         }
         let before = stream.sent_bytes;
         for _ in 0..burst {
@@ -363,7 +381,7 @@ impl RtpSender {
             let bytes = stream.sent_bytes - before;
             let bytes = if bytes == 0 { self.spec.packet_bytes.into() } else { bytes };
             if let Some(pacer) = &mut stream.pacer {
-                pacer.take_bytes(bytes);
+                pacer.take_bytes(io.now, bytes);
             }
         }
         if let Some(schedule) = &mut self.schedule {
@@ -373,8 +391,8 @@ impl RtpSender {
 
     /// Sends a packet, when there is something to send and the host takes it; whether it left.
     fn send_data(&mut self, index: usize, io: &mut Io) -> bool {
-        let piece = self.backlog.as_ref().map(Backlog::first);
-        if piece == Some(None) || !self.streams[index].send(piece.flatten(), io) {
+        let piece = self.backlog.as_ref().and_then(Backlog::first);
+        if !self.has_data() || !self.streams[index].send(piece, io) {
             return false;
         }
         if let Some(backlog) = &mut self.backlog {
@@ -453,8 +471,7 @@ impl RtpSender {
 
     /// When the pacing lets the next packet go, where one waits.
     fn next_paced(&self) -> Option<Nanos> {
-        let ready = self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0);
-        self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(Pacer::next).min().filter(|_| ready)
+        self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(Pacer::next).min().filter(|_| self.has_data())
     }
 
     /// Looks for timeouts. `sending`: before a paced packet leaves, and not by the timer.
@@ -473,6 +490,11 @@ impl RtpSender {
         Ok(())
     }
 
+    /// Without an application there is always more to send.
+    fn has_data(&self) -> bool {
+        self.backlog.as_ref().is_none_or(|backlog| backlog.waiting() > 0)
+    }
+
     fn window_is_open(&self) -> bool {
         match (self.window, &self.acks) {
             (Some(window), Some(acks)) => (acks.in_flight() as f64) < window,
@@ -482,9 +504,11 @@ impl RtpSender {
 
     /// A flow without pacing sends as much as its window admits.
     fn fill_window(&mut self, io: &mut Io) {
+        self.retry = None;
         let unpaced = self.streams[0].pacer.is_none() && self.window.is_some();
-        while unpaced && self.window_is_open() {
+        while unpaced && self.has_data() && self.window_is_open() {
             if !self.send_data(0, io) {
+                self.retry = Some(io.now + RETRY);
                 break;
             }
         }
@@ -629,11 +653,11 @@ impl RtpSender {
             if rate_bps > 0.0 {
                 self.pace(index, rate_bps, 1, io);
             } else {
-                self.streams[index].pacer = None;
+                self.streams[index].pause();
             }
         }
         for stream in self.streams.iter_mut().skip(layers.len()) {
-            stream.pacer = None;
+            stream.pause();
         }
         if self.next_log > 0 && rates(self) != before {
             self.note_sent(io.now);

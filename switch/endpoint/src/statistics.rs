@@ -170,6 +170,7 @@ pub fn packets_between(previous: Option<&ReportBlock>, block: &ReportBlock) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn losses_are_counted_over_wraps_and_reported_once() {
@@ -198,5 +199,69 @@ mod tests {
         assert!(source.update(40_001, 0, 0));
         assert_eq!(source.restarts, 1);
         assert_eq!(source.lost_packets(), 0);
+    }
+
+    fn fed(sequences: impl IntoIterator<Item = u32>) -> SourceStatistics {
+        let mut source = SourceStatistics::new(1);
+        sequences.into_iter().for_each(|sequence| drop(source.update(sequence as u16, 0, 0)));
+        source
+    }
+
+    #[test]
+    fn fraction_and_cumulative_loss_by_hand() {
+        // A.3: of 10 expected, 3 lost: fraction 3 * 256 / 10 = 76; the next interval starts afresh.
+        let mut source = fed([0, 1, 2, 4, 6, 7, 9]);
+        let first = source.report_block(0, 0);
+        assert_eq!((first.fraction_lost, first.cumulative_lost, first.extended_highest_sequence), (76, 3, 9));
+        (10..14).for_each(|sequence| drop(source.update(sequence, 0, 0)));
+        let second = source.report_block(5, 6);
+        assert_eq!((second.fraction_lost, second.cumulative_lost, second.lsr, second.dlsr), (0, 3, 5, 6));
+        // A duplicate makes the loss negative and the fraction 0; nothing heard is all 0.
+        let twice = fed([1, 2, 2, 3]).report_block(0, 0);
+        assert_eq!((twice.fraction_lost, twice.cumulative_lost), (0, -1));
+        assert_eq!(SourceStatistics::new(1).report_block(0, 0), ReportBlock { ssrc: 1, ..ReportBlock::default() });
+    }
+
+    #[test]
+    fn a_small_loss_reads_zero_in_eight_bits_and_not_between_reports() {
+        let mut source = fed(0..600);
+        let first = source.report_block(0, 0);
+        (600..1200).filter(|&n| n != 700).for_each(|sequence| drop(source.update(sequence, 0, 0)));
+        let second = source.report_block(0, 0);
+        assert_eq!((second.fraction_lost, packets_between(Some(&first), &second)), (0, Some((600, 1))));
+    }
+
+    #[test]
+    fn jitter_by_hand() {
+        // A.8: arrivals at 0, 30, 40 ms of packets stamped 0, 20, 40 ms: |D| = 900, 900 units: J = 56.25, 56.25 + 843.75 / 16.
+        let mut source = SourceStatistics::new(1);
+        for (sequence, (timestamp, ms)) in [(0, 0), (1800, 30), (3600, 40)].into_iter().enumerate() {
+            source.update(sequence as u16, timestamp, ms * 1_000_000);
+        }
+        assert!((source.jitter - (56.25 + 843.75 / 16.0)).abs() < 1e-9, "{}", source.jitter);
+        let mut source = SourceStatistics::new(1);
+        for n in 0..10u32 {
+            source.update(n as u16, 0xffff_ff00u32.wrapping_add(1800 * n), 1_000_000_000_000_000 + u64::from(n) * 20_000_000);
+        }
+        assert!(source.jitter < 0.01, "timestamps wrap");
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_exact_across_the_wrap(first: u16, mut arrives in prop::collection::vec(any::<bool>(), 1..400)) {
+            arrives[0] = true;
+            *arrives.last_mut().expect("one at least") = true;
+            let source = fed((0..).zip(&arrives).filter(|(_, &here)| here).map(|(n, _)| u32::from(first) + n));
+            let lost = arrives.iter().filter(|&&here| !here).count();
+            prop_assert_eq!((source.totals().0, source.lost_packets()), (arrives.len() as u64, lost as i64));
+            prop_assert_eq!(source.extended_highest_sequence(), u64::from(first) + arrives.len() as u64 - 1);
+        }
+
+        #[test]
+        fn no_pair_of_reports_yields_an_impossible_fraction(lost in any::<(i32, i32)>(), highest in any::<(u32, u32)>()) {
+            let block = |lost, highest| ReportBlock { cumulative_lost: lost >> 8, extended_highest_sequence: highest, ..ReportBlock::default() };
+            let found = loss_between(Some(&block(lost.0, highest.0)), &block(lost.1, highest.1));
+            prop_assert!(found.is_none_or(|fraction| (0.0..=1.0).contains(&fraction)));
+        }
     }
 }

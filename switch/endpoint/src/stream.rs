@@ -4,15 +4,9 @@ use crate::algorithm::Fault;
 use crate::application::Piece;
 use crate::pacer::Pacer;
 use crate::rng::Rng;
-use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES, LONG_STAMP_BYTES, STAMP_BYTES};
+use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
+use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
-
-/// Where the payload of RTP begins.
-const STAMP_AT: usize = HEADER_BYTES;
-const RTT_AT: usize = STAMP_AT + STAMP_BYTES;
-const PRODUCED_AT: usize = STAMP_AT + LONG_STAMP_BYTES;
-/// Header, long stamp, instant of production.
-const MOST_HEAD: usize = PRODUCED_AT + 8;
 
 /// See the module.
 pub(crate) struct DataStream {
@@ -27,6 +21,8 @@ pub(crate) struct DataStream {
     packet_bytes: u32,
     /// Of the flow, in microseconds: where the algorithm stamps data with it.
     rtt_us: Option<u32>,
+    /// Of pacers that were before.
+    forgiven_packets: u64,
     first_sequence: u16,
     timestamp_offset: u32,
 }
@@ -35,7 +31,7 @@ impl DataStream {
     /// `rng`: the flow's own.
     pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, rng: &mut Rng) -> DataStream {
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
-        DataStream { ssrc, to, sent_packets: 0, sent_bytes: 0, pacer: None, packet_bytes, rtt_us: None, first_sequence, timestamp_offset }
+        DataStream { ssrc, to, sent_packets: 0, sent_bytes: 0, pacer: None, packet_bytes, rtt_us: None, forgiven_packets: 0, first_sequence, timestamp_offset }
     }
 
     /// All data from now on carries the round-trip time: at least 1 us, since 0 says that it is not known.
@@ -43,7 +39,7 @@ impl DataStream {
     /// # Errors
     /// Packets without room for it.
     pub(crate) fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
-        let least = IP_UDP_BYTES + PRODUCED_AT;
+        let least = IP_UDP_BYTES + HEADER_BYTES + stamp::LONG_BYTES;
         if (self.packet_bytes as usize) < least {
             return Err(format!("StampData needs packets of {least} bytes or more").into());
         }
@@ -59,18 +55,12 @@ impl DataStream {
             timestamp: self.rtp_timestamp(piece.map_or(io.now, |piece| piece.produced)),
             ssrc: self.ssrc,
         };
-        let mut head = [0; MOST_HEAD];
-        head[..STAMP_AT].copy_from_slice(&header.emit());
-        head[STAMP_AT..STAMP_AT + 8].copy_from_slice(&io.now.to_be_bytes());
-        head[STAMP_AT + 8..RTT_AT].copy_from_slice(&self.sent_packets.to_be_bytes());
-        head[RTT_AT..PRODUCED_AT].copy_from_slice(&self.rtt_us.unwrap_or(0).to_be_bytes());
-        let (bytes, used) = match piece {
-            Some(piece) => {
-                head[PRODUCED_AT..].copy_from_slice(&piece.produced.to_be_bytes());
-                (piece.bytes, MOST_HEAD)
-            }
-            None => (self.packet_bytes, if self.rtt_us.is_some() { PRODUCED_AT } else { RTT_AT }),
-        };
+        let stamp = Stamp { sent: io.now, number: self.sent_packets, sender_rtt_us: self.rtt_us, produced: piece.map(|piece| piece.produced) };
+        let (stamp, length) = stamp.emit();
+        let mut head = [0; HEADER_BYTES + stamp::MEDIA_BYTES];
+        head[..HEADER_BYTES].copy_from_slice(&header.emit());
+        head[HEADER_BYTES..].copy_from_slice(&stamp);
+        let (bytes, used) = (piece.map_or(self.packet_bytes, |piece| piece.bytes), HEADER_BYTES + length);
         let padding = (bytes as usize).saturating_sub(IP_UDP_BYTES + used);
         let sent = io.network.send(&Outgoing { to: self.to, kind: Kind::Data, head: &head[..used], padding });
         if sent {
@@ -78,6 +68,17 @@ impl DataStream {
             self.sent_bytes += u64::from(bytes);
         }
         sent
+    }
+
+    /// No data until there is a pacer again.
+    pub(crate) fn pause(&mut self) {
+        self.forgiven_packets = self.forgiven_packets();
+        self.pacer = None;
+    }
+
+    /// Packets that were due and are not sent, for lateness.
+    pub(crate) fn forgiven_packets(&self) -> u64 {
+        self.forgiven_packets + self.pacer.as_ref().map_or(0, |pacer| pacer.forgiven_packets)
     }
 
     pub(crate) fn rtp_timestamp(&self, at: Nanos) -> u32 {

@@ -6,7 +6,9 @@
 
 mod algorithm;
 mod control;
+mod host;
 mod records;
+mod wire;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -136,13 +138,14 @@ impl Application {
         Application(Produces::ConstantBitRate(rate_bps))
     }
 
-    /// Datagrams of the flow's size at a constant rate while on. Periods as for add_on_off_flow.
+    /// Datagrams of the flow's size at a constant rate while on. on, off: a mean in seconds for exponential periods, or (mean, shape) for
+    /// Pareto's.
     #[staticmethod]
     fn on_off(rate_bps: u64, on: Bound<'_, PyAny>, off: Bound<'_, PyAny>) -> PyResult<Application> {
         Ok(Application(Produces::OnOff(rate_bps, period(&on)?, period(&off)?)))
     }
 
-    /// Video frames as of add_mpeg4_flow. Raises ValueError.
+    /// MPEG-4 video frames (`switch/sources/data/mpeg4.toml`, or `parameters` of that form). Raises ValueError.
     #[staticmethod]
     #[pyo3(signature = (rate_scale=1.0, parameters=None))]
     fn mpeg4(rate_scale: f64, parameters: Option<&str>) -> PyResult<Application> {
@@ -351,30 +354,11 @@ impl Network {
         self.inner.add_flow(flow).map_err(refused)
     }
 
-    /// Adds a flow of datagrams at a constant bit rate, without feedback. Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, rate_bps, packet_bytes))]
-    #[allow(clippy::too_many_arguments)]
-    fn add_cbr_flow(
-        &mut self,
-        name: String,
-        sender_host: String,
-        receiver_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        rate_bps: u64,
-        packet_bytes: u32,
-    ) -> PyResult<()> {
-        let kind = FlowKind::Raw(RawSpec { traffic: RawTraffic::ConstantBitRate { rate_bps }, packet_bytes });
-        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
-        self.inner.add_flow(flow).map_err(refused)
-    }
-
-    /// Adds a flow of datagrams at a constant rate while on. Periods are exponential of a mean in seconds, or Pareto: (mean, shape).
+    /// Adds a flow of datagrams without feedback: what the application produces leaves at once, in datagrams of at most packet_bytes.
     /// Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, rate_bps, packet_bytes, on, off))]
+    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, application, *, packet_bytes))]
     #[allow(clippy::too_many_arguments)]
-    fn add_on_off_flow(
+    fn add_source_flow(
         &mut self,
         name: String,
         sender_host: String,
@@ -382,35 +366,10 @@ impl Network {
         port: u16,
         start_ns: u64,
         stop_ns: u64,
-        rate_bps: u64,
+        application: &Application,
         packet_bytes: u32,
-        on: Bound<'_, PyAny>,
-        off: Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let traffic = RawTraffic::OnOff { rate_bps, on: period(&on)?, off: period(&off)? };
-        let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes });
-        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
-        self.inner.add_flow(flow).map_err(refused)
-    }
-
-    /// Adds a flow of MPEG-4 video frames (`switch/sources/data/mpeg4.toml`, or `parameters` of that form), each in datagrams of at
-    /// most `packet_bytes`. Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, packet_bytes, rate_scale=1.0, parameters=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn add_mpeg4_flow(
-        &mut self,
-        name: String,
-        sender_host: String,
-        receiver_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        packet_bytes: u32,
-        rate_scale: f64,
-        parameters: Option<&str>,
-    ) -> PyResult<()> {
-        let traffic = RawTraffic::Mpeg4 { parameters: Box::new(mpeg4_parameters(parameters)?), rate_scale };
-        let kind = FlowKind::Raw(RawSpec { traffic, packet_bytes });
+        let kind = FlowKind::Raw(RawSpec { traffic: application.traffic(), packet_bytes });
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
     }
@@ -598,7 +557,10 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
     module.add_class::<Application>()?;
+    module.add_class::<host::HostEnd>()?;
+    module.add_class::<host::Place>()?;
     module.add_class::<LayeredReceiver>()?;
+    wire::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

@@ -20,6 +20,7 @@ macro_rules! dict {
         dict
     }};
 }
+pub(crate) use dict;
 
 /// `[(time_ns, kind, fields)]`
 pub(crate) fn flow_log<'py>(py: Python<'py>, log: &FlowLog) -> PyResult<Bound<'py, PyList>> {
@@ -189,10 +190,13 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         FlowRecord::Source { ssrc } => kind("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind("bye", dict!(py, ssrc = *ssrc)),
         FlowRecord::Timeout { ssrc } => kind("timeout", dict!(py, ssrc = *ssrc)),
-        FlowRecord::Malformed { rtcp } => kind("malformed", dict!(py, r#where = if *rtcp { "rtcp" } else { "rtp" })),
-        FlowRecord::End { packets, rtcp_sent, rtcp_received, feedback, malformed, foreign } => kind(
-            "end",
-            dict!(
+        FlowRecord::Malformed { rtcp } => {
+            let fields = PyDict::new(py);
+            fields.set_item("where", if *rtcp { "rtcp" } else { "rtp" })?;
+            kind("malformed", fields)
+        }
+        FlowRecord::End { packets, rtcp_sent, rtcp_received, feedback, malformed, foreign, forgiven } => {
+            let fields = dict!(
                 py,
                 packets = *packets,
                 rtcp_sent_packets = *rtcp_sent,
@@ -200,8 +204,12 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 feedback_packets = *feedback,
                 malformed_packets = *malformed,
                 foreign_packets = *foreign,
-            ),
-        ),
+            );
+            if *forgiven > 0 {
+                fields.set_item("forgiven_packets", forgiven)?;
+            }
+            kind("end", fields)
+        }
     }
 }
 

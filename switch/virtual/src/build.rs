@@ -5,9 +5,7 @@ use std::path::Path;
 
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::rng::{seed_of, Rng};
-use fairlane_endpoint::{
-    Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec, MIN_MEDIA_BYTES,
-};
+use fairlane_endpoint::{check_session, Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
@@ -22,9 +20,6 @@ use crate::{Nanos, PortId};
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
 pub(crate) const LINGER: Nanos = 500_000_000;
-
-/// Headers and stamp of a data packet.
-pub(crate) const MIN_RTP_BYTES: u32 = 56;
 
 /// What is wrong with a description; `key` is where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -229,16 +224,12 @@ impl Network {
                 (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }
             FlowKind::Rtp(rtp) => {
-                let least = if rtp.application.is_some() { MIN_MEDIA_BYTES } else { MIN_RTP_BYTES };
-                check_session(&key, rtp.packet_bytes, least, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase)?;
+                let media = rtp.application.is_some();
+                check_session(rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase).map_err(fail)?;
                 let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
-                let media = application.is_some();
                 let backlog = application.map(|application| {
-                    if application.buffer_packets == 0 {
-                        return Err(fail("buffer_packets: a buffer of 0 packets holds none: give at least 1".into()));
-                    }
                     let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
-                    Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(|error| fail(error.to_string()))
+                    Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(fail)
                 });
                 let settings = SenderSpec {
                     name: spec.name.clone(),
@@ -267,11 +258,8 @@ impl Network {
                 (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
-                if !(44..=1500).contains(&raw.packet_bytes) {
-                    return Err(fail(format!("packet_bytes: 44 to 1500, IP header included, got {}", raw.packet_bytes)));
-                }
                 let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
-                let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(|error| fail(error.to_string()))?;
+                let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(fail)?;
                 let receiver = RawReceiver::new(life(from, linger.0, linger.1));
                 (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
@@ -438,28 +426,6 @@ impl Network {
         }
         reached.contains(to)
     }
-}
-
-/// What is common to flows over RTP.
-pub(crate) fn check_session(
-    key: &str,
-    packet_bytes: u32,
-    least_bytes: u32,
-    bandwidth_bps: f64,
-    pacing_jitter: f64,
-    phase: Option<f64>,
-) -> Result<(), BuildError> {
-    let fail = |what: String| Err(BuildError::new(key, what));
-    if !(least_bytes..=1500).contains(&packet_bytes) {
-        return fail(format!("packet_bytes: {least_bytes} to 1500, IP header included, got {packet_bytes}"));
-    }
-    if !(bandwidth_bps > 0.0 && bandwidth_bps.is_finite()) {
-        return fail(format!("session bandwidth: must be positive, got {bandwidth_bps} bit/s"));
-    }
-    if !(0.0..=1.0).contains(&pacing_jitter) || phase.is_some_and(|phase| !(0.0..=1.0).contains(&phase)) {
-        return fail("pacing jitter and phase: must be in [0, 1]".into());
-    }
-    Ok(())
 }
 
 fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {

@@ -149,8 +149,9 @@ impl fairlane_endpoint::Network for Io<'_> {
         true
     }
 
-    fn join(&mut self, group: u32) {
+    fn join(&mut self, group: u32) -> Result<(), Fault> {
         self.memberships.push((group, true));
+        Ok(())
     }
 
     fn leave(&mut self, group: u32) {

@@ -1,9 +1,9 @@
 //! Adding flows in layers: one sender, several receivers, a group for each layer (ALS section 3.4).
 
 use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
-use fairlane_endpoint::{is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 
-use crate::build::{check_session, nearest, BuildError, LINGER, MIN_RTP_BYTES};
+use crate::build::{nearest, BuildError, LINGER};
 use crate::flow::End;
 use crate::ip::PROTOCOL_UDP;
 use crate::network::{FlowEnds, Network};
@@ -79,7 +79,7 @@ impl Network {
         if spec.port == 0 || spec.port % 2 == 1 {
             return Err(fail(format!("port {}: not 0, and even for RTP (RFC 3550 section 11)", spec.port)));
         }
-        check_session(&key, spec.packet_bytes, MIN_RTP_BYTES, spec.session_bandwidth_bps, spec.pacing_jitter, spec.phase)?;
+        check_session(spec.packet_bytes, false, spec.session_bandwidth_bps, spec.pacing_jitter, spec.phase).map_err(fail)?;
         if spec.algorithm.interests().acks != AckDetail::None {
             return Err(fail("its algorithm wants acknowledgements of single packets: not with several receivers".into()));
         }

@@ -1,5 +1,6 @@
-//! RTP and RTCP as bytes. Lengths are checked once, when a view is made.
+//! RTP, RTCP and the stamps of data as bytes. Lengths are checked once, when a view is made.
 
 pub mod ntp;
 pub mod rtcp;
 pub mod rtp;
+pub mod stamp;

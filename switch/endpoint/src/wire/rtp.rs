@@ -6,11 +6,6 @@ pub const HEADER_BYTES: usize = 12;
 pub const PAYLOAD_TYPE: u8 = 96;
 /// Timestamp units per second, as for video (RFC 3551 section 5).
 pub const CLOCK_HZ: u64 = 90_000;
-/// The payload's first bytes: instant of sending in nanoseconds, packets sent before; 64 bits each.
-pub const STAMP_BYTES: usize = 16;
-/// With the sender's round-trip time in microseconds, 32 bits, 0 = not known: in every packet that has room for it.
-pub const LONG_STAMP_BYTES: usize = 20;
-
 /// The header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RtpHeader {

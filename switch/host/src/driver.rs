@@ -1,0 +1,142 @@
+//! The loop of one end: do what is due, wait for the next instant or a datagram, hand over what came.
+
+use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::{End, Incoming, Io, Nanos, Network};
+
+/// Datagrams that are taken in at once.
+pub(crate) const MOST_ARRIVALS: usize = 32;
+/// The largest datagram.
+const MOST_BYTES: usize = 65_536;
+/// Times that an end acts before the loop looks at what arrived: what is due for ever must not stop the reading.
+const MOST_ACTS: usize = 64;
+/// Receivers write what they counted at multiples of this Unix time: the same instants for all flows.
+const SAMPLE_INTERVAL: Nanos = 100_000_000;
+
+/// What carries datagrams and tells the time.
+pub trait Wire: Network {
+    /// Nanoseconds on a clock that never goes back.
+    fn now(&self) -> Nanos;
+
+    /// Waits for an instant or for datagrams, and takes those in. False: somebody interrupted the waiting.
+    fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool;
+}
+
+/// Datagrams that came.
+pub struct Arrivals {
+    buffers: Vec<u8>,
+    /// Of each buffer in use: length, whether it came to the RTCP port, and to which group. `None`: it is not the end's.
+    taken: Vec<Option<(usize, bool, Option<u32>)>>,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals { buffers: vec![0; MOST_ARRIVALS * MOST_BYTES], taken: Vec::with_capacity(MOST_ARRIVALS) }
+    }
+}
+
+impl Arrivals {
+    /// Buffers that are free, in the order of [`Arrivals::take`].
+    pub fn free(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.buffers.chunks_exact_mut(MOST_BYTES).skip(self.taken.len())
+    }
+
+    /// Adds a datagram, where there is room.
+    pub fn push(&mut self, datagram: &Incoming) {
+        let Incoming { rtcp, group, payload } = *datagram;
+        let copied = self.free().next().and_then(|buffer| buffer.get_mut(..payload.len())).map(|buffer| buffer.copy_from_slice(payload));
+        self.take(copied.map(|()| payload.len()), rtcp, group);
+    }
+
+    /// The next buffer holds a datagram; `None`: one that is not the end's.
+    pub fn take(&mut self, length: Option<usize>, rtcp: bool, group: Option<u32>) {
+        self.taken.push(length.map(|length| (length, rtcp, group)));
+    }
+
+    fn get(&self, index: usize) -> Option<Incoming<'_>> {
+        let (length, rtcp, group) = (*self.taken.get(index)?)?;
+        let start = index * MOST_BYTES;
+        Some(Incoming { rtcp, group, payload: self.buffers.get(start..start + length)? })
+    }
+}
+
+/// How far an end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Running,
+    /// Somebody interrupted the waiting.
+    Interrupted,
+    /// The end has nothing left to do.
+    Over,
+}
+
+/// See the module.
+pub struct Driver<W> {
+    end: Box<dyn End>,
+    wire: W,
+    epoch: Nanos,
+    next_sample: Nanos,
+    arrivals: Arrivals,
+}
+
+impl<W: Wire> Driver<W> {
+    /// `epoch`: Unix time of the clock's instant 0.
+    pub fn new(end: Box<dyn End>, wire: W, epoch: Nanos) -> Driver<W> {
+        let next_sample = after(wire.now(), epoch);
+        Driver { end, wire, epoch, next_sample, arrivals: Arrivals::default() }
+    }
+
+    /// Runs up to an instant, an interruption, or the end's end.
+    ///
+    /// # Errors
+    /// Those of the end.
+    pub fn run_until(&mut self, until: Nanos) -> Result<Progress, Fault> {
+        loop {
+            let mut now = self.wire.now();
+            if now >= self.next_sample {
+                self.end.sample(now);
+                self.next_sample = after(now, self.epoch);
+            }
+            for _ in 0..MOST_ACTS {
+                if self.end.next().is_none_or(|at| at > now) {
+                    break;
+                }
+                self.end.act(&mut Io { now, epoch: self.epoch, network: &mut self.wire })?;
+                now = self.wire.now();
+            }
+            let Some(next) = self.end.next() else { return Ok(Progress::Over) };
+            if now >= until {
+                return Ok(Progress::Running);
+            }
+            self.arrivals.taken.clear();
+            if !self.wire.wait(next.min(self.next_sample).min(until), &mut self.arrivals) {
+                return Ok(Progress::Interrupted);
+            }
+            for index in 0..self.arrivals.taken.len() {
+                let Some(datagram) = self.arrivals.get(index) else { continue };
+                let now = self.wire.now();
+                self.end.receive(&datagram, &mut Io { now, epoch: self.epoch, network: &mut self.wire })?;
+            }
+        }
+    }
+
+    /// Ends at once: see [`End::close`].
+    pub fn close(&mut self) {
+        let now = self.wire.now();
+        self.end.close(&mut Io { now, epoch: self.epoch, network: &mut self.wire });
+    }
+
+    pub fn wire(&self) -> &W {
+        &self.wire
+    }
+
+    pub fn take_log(&mut self) -> FlowLog {
+        self.end.take_log()
+    }
+}
+
+/// The next multiple of the interval in Unix time.
+fn after(now: Nanos, epoch: Nanos) -> Nanos {
+    let unix = now + epoch;
+    (unix / SAMPLE_INTERVAL + 1) * SAMPLE_INTERVAL - epoch
+}

@@ -1,0 +1,258 @@
+//! UDP sockets of one end: data on an even port, RTCP on the next (RFC 3550 section 11), and those of IPv4 groups.
+
+use std::io::{self, ErrorKind};
+use std::mem::{size_of, zeroed};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr::null_mut;
+
+use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::{Kind, Nanos, Network, Outgoing};
+use socket2::{Domain, MsgHdr, Protocol, Socket, Type};
+
+use crate::driver::{Arrivals, Wire, MOST_ARRIVALS};
+
+/// IPv4 router alert, value 0 (RFC 2113 section 2.1).
+const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
+/// Linux: send UDP checksum 0, "no checksum" (asm-generic/socket.h; RFC 768).
+const SO_NO_CHECK: libc::c_int = 11;
+/// Hops that data to groups may go; the kernel's default is 1: no router forwards it (RFC 1112 section 6.1).
+const MULTICAST_TTL: u32 = 32;
+/// Asked for; the kernel gives what net.core.rmem_max allows, by default about 180 packets of 1000 bytes.
+const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
+
+/// A socket could not be opened: which, why, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SocketError(String);
+
+fn failed<T>(what: String, error: &io::Error, hint: &str) -> Result<T, SocketError> {
+    let text = error.to_string();
+    let reason = text.split(" (os error").next().unwrap_or_default();
+    Err(SocketError(format!("{what}: {reason}; {hint}")))
+}
+
+/// Which end of which kind of flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Sender,
+    Receiver,
+    /// Its data goes to groups; reports come from any receiver.
+    LayeredSender,
+    /// Its data comes to groups.
+    LayeredReceiver,
+}
+
+/// Who an end is and whom it talks to.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    pub role: Role,
+    pub local: Ipv4Addr,
+    /// Unused by a layered sender.
+    pub peer: Ipv4Addr,
+    /// Even; RTCP uses the next.
+    pub port: u16,
+    /// A file that interrupts the waiting when it can be read.
+    pub wake: Option<RawFd>,
+}
+
+struct Open {
+    socket: Socket,
+    rtcp: bool,
+    group: Option<u32>,
+}
+
+/// See the module.
+pub struct Sockets {
+    addresses: Addresses,
+    /// Data, RTCP, and then those of groups: the membership lasts while they are open.
+    open: Vec<Open>,
+    /// Datagrams that the host refused.
+    pub refused: u64,
+}
+
+impl Sockets {
+    /// # Errors
+    /// A port that is taken, an address that is not this host's, a peer without a route, an option that the kernel refuses.
+    pub fn open(addresses: Addresses) -> Result<Sockets, SocketError> {
+        let Addresses { role, local, peer, port, .. } = addresses;
+        let mut open = Vec::new();
+        for (rtcp, port) in [(false, port), (true, port + 1)] {
+            // A layered receiver has a data socket for each group.
+            if role == Role::LayeredReceiver && !rtcp {
+                continue;
+            }
+            let socket = bound(local, port, false)?;
+            if role != Role::LayeredSender {
+                connect(&socket, local, peer, port)?;
+            } else {
+                let set = socket.set_multicast_if_v4(&local).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
+                set.or_else(|error| failed(format!("cannot send to groups from {local}"), &error, "check --local"))?;
+            }
+            if rtcp && matches!(role, Role::Sender | Role::LayeredSender) {
+                let set = option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
+                    .and_then(|()| option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));
+                set.or_else(|error| failed("cannot set the router alert option or UDP checksum 0".into(), &error, "Linux is needed"))?;
+            }
+            open.push(Open { socket, rtcp, group: None });
+        }
+        if role == Role::LayeredReceiver {
+            use_igmpv2();
+        }
+        // SAFETY: the option takes one number. Without it the kernel may wake the thread 50 us late.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+        Ok(Sockets { addresses, open, refused: 0 })
+    }
+
+    fn transmit(&self, datagram: &Outgoing) -> io::Result<usize> {
+        let Addresses { role, peer, port, .. } = self.addresses;
+        let rtcp = datagram.kind.is_rtcp();
+        // A layered receiver has no data socket of its own: what it reports beside RTCP leaves by the other.
+        let open = self.open.iter().find(|open| open.rtcp == rtcp && open.group.is_none());
+        let Some(Open { socket, .. }) = open.or(self.open.first()) else { return Err(ErrorKind::NotConnected.into()) };
+        let port = port + u16::from(rtcp);
+        let payload = [io::IoSlice::new(datagram.head), io::IoSlice::new(&ZEROS[..datagram.padding.min(ZEROS.len())])];
+        match (role, datagram.kind) {
+            (Role::LayeredSender, Kind::Reflected) => {
+                send_without_options(socket, datagram.head, SocketAddrV4::new(datagram.to.into(), port))
+            }
+            (Role::LayeredSender, _) => socket.send_to_vectored(&payload, &SocketAddrV4::new(datagram.to.into(), port).into()),
+            (Role::LayeredReceiver, Kind::Feedback) => socket.send_to_vectored(&payload, &SocketAddrV4::new(peer, port).into()),
+            _ => socket.send_vectored(&payload),
+        }
+    }
+}
+
+/// What follows the head of a datagram.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+impl Network for Sockets {
+    /// A full local queue, no route; or an ICMP error of an earlier datagram is reported now.
+    fn send(&mut self, datagram: &Outgoing) -> bool {
+        let sent = self.transmit(datagram).is_ok();
+        self.refused += u64::from(!sent);
+        sent
+    }
+
+    fn join(&mut self, group: u32) -> Result<(), Fault> {
+        let Addresses { local, port, .. } = self.addresses;
+        // RTCP comes to the base layer's group, which is the first.
+        let is_base = self.open.iter().all(|open| open.group.is_none());
+        for (rtcp, port) in [(false, port), (true, port + 1)].into_iter().take(1 + usize::from(is_base)) {
+            let address = Ipv4Addr::from(group);
+            let socket = bound(address, port, true)?;
+            let joined = socket.set_multicast_all_v4(false).and_then(|()| socket.join_multicast_v4(&address, &local));
+            let hint = "check --local, and net.ipv4.igmp_max_memberships";
+            joined.or_else(|error| failed(format!("cannot join {address} at {local}"), &error, hint))?;
+            self.open.push(Open { socket, rtcp, group: Some(group) });
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, group: u32) {
+        self.open.retain(|open| open.group != Some(group));
+    }
+}
+
+impl Wire for Sockets {
+    fn now(&self) -> Nanos {
+        monotonic()
+    }
+
+    fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool {
+        let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut polled: Vec<libc::pollfd> = self.open.iter().map(|open| poll(open.socket.as_raw_fd())).collect();
+        polled.extend(self.addresses.wake.map(poll));
+        let left = until.saturating_sub(monotonic());
+        let timeout = libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
+        // SAFETY: both pointers are of values that outlive the call.
+        let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as _, &timeout, std::ptr::null()) };
+        if ready < 0 {
+            return false;
+        }
+        for (open, _) in self.open.iter().zip(&polled).filter(|(_, polled)| polled.revents != 0) {
+            receive(open, self.addresses.peer, arrivals);
+        }
+        polled.len() == self.open.len() || polled.last().is_none_or(|wake| wake.revents == 0)
+    }
+}
+
+/// Takes in what has come to a socket. What others than the peer send to a group is not this flow's.
+fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
+    // SAFETY: zeros are a value of these types; the kernel writes to buffers of `arrivals` within their lengths.
+    let mut from: [libc::sockaddr_in; MOST_ARRIVALS] = unsafe { zeroed() };
+    let mut parts: [libc::iovec; MOST_ARRIVALS] = unsafe { zeroed() };
+    let mut headers: [libc::mmsghdr; MOST_ARRIVALS] = unsafe { zeroed() };
+    let mut room = 0;
+    for (place, buffer) in arrivals.free().enumerate() {
+        parts[place] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let header = &mut headers[place].msg_hdr;
+        (header.msg_iov, header.msg_iovlen) = (&raw mut parts[place], 1);
+        (header.msg_name, header.msg_namelen) = ((&raw mut from[place]).cast(), size_of::<libc::sockaddr_in>() as _);
+        room += 1;
+    }
+    let count = unsafe { libc::recvmmsg(open.socket.as_raw_fd(), headers.as_mut_ptr(), room, 0, null_mut()) };
+    // Below 0: an ICMP error of an earlier sending, reported once.
+    for (header, from) in headers.iter().zip(&from).take(count.max(0) as usize) {
+        let foreign = open.group.is_some() && u32::from_be(from.sin_addr.s_addr) != u32::from(peer);
+        arrivals.take((!foreign).then_some(header.msg_len as usize), open.rtcp, open.group);
+    }
+}
+
+fn bound(address: Ipv4Addr, port: u16, shared: bool) -> Result<Socket, SocketError> {
+    let open = || {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+        socket.set_reuse_address(shared)?;
+        socket.bind(&SocketAddr::from((address, port)).into())?;
+        Ok(socket)
+    };
+    open().or_else(|error: io::Error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse => "another process has this port: end it, or choose another --port",
+            ErrorKind::AddrNotAvailable => "no interface of this host has this address: check --local, and the namespace",
+            ErrorKind::PermissionDenied => "ports below 1024 need root: choose another --port",
+            _ => "check --local and --port",
+        };
+        failed(format!("cannot bind UDP {address}:{port}"), &error, hint)
+    })
+}
+
+fn connect(socket: &Socket, local: Ipv4Addr, peer: Ipv4Addr, port: u16) -> Result<(), SocketError> {
+    socket.connect(&SocketAddr::from((peer, port)).into()).or_else(|error| {
+        failed(format!("cannot reach {peer}:{port} from {local}"), &error, "check --peer, and the routes (ip route)")
+    })
+}
+
+fn option(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads `value` within its length.
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as _) };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// One datagram without the IPv4 options that the socket's others carry: a control message without data takes their place (ip(7)).
+fn send_without_options(socket: &Socket, payload: &[u8], to: SocketAddrV4) -> io::Result<usize> {
+    let length = size_of::<libc::cmsghdr>();
+    let mut control = length.to_ne_bytes().to_vec();
+    control.extend_from_slice(&libc::IPPROTO_IP.to_ne_bytes());
+    control.extend_from_slice(&libc::IP_RETOPTS.to_ne_bytes());
+    let (to, payload) = (to.into(), [io::IoSlice::new(payload)]);
+    socket.sendmsg(&MsgHdr::new().with_addr(&to).with_buffers(&payload).with_control(&control), 0)
+}
+
+/// The kernel speaks IGMPv2 (RFC 2236) on all interfaces of this network namespace from now on. That needs root; without, it begins with
+/// IGMPv3, which Fairlane's switches do not read.
+fn use_igmpv2() {
+    for name in ["all", "default"] {
+        // Refused: the run goes on with IGMPv3.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{name}/force_igmp_version"), "2\n");
+    }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC: the same for all processes of a machine.
+pub fn monotonic() -> Nanos {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists on every Linux, and `now` is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as Nanos * 1_000_000_000 + now.tv_nsec as Nanos
+}

@@ -1,0 +1,187 @@
+//! The codecs of the ends of flows, for tests and tools: fields of `hosts/wire/formats.toml` by name. What is no packet parses as None.
+
+use fairlane_endpoint::wire::rtcp::{Alsf, Compound, LayerEntry, ReportBlock, SenderInfo};
+use fairlane_endpoint::wire::rtp::RtpHeader;
+use fairlane_endpoint::wire::{ntp, stamp::Stamp};
+use fairlane_endpoint::{AckPacket, ReportPacket};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::records::dict;
+
+type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
+
+#[pyfunction]
+fn emit_ack(py: Python<'_>, sequence: u64, history: u32) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &AckPacket { sequence, history }.emit())
+}
+
+#[pyfunction]
+fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
+    AckPacket::parse(payload).map(|ack| Ok(dict!(py, sequence = ack.sequence, history = ack.history))).transpose()
+}
+
+#[pyfunction]
+#[pyo3(signature = (*, highest_sequence, echo_ns, delay_us, receive_rate_bps, loss_event_rate, expected_packets, lost_packets, reporter))]
+#[allow(clippy::too_many_arguments)]
+fn emit_report(
+    py: Python<'_>,
+    highest_sequence: u64,
+    echo_ns: u64,
+    delay_us: u32,
+    receive_rate_bps: u64,
+    loss_event_rate: Option<u32>,
+    expected_packets: u32,
+    lost_packets: u32,
+    reporter: u32,
+) -> Bound<'_, PyBytes> {
+    let report = ReportPacket {
+        highest_sequence,
+        echoed: echo_ns,
+        held_us: delay_us,
+        receive_rate_bps,
+        loss_event_ppb: loss_event_rate,
+        expected: expected_packets,
+        lost: lost_packets,
+        reporter,
+    };
+    PyBytes::new(py, &report.emit())
+}
+
+#[pyfunction]
+fn parse_report<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
+    let fields = |report: ReportPacket| {
+        Ok(dict!(
+            py,
+            highest_sequence = report.highest_sequence,
+            echo_ns = report.echoed,
+            delay_us = report.held_us,
+            receive_rate_bps = report.receive_rate_bps,
+            loss_event_rate = report.loss_event_ppb,
+            expected_packets = report.expected,
+            lost_packets = report.lost,
+            reporter = report.reporter,
+        ))
+    };
+    ReportPacket::parse(payload).map(fields).transpose()
+}
+
+#[pyfunction]
+#[pyo3(signature = (sent_ns, sequence, rtt_us=None, produced_ns=None))]
+fn emit_stamp(py: Python<'_>, sent_ns: u64, sequence: u64, rtt_us: Option<u32>, produced_ns: Option<u64>) -> Bound<'_, PyBytes> {
+    let (bytes, length) = Stamp { sent: sent_ns, number: sequence, sender_rtt_us: rtt_us, produced: produced_ns }.emit();
+    PyBytes::new(py, &bytes[..length])
+}
+
+/// media: an instant of production follows.
+#[pyfunction]
+#[pyo3(signature = (payload, media=false))]
+fn parse_stamp<'py>(py: Python<'py>, payload: &[u8], media: bool) -> Parsed<'py> {
+    let fields = |stamp: Stamp| {
+        Ok(dict!(py, sent_ns = stamp.sent, sequence = stamp.number, rtt_us = stamp.sender_rtt_us, produced_ns = stamp.produced))
+    };
+    Stamp::parse(payload, media).map(fields).transpose()
+}
+
+#[pyfunction]
+fn emit_rtp<'py>(py: Python<'py>, sequence: u16, timestamp: u32, ssrc: u32, payload: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &[&RtpHeader { sequence, timestamp, ssrc }.emit(), payload].concat())
+}
+
+#[pyfunction]
+fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
+    let fields = |(header, payload): (RtpHeader, &[u8])| {
+        let payload = PyBytes::new(py, payload);
+        Ok(dict!(py, sequence = header.sequence, timestamp = header.timestamp, ssrc = header.ssrc, payload = payload))
+    };
+    RtpHeader::parse(packet).map(fields).transpose()
+}
+
+/// (ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr)
+type Block = (u32, u8, i32, u32, u32, u32, u32);
+/// (ssrc, desired_rate_bps, utilisation_ppm, [(address, rate_bps)])
+type Pair = (u32, u64, u32, Vec<LayerEntry>);
+
+fn alsf((ssrc, desired_rate_bps, utilisation_ppm, layers): Pair) -> Alsf {
+    Alsf { ssrc, desired_rate_bps, utilisation_ppm, layers }
+}
+
+/// A compound. sender: (ntp, rtp_timestamp, packet_count, octet_count) of a sender report. blocks: (ssrc, fraction_lost, cumulative_lost,
+/// extended_highest_sequence, jitter, lsr, dlsr). from_sender, from_receiver: (ssrc, desired_rate_bps, utilisation_ppm, layers) of ALSF.
+#[pyfunction]
+#[pyo3(signature = (ssrc, *, sender=None, blocks=vec![], cname=vec![], from_sender=None, from_receiver=None, bye=vec![]))]
+#[allow(clippy::too_many_arguments)]
+fn emit_rtcp(
+    py: Python<'_>,
+    ssrc: u32,
+    sender: Option<(u64, u32, u32, u32)>,
+    blocks: Vec<Block>,
+    cname: Vec<u8>,
+    from_sender: Option<Pair>,
+    from_receiver: Option<Pair>,
+    bye: Vec<u32>,
+) -> Bound<'_, PyBytes> {
+    let block = |(ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr): Block| ReportBlock {
+        ssrc,
+        fraction_lost,
+        cumulative_lost,
+        extended_highest_sequence,
+        jitter,
+        lsr,
+        dlsr,
+    };
+    let compound = Compound {
+        ssrc,
+        sender: sender.map(|(ntp, rtp_timestamp, packet_count, octet_count)| SenderInfo { ntp, rtp_timestamp, packet_count, octet_count }),
+        blocks: blocks.into_iter().map(block).collect(),
+        cname,
+        from_sender: from_sender.map(alsf),
+        from_receiver: from_receiver.map(alsf),
+        bye,
+    };
+    let mut bytes = Vec::new();
+    compound.emit(&mut bytes);
+    PyBytes::new(py, &bytes)
+}
+
+/// The arguments of emit_rtcp, by name.
+#[pyfunction]
+fn parse_rtcp<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
+    let fields = |compound: Compound| {
+        let sender = compound.sender.map(|info| (info.ntp, info.rtp_timestamp, info.packet_count, info.octet_count));
+        let block = |b: &ReportBlock| (b.ssrc, b.fraction_lost, b.cumulative_lost, b.extended_highest_sequence, b.jitter, b.lsr, b.dlsr);
+        let pair = |alsf: Alsf| (alsf.ssrc, alsf.desired_rate_bps, alsf.utilisation_ppm, alsf.layers);
+        Ok(dict!(
+            py,
+            ssrc = compound.ssrc,
+            sender = sender,
+            blocks = compound.blocks.iter().map(block).collect::<Vec<_>>(),
+            cname = PyBytes::new(py, &compound.cname),
+            from_sender = compound.from_sender.map(pair),
+            from_receiver = compound.from_receiver.map(pair),
+            bye = compound.bye,
+        ))
+    };
+    Compound::parse(payload).map(fields).transpose()
+}
+
+/// Seconds of a round trip (RFC 3550 section 6.4.1). None: no sender report was received, or the fields make no sense.
+#[pyfunction]
+fn round_trip_s(arrival_ntp: u64, lsr: u32, dlsr: u32) -> Option<f64> {
+    ntp::round_trip(arrival_ntp, lsr, dlsr)
+}
+
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(emit_ack, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_ack, module)?)?;
+    module.add_function(wrap_pyfunction!(emit_report, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_report, module)?)?;
+    module.add_function(wrap_pyfunction!(emit_stamp, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_stamp, module)?)?;
+    module.add_function(wrap_pyfunction!(emit_rtp, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_rtp, module)?)?;
+    module.add_function(wrap_pyfunction!(emit_rtcp, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_rtcp, module)?)?;
+    module.add_function(wrap_pyfunction!(round_trip_s, module)?)?;
+    Ok(())
+}
