@@ -13,8 +13,7 @@ from pathlib import Path
 
 from controller.protection import limits
 from controller.red import Red, link_parameters
-from hosts.wire.alsf import Alsf
-from hosts.wire.rtcp import SdesChunk, SenderReport, SourceDescription, emit_compound
+from fairlane_virtual import emit_rtcp
 
 OUT_PORT = 2
 RATE_BPS = 100_000_000
@@ -81,12 +80,8 @@ def data_frame(size: int, sender: int) -> bytes:
 
 def control_frame(sender: int) -> bytes:
     """A sender's RTCP compound with an ALSF packet of three layers, behind the router alert option."""
-    layers = tuple((0xE0010100 + i, 250_000 << i) for i in range(3))
-    compound = emit_compound([
-        SenderReport(sender, 0, 0, 0, 0),
-        SourceDescription((SdesChunk(sender, ((1, b"bench@fairlane"),)),)),
-        Alsf(True, sender, 8_000_000, 0, layers).to_app(),
-    ])
+    layers = [(0xE0010100 + i, 250_000 << i) for i in range(3)]
+    compound = emit_rtcp(sender, sender=(0, 0, 0, 0), cname=b"bench@fairlane", from_sender=(sender, 8_000_000, 0, layers))
     udp = struct.pack("!HHHH", 5001, 5005, 8 + len(compound), 0)
     return _ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, udp + compound, bytes((0x94, 4, 0, 0)))
 

@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 from hosts import algorithms, own_algorithms
 from hosts.algorithms.base import Kind
+from hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
+from hosts.sources import Source, check_positive, check_shape
 from inputs import schema
 from inputs.located_toml import ConfigError, Document, KeyPath
 
 own_algorithms.load_listed()
-
-MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 1500
 
 
 def _check_packet_bytes(packet_bytes: int, least: int = MIN_PACKET_BYTES) -> None:
@@ -34,52 +34,24 @@ def _check_packet_bytes(packet_bytes: int, least: int = MIN_PACKET_BYTES) -> Non
         raise ValueError(f"packet_bytes: must be {least} to {MAX_PACKET_BYTES} bytes, IP header included, got {packet_bytes} bytes")
 
 
-def _check_positive(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise ValueError(f"{name}: must be positive and finite, got {value:g}")
-
-
 @dataclass(frozen=True)
 class HostOptions:
     """Options of every algorithm's host process. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
     above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
-    moved at random. loss_resolution: the source of a report's loss. source: the application that produces the data, in virtual time; the default
+    moved at random. loss_resolution: the source of a report's loss. source: the application that produces the data; the default
     always has more to send."""
 
     packet_bytes: int = 1000
     maximum_rate_bps: float | None = None
     pacing_jitter: float = 0.0
     loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
-    source: Source = field(default_factory=lambda: Source())
+    source: Source = field(default_factory=Source)
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes)
-        _check_positive(self, "maximum_rate_bps")
+        check_positive(self, "maximum_rate_bps")
         if not 0 <= self.pacing_jitter <= 1:
             raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
-
-
-@dataclass(frozen=True)
-class Source:
-    """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods, as `OnOffSettings`.
-    mpeg4: video frames, their sizes times rate_scale. buffer_packets: packets that may wait in the sender. delay_threshold_s: a packet that comes
-    more than this after the one before, or after its production, counts as delayed (75 ms in the SSVP paper's delivery index)."""
-
-    kind: Literal["persistent", "cbr", "on-off", "mpeg4"] = "persistent"
-    rate_bps: float = 1_000_000.0
-    on_s: float = 0.5
-    off_s: float = 0.5
-    shape: float | None = None
-    rate_scale: float = 1.0
-    buffer_packets: int = 100
-    delay_threshold_s: float = 0.075
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
-        if self.shape is not None and not 1 < self.shape < float("inf"):
-            raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {self.shape:g}")
 
 
 @dataclass(frozen=True)
@@ -155,7 +127,7 @@ class TcpSettings:
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes, 100)
-        _check_positive(self, "max_window_packets", "initial_window_packets", "initial_ssthresh_packets", "delayed_ack_timeout_s",
+        check_positive(self, "max_window_packets", "initial_window_packets", "initial_ssthresh_packets", "delayed_ack_timeout_s",
                         "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s")
         if not 0 <= self.sending_jitter_s < float("inf"):
             raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")
@@ -193,9 +165,8 @@ class OnOffSettings:
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes)
-        _check_positive(self, "rate_bps", "on_s", "off_s")
-        if self.shape is not None and not 1 < self.shape < float("inf"):
-            raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {self.shape:g}")
+        check_positive(self, "rate_bps", "on_s", "off_s")
+        check_shape(self.shape)
 
 
 @dataclass(frozen=True)
@@ -207,7 +178,7 @@ class Mpeg4Settings:
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes)
-        _check_positive(self, "rate_scale")
+        check_positive(self, "rate_scale")
 
 
 FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | Mpeg4Settings
@@ -220,8 +191,8 @@ TCP_KINDS = {
     "tcp-cubic": "TCP CUBIC with selective acknowledgements (RFC 9438)",
 }
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
-    "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback (virtual time only)"),
-    "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback (virtual time only)"),
+    "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback"),
+    "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback"),
 }
 _FAMILY_TABLES = ("tcp",)
 

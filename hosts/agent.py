@@ -1,30 +1,53 @@
-"""`python -m hosts.agent`: one end of one rate-adaptive flow.
+"""`python -m hosts.agent`: one end of one flow over UDP. What it sends and when is the end's to say (`switch/endpoint`), and its algorithm's.
 
 Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where RFC 3550
-section 6.3.7 lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an algorithm that asks for what its half of a flow cannot do; the message
-says which.
+section 6.3.7 lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an
+algorithm that asks for what its half of a flow cannot do; the message says which.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import random
+import signal
+import socket
 import sys
 import time
-from typing import get_type_hints
+from collections.abc import Iterator
+from dataclasses import asdict
+from ipaddress import IPv4Address
+from typing import Any, TextIO, get_type_hints
 
+import fairlane_virtual
 from hosts import arguments, own_algorithms
 from hosts.algorithms import ALGORITHMS
-from hosts.runner_udp import Runner
-from hosts.session.common import Options
-from hosts.session.make import ROLES
-from hosts.sockets import SocketError
+from hosts.records import NS, Clock, FlowWriter, opened
+from hosts.sources import Source
+
+ROLES = ("sender", "receiver")
+NO_ALGORITHM = "none"
+"""A flow without feedback: what its source produces leaves at once."""
+FLUSH_PERIOD_NS = NS
+_NEVER_NS = (1 << 64) - 1
+
+
+def _source(text: str) -> Source:
+    try:
+        return Source.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m hosts.agent", description="One end of one rate-adaptive flow.")
+    parser = argparse.ArgumentParser(prog="python -m hosts.agent", description="One end of one flow.")
     parser.add_argument("--role", choices=ROLES, required=True)
-    parser.add_argument("--algorithm", choices=sorted(ALGORITHMS), default="als")
+    parser.add_argument("--algorithm", choices=[*sorted(ALGORITHMS), NO_ALGORITHM], default="als")
+    parser.add_argument(
+        "--source", type=_source, default=Source(), metavar="KIND[:KEY=VALUE,...]",
+        help="what produces the data: persistent (default), cbr, on-off, mpeg4, as in on-off:rate_bps=1e6,on_s=0.5",
+    )  # fmt: skip
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
     parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address; of a layered sender: of one receiver")
     parser.add_argument("--port", type=arguments.port, default=5004, help="even UDP port of RTP data, same at both ends (default 5004)")
@@ -74,48 +97,112 @@ def main(argv: list[str] | None = None) -> int:
     own_algorithms.load_listed()
     parser = build_parser()
     args = parser.parse_args(argv)
+    if args.algorithm == NO_ALGORITHM and not args.source.limits:
+        parser.error("--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4")
     try:
-        parameters = algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
+        parameters = None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
     except ValueError as error:
         parser.error(str(error))
-    stop_at = args.stop_at
     if args.duration is not None:
-        stop_at = max(time.time(), args.start_at or 0.0) + args.duration
-    if stop_at is not None and args.start_at is not None and stop_at <= args.start_at:
-        parser.error(f"--stop-at {stop_at} is not after --start-at {args.start_at}")
-    ssrc = random.Random(f"{args.seed}/{args.role}").getrandbits(32) if args.ssrc is None else args.ssrc
-    options = Options(
-        algorithm=args.algorithm,
-        local=args.local,
-        peer=args.peer,
-        port=args.port,
-        packet_bytes=args.packet_bytes,
-        max_rate_bps=args.max_rate,
-        ssrc=ssrc,
-        seed=args.seed,
-        start_unix_s=args.start_at,
-        stop_unix_s=stop_at,
-        pacing_jitter=args.pacing_jitter,
-        exact_loss=args.loss_resolution == "exact",
-        log=args.log,
-    )
+        args.stop_at = max(time.time(), args.start_at or 0.0) + args.duration
+    if args.stop_at is not None and args.start_at is not None and args.stop_at <= args.start_at:
+        parser.error(f"--stop-at {args.stop_at} is not after --start-at {args.start_at}")
+    if args.ssrc is None:
+        args.ssrc = random.Random(f"{args.seed}/{args.role}").getrandbits(32)
     try:
-        runner = Runner(args.role, options, parameters)
+        file = opened(args.log)
     except OSError as error:
-        print(f"hosts.agent: cannot write the log {args.log}: {error.strerror or error}", file=sys.stderr)
-        return 2
-    except SocketError as error:
-        return refuse(error)
-    try:
-        runner.run()
-    except (SocketError, TypeError) as error:
-        return refuse(error)
+        return _refuse(f"cannot write the log {args.log}: {error.strerror or error}")
+    with stop_signals() as stop, contextlib.closing(file) if args.log != "-" else contextlib.nullcontext():
+        clock = Clock()
+        start_ns = time.monotonic_ns() if args.start_at is None else clock.mono_ns(args.start_at)
+        try:
+            end = open_end(args, parameters, clock, start_ns, stop.fileno())
+        except (OSError, ValueError) as error:
+            return _refuse(str(error))
+        described = {"role": args.role, "options": {**vars(args), "source": asdict(args.source)}, "parameters": parameters and asdict(parameters)}
+        writer = FlowWriter(file, args.packet_bytes, args.role == "sender", epoch_ns=clock.offset_ns, start=described, start_ns=start_ns)
+        try:
+            run(end, writer, file, stop)
+        except (OSError, TypeError) as error:
+            return _refuse(str(error))
     return 0
 
 
-def refuse(error: Exception) -> int:
-    print(f"hosts.agent: {error}", file=sys.stderr)
+def _refuse(what: str) -> int:
+    print(f"hosts.agent: {what}", file=sys.stderr)
     return 2
+
+
+def run(end: fairlane_virtual.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> None:
+    """From start time to stop time or signal. Raises what the end's `run_until` raises."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # nothing here makes reference cycles; a collection would delay packets
+    running, flush_ns = True, time.monotonic_ns()
+    while running:
+        running = end.run_until(flush_ns)
+        flush_ns = time.monotonic_ns() + FLUSH_PERIOD_NS
+        if stop.asked:
+            # Without waiting for BYE's turn: a participant may leave without one (RFC 3550 section 6.3.7).
+            end.close()
+            running = False
+        for time_ns, kind, fields in end.take_log():
+            if kind == "end":
+                fields["send_errors"] = end.refused_packets
+            writer.write(time_ns, kind, fields)
+        file.flush()
+
+
+def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int) -> fairlane_virtual.HostEnd:
+    """Raises `OSError`, `ValueError`."""
+    make = fairlane_virtual.HostEnd
+    kind = ALGORITHMS.get(args.algorithm)
+    base_group = str(IPv4Address(parameters.group_addresses[0])) if kind is not None and kind.layered else None
+    place = fairlane_virtual.Place(
+        args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
+        epoch_ns=clock.offset_ns, name=args.algorithm, seed=args.seed % (1 << 64), base_group=base_group, wake_fd=wake_fd,
+    )  # fmt: skip
+    if kind is None:
+        return make.source(place, args.source.application(), packet_bytes=args.packet_bytes) if args.role == "sender" else make.sink(place)
+    rng = random.Random(f"{args.seed}/{args.role}/{args.ssrc}")
+    common = {"ssrc": args.ssrc, "cname": f"{args.algorithm}-{args.ssrc:08x}@{args.local}", "session_bandwidth_bps": args.max_rate}
+    sender = kind.sender(parameters)
+    if args.role == "sender":
+        return make.sender(
+            place, sender, rng, **common, packet_bytes=args.packet_bytes, pacing_jitter=args.pacing_jitter,
+            exact_loss=args.loss_resolution == "exact", application=args.source.application(), buffer_packets=args.source.buffer_packets,
+        )  # fmt: skip
+    # The receiver asks the sending half whether it wants acknowledgements.
+    return make.receiver(
+        place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", media=args.source.limits,
+        delay_threshold_ns=args.source.delay_threshold_ns,
+    )  # fmt: skip
+
+
+class Stop:
+    """Whether SIGTERM or SIGINT came, and a file that can be read then."""
+
+    def __init__(self, wake: socket.socket) -> None:
+        self.asked = False
+        self.fileno = wake.fileno
+
+    def ask(self, number: int, frame: object) -> None:
+        self.asked = True
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[Stop]:
+    """SIGTERM and SIGINT ask for the end, instead of ending the process."""
+    read, write = socket.socketpair()
+    write.setblocking(False)
+    stop = Stop(read)
+    with read, write:
+        signal.set_wakeup_fd(write.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop.ask)
+        yield stop
+        signal.set_wakeup_fd(-1)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def run(role: str, flow: TcpFlow, start_unix_s: float | None, duration_s: float,
     text = complaint = ""
     try:
         if role == "sender" and start_unix_s is not None:
-            time.sleep(max(0.0, clock.mono_s(start_unix_s) - clock.now_s()))
+            time.sleep(max(0.0, clock.mono_ns(start_unix_s) / 1e9 - clock.now_s()))
         begun_s = clock.now_s()
         log.write("start", begun_s, role=role, algorithm=f"tcp-{flow.congestion}", options=asdict(flow))
         give_up_s = begun_s + CONNECT_RETRY_S

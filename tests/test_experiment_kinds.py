@@ -247,6 +247,11 @@ def test_processes_are_told_what_the_experiment_sets(tmp_path: Path) -> None:
         given = agent.build_parser().parse_args(argv[3:])
         assert (given.algorithm, given.packet_bytes, given.max_rate) == ("als", flow.settings.packet_bytes, flow.settings.maximum_rate_bps)
         assert agent.algorithm_parameters(given.algorithm, given.max_rate, given.packet_bytes, given.param) == flow.settings.parameters
+    for name in ("o", "m"):
+        flow = experiment.flow(name)
+        for argv in _arguments(experiment, flow).values():
+            given = agent.build_parser().parse_args(argv[3:])
+            assert (given.algorithm, given.packet_bytes, given.source) == ("none", flow.settings.packet_bytes, flows.source(flow.settings))
     argv = _arguments(experiment, experiment.flow("r"))["r.sender"]
     assert argv[argv.index("--stop-at") + 1] == "1020.000000"
 
@@ -255,8 +260,7 @@ def test_what_processes_cannot_be_is_said(tmp_path: Path) -> None:
     experiment = load(tmp_path)
     reasons = {f.name: flows.obstacle(f) for f in experiment.flows}
     assert reasons == {
-        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets",
-        "o": "the source on-off is in virtual time only", "m": "the source mpeg4 is in virtual time only"}
+        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets", "o": None, "m": None}
 
 
 def test_each_host_has_the_kernel_of_its_flows(tmp_path: Path) -> None:
@@ -302,7 +306,7 @@ def test_a_source_may_stand_above_an_algorithm(tmp_path: Path) -> None:
     text = GOOD.replace("{ initial_rate_bps = 70_000.0,", '{ source = { kind = "mpeg4", rate_scale = 0.5 },')
     flow = load(tmp_path, text).flow("b")
     assert (flow.settings.source.kind, flow.settings.source.rate_scale, flow.settings.source.buffer_packets) == ("mpeg4", 0.5, 100)
-    assert flows.obstacle(flow) == "a source that limits the sender (mpeg4) is in virtual time only"
+    assert flows.obstacle(flow) is None
     for old, new, message in (('"mpeg4", rate', '"mpeg2", rate', "flows[1].parameters.source.kind: expected one of"),
                               ("rate_scale = 0.5", "rate_scale = 0", "flows[1].parameters.source.rate_scale: must be positive"),
                               ("rate_scale = 0.5", "scale = 0.5", "flows[1].parameters.source.scale: unknown key; did you mean 'rate_scale'?")):

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.kinds import SOURCE_KINDS, AlgorithmSettings, TcpSettings
+from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
+from hosts.sources import Source
 from hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from topologies.addressing import HostAddress
 
@@ -85,18 +86,31 @@ def receiver_seed(seed: int, number: int) -> int:
 
 def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     settings = flow.settings
-    assert isinstance(settings, AlgorithmSettings)
     # A receiver stays for what is still on the way.
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [
-        "--algorithm", flow.kind, "--port", str(RTP_PORT), "--start-at", f"{start_s:.6f}", "--stop-at", f"{stop:.6f}",
-        "--packet-bytes", str(settings.packet_bytes), "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--seed", str(seed),
-        "--pacing-jitter", f"{settings.pacing_jitter:g}", "--loss-resolution", settings.loss_resolution,
+        "--port", str(RTP_PORT), "--start-at", f"{start_s:.6f}", "--stop-at", f"{stop:.6f}", "--packet-bytes", str(settings.packet_bytes),
+        "--seed", str(seed), "--source", source(settings).text(),
+    ]
+    if not isinstance(settings, AlgorithmSettings):
+        return "hosts.agent", [*arguments, "--algorithm", "none"]
+    arguments += [
+        "--algorithm", flow.kind, "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--pacing-jitter", f"{settings.pacing_jitter:g}",
+        "--loss-resolution", settings.loss_resolution,
     ]
     for name, value in settings.given.items():
         if value is not None:
             arguments += ["--param", f"{name}={_argument(value)}"]
     return "hosts.agent", arguments
+
+
+def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Source:
+    """What produces the data of a flow that is not TCP's."""
+    if isinstance(settings, AlgorithmSettings):
+        return settings.source
+    if isinstance(settings, OnOffSettings):
+        return Source("on-off", rate_bps=settings.rate_bps, on_s=settings.on_s, off_s=settings.off_s, shape=settings.shape)
+    return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
 def _argument(value: object) -> str:
@@ -114,10 +128,6 @@ def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tu
 
 def obstacle(flow: Flow) -> str | None:
     """Why processes on real hosts cannot be this flow, whatever the machine; None when they can."""
-    if flow.kind in SOURCE_KINDS:
-        return f"the source {flow.kind} is in virtual time only"
-    if isinstance(flow.settings, AlgorithmSettings) and flow.settings.source.kind != "persistent":
-        return f"a source that limits the sender ({flow.settings.source.kind}) is in virtual time only"
     if isinstance(flow.settings, TcpSettings) and flow.settings.only_virtual():
         return f"the kernel's TCP cannot be given {', '.join(flow.settings.only_virtual())}"
     return None

@@ -5,10 +5,9 @@ It writes the records that the Mininet fabric writes (docs/results.md, `raw/`), 
 
 from __future__ import annotations
 
-import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Protocol, TextIO
 
 from controller.p4info import MissingName
 from controller.timetable import NS
-from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, Source, TcpSettings
+from experiments.kinds import AlgorithmSettings, TcpSettings
 from experiments.model import Change, Experiment, Flow
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
@@ -28,6 +27,7 @@ from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Toolchain
 from fairlane.fabrics.virtual_control import AlsChange, RateChange, VirtualController
 from hosts.algorithms import ALGORITHMS
+from hosts.records import FlowWriter
 from topologies import addressing
 from topologies.model import CPU_PORT, Link
 
@@ -36,8 +36,6 @@ try:
 except ImportError:
     fairlane_virtual = None
 
-HEADERS_BYTES = 40
-"""IPv4, UDP, RTP; or IPv4 and TCP without options."""
 # Whole observation intervals before the first flow: the switches get their entries, and counting begins.
 _INTERVALS_BEFORE = 2
 # After the last flow: what is on the way arrives, receivers say goodbye.
@@ -237,15 +235,11 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset:
             flavour = "sack"  # what Linux makes of "reno"
         network.add_tcp_flow(flow.name, flow.sender, flow.receiver, tcp_port, *times, flavour=flavour,
                              packet_bytes=settings.packet_bytes, options=settings.network_options(), sending_jitter_ns=round(settings.sending_jitter_s * NS))
-    elif isinstance(settings, OnOffSettings):
-        on, off = (x if settings.shape is None else (x, settings.shape) for x in (settings.on_s, settings.off_s))
-        network.add_on_off_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, rate_bps=round(settings.rate_bps),
-                                packet_bytes=settings.packet_bytes, on=on, off=off)
-    elif isinstance(settings, Mpeg4Settings):
-        network.add_mpeg4_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, packet_bytes=settings.packet_bytes,
-                               rate_scale=settings.rate_scale)
-    else:
+    elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
+    else:
+        network.add_source_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, flows.source(settings).application(),
+                                packet_bytes=settings.packet_bytes)
 
 
 def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
@@ -283,7 +277,8 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
         return
     network.add_rtp_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, sending_half, sender.rng,
                          algorithm.receiver(settings.parameters), receivers[0].rng, receiver_ssrc=receivers[0].ssrc,
-                         receiver_cname=receivers[0].cname, **common, **_application(settings.source))
+                         receiver_cname=receivers[0].cname, application=settings.source.application(),
+                         buffer_packets=settings.source.buffer_packets, delay_threshold_ns=settings.source.delay_threshold_ns, **common)
 
 
 def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
@@ -291,20 +286,6 @@ def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
     joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
     start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
     return fairlane_virtual.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
-
-
-def _application(source: Source) -> dict[str, Any]:
-    """What limits the sender, as `add_rtp_flow` takes it."""
-    if source.kind == "persistent":
-        return {}
-    make = fairlane_virtual.Application
-    on, off = (x if source.shape is None else (x, source.shape) for x in (source.on_s, source.off_s))
-    made = {
-        "cbr": lambda: make.cbr(round(source.rate_bps)),
-        "on-off": lambda: make.on_off(round(source.rate_bps), on, off),
-        "mpeg4": lambda: make.mpeg4(source.rate_scale),
-    }[source.kind]()
-    return {"application": made, "buffer_packets": source.buffer_packets, "delay_threshold_ns": round(source.delay_threshold_s * NS)}
 
 
 def advance(active: ActiveRun, progress: Progress) -> None:
@@ -342,7 +323,7 @@ class Records:
         self.queue_packets: dict[tuple[str, int], float] = {}
         self._flows: list[Flow] = []
         self._logs: dict[tuple[str, str], TextIO] = {}
-        self._writers: dict[tuple[str, str], _FlowWriter] = {}
+        self._writers: dict[tuple[str, str], FlowWriter] = {}
         self._host_ports = experiment.topology.ports()
         self._last_hops: dict[str, tuple[int, int]] = {}
         for flow in experiment.flows:
@@ -354,7 +335,8 @@ class Records:
         self._flows.append(flow)
         for role in flows.record_roles(flow):
             file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
-            self._writers[flow.name, role] = _FlowWriter(file, flow, role == "sender", self._needed.kinds if self._needed else None)
+            self._writers[flow.name, role] = FlowWriter(
+                file, flow.settings.packet_bytes, role == "sender", kinds=self._needed.kinds if self._needed else None)
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
@@ -401,68 +383,6 @@ class Records:
         self._ports[switch].write(
             f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
             f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
-
-
-_TCP_KINDS = ("tcp_sent", "tcp_data")
-_JSON = json.JSONEncoder(separators=(",", ":")).encode
-"""One encoder for all records: `json.dumps` makes one for each."""
-
-
-class _FlowWriter:
-    """One end of a flow, as `hosts/README.md` describes the records of host processes."""
-
-    def __init__(self, file: TextIO, flow: Flow, is_sender: bool, kinds: frozenset[str] | None = None) -> None:
-        """kinds: of an algorithm's records to write, None for all. TCP's few are always written."""
-        self._file = file
-        self._kinds = kinds
-        self._is_sender = is_sender
-        self._packet_bytes = flow.settings.packet_bytes
-        self._last_ns = 0
-        self._retransmitted = 0
-        self._received = (0, 0)
-
-    def write(self, time_ns: int, kind: str, fields: dict[str, Any]) -> None:
-        if self._kinds is not None and kind not in self._kinds and kind not in _TCP_KINDS:
-            return
-        time_s = round(time_ns / NS, 9)
-        for record_kind, record in self._records(time_ns, kind, fields):
-            self._file.write(_JSON({"kind": record_kind, "t": time_s, "mono_s": time_s, **record}) + "\n")
-
-    def _records(self, time_ns: int, kind: str, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        seconds = (time_ns - self._last_ns) / NS
-        if kind == "start":
-            self._last_ns = time_ns
-            yield "start", {"late_s": 0.0, "headers_bytes": HEADERS_BYTES}
-        elif kind == "data":
-            packets, received = fields["received_packets"], fields["received_bytes"]
-            new = packets - self._received[0]
-            yield "data", {
-                "packets": new, "bytes": received - self._received[1], "received_packets": packets, "received_bytes": received,
-                "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
-                "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
-                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None,
-                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields}}
-            self._received = (packets, received)
-        elif kind == "tcp_sent":
-            if seconds > 0:
-                again = fields["retransmitted"] - self._retransmitted
-                self._retransmitted = fields["retransmitted"]
-                rtt_ns = fields["srtt_ns"]
-                yield "sent", {"seconds": seconds, "sent_bytes": (fields["segments"] - fields["retransmitted"]) * self._packet_bytes,
-                               "retransmits": again, "loss_events": fields["loss_events"], "timeouts": fields["timeouts"],
-                               "cwnd_bytes": fields["cwnd_bytes"], "rtt_s": None if rtt_ns is None else rtt_ns / NS}
-            self._last_ns = time_ns
-        elif kind == "tcp_data":
-            packets, payload = fields["segments"], fields["delivered_bytes"]
-            if self._last_ns:
-                yield "data", {"seconds": seconds, "payload_bytes": payload - self._received[1], "received_packets": packets,
-                               "received_payload_bytes": payload}
-            self._received = (packets, payload)
-            self._last_ns = time_ns
-        elif kind == "end":
-            yield "end", {f"{'sent' if self._is_sender else 'received'}_packets": fields.pop("packets"), **fields}
-        else:
-            yield kind, fields
 
 
 def _opened(path: Path) -> TextIO:

@@ -122,7 +122,8 @@ class Flow:
         """What was sent arrived, or was found lost: a receiver that a busy machine keeps waiting loses what its socket has no room
         for."""
         sent, received = self.end(0)["sent_packets"], self.end(number)
-        assert 0.99 * sent - 10 <= received["received_packets"] + received["lost_packets"] <= sent
+        lost = self.records(number, "data")[-1]["lost_packets"]
+        assert 0.99 * sent - 10 <= received["received_packets"] + lost <= sent
         assert received["received_packets"] > 0.5 * sent
 
 
@@ -183,7 +184,7 @@ def test_a_constant_rate_needs_no_feedback(tmp_path: Path) -> None:
     first, *_, last = flow.records(0, "sent")
     packets = last["sent_packets"] - first["sent_packets"]
     due = 100 * (last["mono_s"] - first["mono_s"])
-    assert due - sent["forgiven_packets"] - 3 <= packets <= due + 3
+    assert due - sent.get("forgiven_packets", 0) - 3 <= packets <= due + 3
 
 
 def test_a_layered_flow_reaches_several_receivers_by_groups(tmp_path: Path) -> None:
@@ -214,15 +215,20 @@ while True:
 """
 
 JOIN_AND_LEAVE = """
-import sys, time
-from hosts.session.common import Options
-from hosts.transport import LayeredReceiverTransport
-transport = LayeredReceiverTransport(Options("als-layered", "10.77.0.2", "10.77.0.1", 5004, 1000, 1e6, 1, 1, None, None, 0.0, False, "-"))
-assert transport.igmpv2
-for groups in ((0xEF010001,), (0xEF010001, 0xEF010002), (0xEF010001,)):
-    transport.set_membership(groups)
-    time.sleep(0.4)
-transport.close()
+import random, time
+from fairlane_virtual import HostEnd, Place
+from hosts.algorithms import base
+class Joins(base.Receiver):
+    def on_start(self, now_s, rng):
+        self.start_s, self.steps = now_s, [(0xEF010001, 0xEF010002), (0xEF010001,)]
+        return (base.SetTimer("step", now_s + 0.4),)
+    def on_timer(self, now_s, timer, reception, rng):
+        return (base.JoinLayers(self.steps.pop(0)), *([base.SetTimer("step", now_s + 0.4)] if self.steps else []))
+now = time.monotonic_ns()
+place = Place("10.77.0.2", "10.77.0.1", 5004, start_ns=now, stop_ns=now + 1_300_000_000, epoch_ns=0, name="f", seed=1, base_group="239.1.0.1")
+end = HostEnd.receiver(place, Joins(), random.Random(1), ssrc=1, cname="r", session_bandwidth_bps=1e6)
+assert not end.run_until(now + 2_000_000_000)
+del end
 """
 
 

@@ -1,0 +1,86 @@
+"""What produces the data of a flow: always more to send, or an application with a rate of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_type_hints
+
+from hosts import arguments
+
+
+def check_positive(owner: object, *names: str) -> None:
+    """ValueError for a field that is neither None nor positive and finite."""
+    for name in names:
+        value = getattr(owner, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"{name}: must be positive and finite, got {value:g}")
+
+
+def check_shape(shape: float | None) -> None:
+    """Of Pareto's distribution. ValueError."""
+    if shape is not None and not 1 < shape < float("inf"):
+        raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {shape:g}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods; on_s, off_s: mean lengths of
+    the periods; shape: of Pareto's distribution, > 1; None: exponential. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
+    packets that may wait in the sender. delay_threshold_s: a packet that comes more than this after the one before, or after its production,
+    counts as delayed (75 ms in the SSVP paper's delivery index)."""
+
+    kind: Literal["persistent", "cbr", "on-off", "mpeg4"] = "persistent"
+    rate_bps: float = 1_000_000.0
+    on_s: float = 0.5
+    off_s: float = 0.5
+    shape: float | None = None
+    rate_scale: float = 1.0
+    buffer_packets: int = 100
+    delay_threshold_s: float = 0.075
+
+    def __post_init__(self) -> None:
+        check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
+        check_shape(self.shape)
+
+    @property
+    def limits(self) -> bool:
+        """Whether there is not always more to send."""
+        return self.kind != "persistent"
+
+    @property
+    def delay_threshold_ns(self) -> int:
+        return round(self.delay_threshold_s * 1e9)
+
+    def application(self) -> Any:
+        """What `fairlane_virtual` takes; None: always more to send."""
+        import fairlane_virtual
+
+        make = fairlane_virtual.Application
+        on, off = (period if self.shape is None else (period, self.shape) for period in (self.on_s, self.off_s))
+        match self.kind:
+            case "cbr":
+                return make.cbr(round(self.rate_bps))
+            case "on-off":
+                return make.on_off(round(self.rate_bps), on, off)
+            case "mpeg4":
+                return make.mpeg4(self.rate_scale)
+        return None
+
+    def text(self) -> str:
+        """As `--source` takes it: `on-off:rate_bps=1e6,on_s=0.5`, what differs from the defaults."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "kind"}
+        given = [f"{name}={value!r}" for name, value in own.items() if value != getattr(Source, name)]
+        return self.kind + (":" + ",".join(given) if given else "")
+
+    @staticmethod
+    def parse(text: str) -> Source:
+        """ValueError names what is wrong."""
+        kind, _, given = text.partition(":")
+        known = get_type_hints(Source)
+        values = {"kind": arguments.typed(kind, known["kind"])}
+        for assignment in filter(None, given.split(",")):
+            name, equals, value = assignment.partition("=")
+            if not equals or name not in known or name == "kind":
+                raise ValueError(f"{assignment!r}: a source knows {', '.join(f'{n}=' for n in known if n != 'kind')}")
+            values[name] = arguments.typed(value, known[name])
+        return Source(**values)
