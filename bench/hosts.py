@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hosts.arguments import parse_rate  # noqa: E402
+from hosts.arguments import parse_rate
 
 NAMES = {"sender": f"flb{os.getpid()}s", "receiver": f"flb{os.getpid()}r"}
 ADDRESSES = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}

@@ -21,6 +21,7 @@ from ipaddress import IPv4Address
 from typing import Any, TextIO, get_type_hints
 
 import fairlane_virtual
+
 from hosts import arguments, own_algorithms
 from hosts.algorithms import ALGORITHMS
 from hosts.records import NS, Clock, FlowWriter, opened
@@ -100,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.algorithm == NO_ALGORITHM and not args.source.limits:
         parser.error("--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4")
     try:
-        parameters = None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
+        parameters: Any = None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
     except ValueError as error:
         parser.error(str(error))
     if args.duration is not None:

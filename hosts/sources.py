@@ -77,7 +77,7 @@ class Source:
         """ValueError names what is wrong."""
         kind, _, given = text.partition(":")
         known = get_type_hints(Source)
-        values = {"kind": arguments.typed(kind, known["kind"])}
+        values: dict[str, Any] = {"kind": arguments.typed(kind, known["kind"])}
         for assignment in filter(None, given.split(",")):
             name, equals, value = assignment.partition("=")
             if not equals or name not in known or name == "kind":

@@ -86,6 +86,7 @@ def receiver_seed(seed: int, number: int) -> int:
 
 def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     settings = flow.settings
+    assert not isinstance(settings, TcpSettings)
     # A receiver stays for what is still on the way.
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import fairlane_virtual
+
 from controller import igmp
 from experiments import loader
 from inputs.located_toml import ConfigError

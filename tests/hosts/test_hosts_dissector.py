@@ -13,8 +13,20 @@ from pathlib import Path
 import pytest
 
 import hosts
+
 fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import emit_ack, emit_report, emit_rtcp, emit_rtp, emit_stamp, parse_ack, parse_report, parse_rtcp, parse_rtp, parse_stamp  # noqa: E402
+from fairlane_virtual import (
+    emit_ack,
+    emit_report,
+    emit_rtcp,
+    emit_rtp,
+    emit_stamp,
+    parse_ack,
+    parse_report,
+    parse_rtcp,
+    parse_rtp,
+    parse_stamp,
+)
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 DISSECTOR = Path(hosts.__file__).parent.parent / "tools/wireshark/fairlane.lua"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import emit_rtcp, emit_rtp, parse_rtp  # noqa: E402
+from fairlane_virtual import emit_rtcp, emit_rtp, parse_rtp
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 SENDER, RECEIVER = 0x0A0B0C0D, 0x01020304

@@ -119,7 +119,7 @@ def test_the_check_finds_input_and_output(tmp_path: Path, source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["from hosts.algorithms.base import SetRate", "import hosts.fluid", "from hosts.wire import formats", "from hosts.wire.formats import Field"],
+    ["from hosts.algorithms.base import SetRate", "import hosts.algorithms.rap", "from hosts.wire import formats", "from hosts.wire.formats import Field"],
 )  # fmt: skip
 def test_the_check_finds_decisions(tmp_path: Path, source: str) -> None:
     bad = tmp_path / "bad.py"

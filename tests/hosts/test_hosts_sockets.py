@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import emit_rtcp, parse_rtcp  # noqa: E402
+from fairlane_virtual import emit_rtcp, parse_rtcp
 
-from hosts.algorithms import base  # noqa: E402
+from hosts.algorithms import base
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 GROUP = "239.7.7.7"

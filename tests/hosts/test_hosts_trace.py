@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ import pytest
 
 fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
 
-from fairlane.fabrics import targets  # noqa: E402
-from hosts.agent import algorithm_parameters  # noqa: E402
-from hosts.algorithms import ALGORITHMS  # noqa: E402
-from hosts.algorithms.base import AckDetail  # noqa: E402
-from hosts.sources import Source  # noqa: E402
+from fairlane.fabrics import targets
+from hosts.agent import algorithm_parameters
+from hosts.algorithms import ALGORITHMS
+from hosts.algorithms.base import AckDetail
+from hosts.sources import Source
 
 SECOND = 10**9
 SEED = 7
@@ -47,12 +48,15 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 """
 
 
+PERSISTENT = Source()
+
+
 @dataclass(frozen=True)
 class Flow:
     name: str
     port: int
     kind: str | None
-    source: Source = Source()
+    source: Source = PERSISTENT
     params: tuple[str, ...] = ()
 
     def halves(self) -> tuple[Any, Any, Any]:
@@ -172,7 +176,7 @@ def test_the_trace_has_what_it_should(recorded: tuple[Path, dict[str, tuple[list
     """Losses, packets out of order, RTCP, layers that are joined and left, and an application that is held back."""
     folder, logs = recorded
     numbers = [int.from_bytes(payload[20:28]) for _, rtcp, _, payload in captured(folder, "s1-h2", FLOWS[1]) if not rtcp]
-    assert sum(a > b for a, b in zip(numbers, numbers[1:])) > 100
+    assert sum(a > b for a, b in itertools.pairwise(numbers)) > 100
     kinds = {name: [{kind for _, kind, _ in log} for log in ends] for name, ends in logs.items()}
     assert "loss" in kinds["paced"][0] and "feedback" in kinds["rtcp"][0] and "feedback" in kinds["equation"][0]
     assert {"control", "join", "layer_data"} <= kinds["layers"][1] and "layer_sent" in kinds["layers"][0]
