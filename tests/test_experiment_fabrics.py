@@ -65,3 +65,17 @@ def test_flows_of_other_kinds_run_on_both(tmp_path: Path) -> None:
         assert rates["cbr-0"] == pytest.approx(460e3, rel=0.05) and rates["cbr-1"] == pytest.approx(460e3, rel=0.05)
         assert 1e6 < rates["rap"] < 3e6
         assert (folder / "rates.png").is_file() and not (folder / "fair_rate.png").is_file()
+
+
+def test_video_above_ssvp_runs_on_both(tmp_path: Path) -> None:
+    """Three videos share 1 Mb/s [SSVP fig 3]: together they fill it, and what each sender produced has left, waits or was thrown away."""
+    words = ("ssvp-3", "--at", "kind=ssvp", "--at", "reading=additive", "--at", "application=mpeg4", "--duration", "20")
+    for fabric in ("virtual", "mininet"):
+        folder = run(tmp_path, fabric, *words)
+        summary = json.loads((folder / "summary.json").read_text())
+        assert 0.75e6 < sum(f["goodput_bps"] for f in summary["flows"]) < 1e6
+        for name in (f["name"] for f in summary["flows"]):
+            records = [json.loads(line) for line in (folder / "raw" / f"{name}.sender.jsonl").read_text().splitlines()]
+            sent, produced = ([r for r in records if r["kind"] == kind][-1] for kind in ("sent", "application"))
+            left = produced["produced_packets"] - produced["waiting_packets"] - produced["discarded_packets"]
+            assert left == sent["sent_packets"] > 100

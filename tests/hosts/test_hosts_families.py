@@ -158,7 +158,7 @@ def test_a_windowed_flow_keeps_its_window_under_way(tmp_path: Path) -> None:
     # None is under way when the timer comes between the last acknowledgement and the next packet.
     assert all(0 <= look["in_flight"] <= 8 for look in looks) and 0 < looks[-1]["rtt_s"] < 1.0
     assert looks[-1]["acked"] <= flow.end(1)["received_packets"]
-    assert flow.records(0, "path")[-1]["window_packets"] == 8.0
+    assert flow.records(0, "sent")[-1]["window_packets"] == 8.0
 
 
 def test_own_reports_reach_the_sender(tmp_path: Path) -> None:

@@ -203,7 +203,9 @@ mod tests {
 
     fn fed(sequences: impl IntoIterator<Item = u32>) -> SourceStatistics {
         let mut source = SourceStatistics::new(1);
-        sequences.into_iter().for_each(|sequence| drop(source.update(sequence as u16, 0, 0)));
+        for sequence in sequences {
+            source.update(sequence as u16, 0, 0);
+        }
         source
     }
 
@@ -213,7 +215,9 @@ mod tests {
         let mut source = fed([0, 1, 2, 4, 6, 7, 9]);
         let first = source.report_block(0, 0);
         assert_eq!((first.fraction_lost, first.cumulative_lost, first.extended_highest_sequence), (76, 3, 9));
-        (10..14).for_each(|sequence| drop(source.update(sequence, 0, 0)));
+        for sequence in 10..14 {
+            source.update(sequence, 0, 0);
+        }
         let second = source.report_block(5, 6);
         assert_eq!((second.fraction_lost, second.cumulative_lost, second.lsr, second.dlsr), (0, 3, 5, 6));
         // A duplicate makes the loss negative and the fraction 0; nothing heard is all 0.
@@ -226,7 +230,9 @@ mod tests {
     fn a_small_loss_reads_zero_in_eight_bits_and_not_between_reports() {
         let mut source = fed(0..600);
         let first = source.report_block(0, 0);
-        (600..1200).filter(|&n| n != 700).for_each(|sequence| drop(source.update(sequence, 0, 0)));
+        for sequence in (600..1200).filter(|&n| n != 700) {
+            source.update(sequence, 0, 0);
+        }
         let second = source.report_block(0, 0);
         assert_eq!((second.fraction_lost, packets_between(Some(&first), &second)), (0, Some((600, 1))));
     }

@@ -179,9 +179,11 @@ impl Wire for Sockets {
 
 /// Takes in what has come to a socket. What others than the peer send to a group is not this flow's.
 fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
-    // SAFETY: zeros are a value of these types; the kernel writes to buffers of `arrivals` within their lengths.
+    // SAFETY: zeros are a value of the type.
     let mut from: [libc::sockaddr_in; MOST_ARRIVALS] = unsafe { zeroed() };
+    // SAFETY: zeros are a value of the type.
     let mut parts: [libc::iovec; MOST_ARRIVALS] = unsafe { zeroed() };
+    // SAFETY: zeros are a value of the type.
     let mut headers: [libc::mmsghdr; MOST_ARRIVALS] = unsafe { zeroed() };
     let mut room = 0;
     for (place, buffer) in arrivals.free().enumerate() {
@@ -191,6 +193,7 @@ fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
         (header.msg_name, header.msg_namelen) = ((&raw mut from[place]).cast(), size_of::<libc::sockaddr_in>() as _);
         room += 1;
     }
+    // SAFETY: the headers point to what outlives the call: addresses, and free buffers within their lengths.
     let count = unsafe { libc::recvmmsg(open.socket.as_raw_fd(), headers.as_mut_ptr(), room, 0, null_mut()) };
     // Below 0: an ICMP error of an earlier sending, reported once.
     for (header, from) in headers.iter().zip(&from).take(count.max(0) as usize) {
