@@ -22,7 +22,8 @@ from hosts.sources import Source
 
 SECOND = 10**9
 SEED = 7
-STOP_NS = 30 * SECOND
+STOP_NS = 30 * SECOND + 12_345_678
+"""Not at an instant at which records are written: what comes first then does not matter."""
 LINGER_NS = SECOND // 2
 RATE_BPS = 1e6
 ADDRESSES = {"h1": "10.0.1.1", "h2": "10.0.1.2"}

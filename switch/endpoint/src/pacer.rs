@@ -89,7 +89,7 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
     #[test]
     fn the_mean_rate_is_exact() {
