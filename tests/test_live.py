@@ -179,7 +179,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
         ("RED parameter idle_decay", {"do": "rate", "port": "s1:1", "rate_bps": 1e12}),
         ("no port 's1:77'", {"do": "rate", "port": "s1:77", "rate_bps": 1e6}),
         ("unknown request 'dance'", {"do": "dance"}),
-        ("a step is of", {"do": "step", "seconds": 0}),
+        ("a step takes", {"do": "step", "seconds": 0}),
         ("a speed is from", {"do": "speed", "speed": -1}),
     ):
         said = run.ask(**request)
@@ -262,7 +262,7 @@ def test_it_answers_this_machine_alone(run: Run) -> None:
                 while True:
                     answer = json.loads(await connection.recv())
                     if answer["is"] == "answer":
-                        return "is an object" in answer["refusal"]
+                        return "must be an object" in answer["refusal"]
         except websockets.InvalidStatus as refused:
             assert refused.response.status_code == 403
             return False

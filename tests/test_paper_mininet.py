@@ -165,7 +165,7 @@ def test_a_row_is_run_for_real_once_and_shown_beside_virtual_time(tmp_path: Path
     assert point["runs"][0]["values"]["cbr_bps"] == pytest.approx(200e3, rel=0.05) == point["virtual"]["cbr_bps"][0]
     assert point["runs"][0]["values"]["utilisation"] > 0.7
     page = (tmp_path / "paper" / "index.html").read_text()
-    assert page.count("Virtual time beside wall clock (Mininet, embedded switch)") == 1 and "On Mininet, wall clock: rates" in page
+    assert page.count("Virtual time compared with wall clock (Mininet, embedded switch)") == 1 and "On Mininet, wall clock: rates" in page
     made = (results / "run.json").stat().st_mtime_ns
     second = paper()
     assert "1 are there already." in second and "on Mininet: 8 s" not in second

@@ -8,7 +8,7 @@ const SHARE = "#000000", FAIR = "#009E73", COUNT = "#CC79A7", QUEUE = "#56B4E9",
 const CAUSES = {red_early: "#0072B2", red_forced: "#D55E00", tail: "#000000"};
 const OTHER_CAUSES = ["#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"];
 
-// from, to: what the charts show. moves: along the run, with time. now: the moment that tables and clock show. runs: it goes on.
+// from, to: the range of the charts. moves: it follows the run's time. now: the moment of tables and clock. runs: the run continues.
 // glides: `now` goes on in each frame.
 export const view = {from: 0, to: 10, moves: false, now: 0, runs: false, glides: false, highlighted: null};
 const charts = {};
@@ -40,7 +40,7 @@ class Chart {
     this.plot = null;
     this.strip = null;
     this.seen = true;
-    // What uPlot drew, without the lines; what was drawn last.
+    // uPlot's picture without the lines, and the last one drawn.
     this.ground = document.createElement("canvas");
     this.last = {};
     new ResizeObserver(() => {
@@ -76,7 +76,7 @@ class Chart {
   // Lines, and the line of now, over what uPlot drew: from one pixel of the plot to another.
   paint(begin, end) {
     const {bbox: {left, top, width, height}, ctx: pen} = this.plot, {canvas, origin} = this.strip, wide = end - begin;
-    // While time glides, what it has not reached is not shown yet.
+    // While time glides, later values stay hidden.
     const shown = Math.min(wide, view.glides ? Math.ceil(this.here) - begin : wide);
     if (shown > 0) pen.drawImage(canvas, this.shown - origin + begin, 0, shown, height, left + begin, top, shown, height);
     if (this.here < 0 || this.here > width + 1) return;
@@ -91,7 +91,7 @@ class Chart {
     pen.restore();
   }
 
-  // Where only time and lines went on: what is new of them.
+  // If only time and lines advanced: draws the new part.
   patch(begin, end) {
     const {bbox: {left, top, height}, ctx: pen} = this.plot, wide = end - begin;
     pen.save();
@@ -121,7 +121,7 @@ class Chart {
     this.place.replaceChildren(line);
   }
 
-  // lines: as `Strip.update` has them, and `key`, which changes when what was drawn does.
+  // lines: as in `Strip.update`, and `key`, which changes with the drawn lines.
   draw(lines, key) {
     if (!this.plot) {
       [this.from, this.to, this.shown] = [view.from, view.to, 0];
@@ -132,7 +132,7 @@ class Chart {
       wake();  // uPlot lays itself out after this frame
       return;
     }
-    // The picture moves by whole pixels, with its grid; what is now is in it.
+    // The picture moves by whole pixels, with its grid; the present moment lies in it.
     const perSecond = width / (view.to - view.from), left = Math.ceil(view.from * perSecond - 1e-6);
     const {strip, last} = this, settled = strip.settled;
     const fresh = strip.update({times: store.times, lines, tops: this.top, left, width, height, ratio, perSecond, spare: view.moves ? 2 : 1, key});
@@ -214,7 +214,7 @@ function drawRates() {
   chart.draw(lines, key());
 }
 
-// A scale grows at once, and shrinks when much of it is empty: each change draws all anew.
+// A scale grows at once, and shrinks when much of it is empty: each change redraws everything.
 function settle(chart, scale, top) {
   if (!view.runs || top > chart.top[scale] || top < 0.6 * chart.top[scale]) chart.top[scale] = top;
 }

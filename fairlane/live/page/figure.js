@@ -1,4 +1,4 @@
-// The charts as one picture, as they are on the screen.
+// The charts as one picture, as on the screen.
 
 import {canvases, drawAll} from "./charts.js";
 import {ink} from "./look.js";

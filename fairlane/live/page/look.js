@@ -1,4 +1,4 @@
-// Colours and lines: those of fairlane/results/palette.py, lighter where a dark page would swallow them.
+// Colours and lines from fairlane/results/palette.py, lighter where they would be hard to see on a dark page.
 
 const DASHES = {"-": [], "--": [8, 5], "-.": [9, 4, 2, 4], ":": [2, 4]};
 

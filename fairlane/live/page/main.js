@@ -20,7 +20,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 let socket = null, number = 0, dirty = false, cursor = null, playing = false, playSpeed = 1, lastFrame = 0, tablesDirty = false, tabled = 0, clocked = 0, asked = false, spoken = 0, due = 0, shown = 0;
 const requests = new Map();
 
-// For tests: what the page did. frames: those in which time or the samples went on.
+// For tests: a record of the page's work. frames: those in which time or the samples advanced.
 window.fairlane = {frames: 0, drawMs: [], counted: {}, store, view};
 
 const live = () => store.hello?.mode === "virtual" && !store.state.finished && socket?.readyState === 1;
@@ -105,7 +105,7 @@ function update(message) {
   if (fresh.state) {
     if (store.state.finished && !before.finished) finished();
     else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
-    // What the run makes of its pace changes each time: the clock tells it.
+    // The achieved pace changes each time: the clock shows it.
     if (["paused", "speed", "finished"].some(name => store.state[name] !== before[name])) {
       glide.begin();
       dirty = true;
@@ -146,7 +146,7 @@ function choose(port) {
   request({do: "choose", port});
 }
 
-// What the chosen link has, as long as nobody types.
+// The chosen link's values, unless the user is typing.
 function currentRate() {
   const port = store.now?.ports[$("rate-port").value];
   if (port && document.activeElement !== $("rate-value")) $("rate-value").value = +(port.rate / 1e6).toPrecision(9);

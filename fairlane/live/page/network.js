@@ -1,4 +1,4 @@
-// The picture of the network: each direction of a link is a line of its own, as wide as it is loaded.
+// The picture of the network: each direction of a link is a line of its own, whose width shows its load.
 
 import {store} from "./store.js";
 
@@ -53,7 +53,7 @@ export function buildNetwork(chosen) {
   markPort();
 }
 
-// port: whose output this direction is. withBack: one line stands for both directions, the busier one of them.
+// port: the output port of this direction. withBack: one line shows both directions, with the busier one's load.
 function way(port, group, a, b, nx, ny, labelled, labels, withBack = false) {
   const from = {x: a.x + nx, y: a.y + ny}, to = {x: b.x + nx, y: b.y + ny};
   const line = element("line", {class: "way", x1: from.x, y1: from.y, x2: to.x, y2: to.y}, group);

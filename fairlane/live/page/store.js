@@ -14,7 +14,7 @@ export const store = {
   epoch: 0,       // grows when something changes that samples taken before are drawn with
 };
 
-// Lay an update over what is known. Returns what is new: {flows, samples, port, now, state, changes}.
+// Merge an update into the store. Returns the changes: {flows, samples, port, now, state, changes}.
 export function take(update) {
   const fresh = {};
   if (update.flows) {
@@ -74,7 +74,7 @@ function append(object, name, values) {
   for (const value of values) object[name].push(value);
 }
 
-// The last index whose time is not after `time`; -1 when there is none.
+// The last index whose time is not after `time`, or -1.
 export function indexAt(time) {
   let low = 0, high = store.times.length;
   while (low < high) {

@@ -1,11 +1,11 @@
-// The lines of a chart, kept as pixels: what is drawn stays, and a frame draws only what has come since. A chart shows a part of it.
+// The lines of a chart, kept as pixels: drawn parts stay, and a frame draws only new samples. A chart shows a part of it.
 //
 // Pixels are counted from time 0 of the run at the scale of the chart ("absolute"), so that what is drawn piece by piece is the same as what is
 // drawn at once, dashes too.
 
 // In device-independent pixels: how far a sample's line can change what is before it, and how far the end of a line reaches.
 const BEFORE = 3, REACH = 4;
-// A column of so many samples or fewer is drawn as it is.
+// A column with this many samples or fewer is drawn in full.
 const FEW = 4;
 
 // The samples from `first` to `end` that a picture needs: of each column of pixels the first, the least, the largest and the last one.
@@ -44,7 +44,7 @@ export class Strip {
   // Bring the pixels from `left` to `left + width` up to date; true when something was drawn.
   // lines: [{values or flat, factor, scale, colour, width, dash, alpha, step}]; values: one for each of `times`, null for a gap; flat: one for
   // all. tops: {scale: value at the upper edge}. perSecond: pixels. spare: how many times `width` is kept, for a view that moves.
-  // key: of all else that changes what was drawn.
+  // key: of everything else that changes the drawn lines.
   update({times, lines, tops, left, width, height, ratio, perSecond, spare, key}) {
     const length = Math.ceil(width * spare), whole = [key, perSecond, width, height, ratio, spare, lines.length, ...Object.values(tops)].join();
     const right = this.origin + length;
@@ -146,7 +146,7 @@ function stroke(pen, start, {values, step}, offset, end, across, columns, level,
       }
       [open, x, y] = [true, toX, toY];
     } else {
-      // The dashes begin anew after a gap.
+      // The dashes restart after a gap.
       if (open) {
         pen.stroke();
         pen.beginPath();

@@ -1,4 +1,4 @@
-// Tables: of flows, of links, and the values beside each chart.
+// Tables: of flows, of links, and the values next to each chart.
 
 import {causeName, view} from "./charts.js";
 import {dash, sample} from "./look.js";
@@ -17,7 +17,7 @@ function cell(row, text = "", className = "", tag = "td") {
   return made;
 }
 
-// Only what changed, in the text that is there: each change lays out its table anew.
+// Write only changed text: each change causes a new layout of its table.
 export function put(node, text) {
   const there = node.firstChild;
   if (there === null) {
@@ -25,7 +25,7 @@ export function put(node, text) {
   } else if (there.data !== text) there.data = text;
 }
 
-// actions: {highlight(name), stop(flow)}; stop is null where nobody can.
+// actions: {highlight(name), stop(flow)}; stop is null if flows cannot be stopped.
 export function buildFlows(actions) {
   rows = store.flows.map(flow => {
     const row = document.createElement("tr");
