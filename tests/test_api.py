@@ -82,7 +82,7 @@ def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithm
 
 @pytest.mark.parametrize(("text", "message"), [
     ("x = 1", "lists no flow kind"),
-    (OWN.replace("own-scheme", "als"), r"flow kind 'als' is listed in hosts/algorithms/als.py, too"),
+    (OWN.replace("own-scheme", "als"), r"flow kind 'als' is also listed in hosts/algorithms/als.py"),
     (OWN.replace("own-scheme", "Own Scheme"), "lower case, words joined by hyphens"),
     ("KINDS = (1,)", "holds 1, which is no"),
 ])
