@@ -1,6 +1,6 @@
 """Processor time of the two ends of a flow, for each data packet: `python -m hosts.agent` in two network namespaces with a link between.
 
-    python bench/hosts.py --rate 10mbit --rate 100mbit        (as root)
+    python bench/host_packets.py --rate 10mbit --rate 100mbit        (as root)
 
 The time is that of the processes, the kernel's work for their packets included. Nothing stands between the ends: what a flow reaches here
 is what its hosts can do.
