@@ -147,6 +147,7 @@ def _live_options(page: Page, fabric: str) -> live_view.Options | None:
     """The live view's options; None without a page."""
     if not page.live:
         return None
+    probes.need("live", "--live")
     from fairlane.live.view import Options, speed_of
 
     if fabric != "virtual" and page.live_speed != "1":
@@ -229,7 +230,7 @@ def paper(
 
     virtual_fabric.check_built()
     names = ids or make.ids()
-    folder = out or probes.ROOT / "results" / ("paper-quick" if quick_ else "paper")
+    folder = out or Path("results") / ("paper-quick" if quick_ else "paper")
     rows = make.load(names, quick_)
     real = _wall_clock_runs(rows, folder) if mininet else []
     outcomes = make.run(rows, folder, console, quick=quick_, scheduler=scheduler, workers=workers)
@@ -282,6 +283,7 @@ def view(
     port: Annotated[int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)] = 0,
 ) -> None:
     """Show a finished run on the live view's page, at any moment of its time. Ctrl-C ends it."""
+    probes.need("live", "fairlane view")
     from fairlane.live import finished
 
     finished.serve(folder, port, _say)
@@ -324,11 +326,36 @@ def new_algorithm(name: Annotated[str, typer.Argument(help="Name of the flow kin
     """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
     from fairlane import skeleton
 
-    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT))
-    kind = name.replace("_", "-")
+    checkout = probes.in_checkout()
+    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout))
+    kind, pytest, named = name.replace("_", "-"), ".venv/bin/pytest" if checkout else "pytest", "" if checkout else f" --algorithm {source}"
     for line in (f"written: {source}", f"written: {test}", f"now put the equation into {source}, until this passes:",
-                 f"    .venv/bin/pytest {test}", "and run it:", f"    fairlane run dumbbell --flow {kind}:2 --flow tcp-reno:2"):
+                 f"    {pytest} {test}", "and run it:", f"    fairlane run dumbbell{named} --flow {kind}:2 --flow tcp-reno:2"):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+labs = typer.Typer(no_args_is_help=True, help="The labs: copy them, and check your answers.")
+app.add_typer(labs, name="labs")
+
+
+@labs.command("copy")
+def copy_labs(folder: Annotated[Path, typer.Argument(help="Must not exist.")] = Path("labs")) -> None:
+    """Copy the labs into a folder, to work on. labs/README.md there lists them."""
+    from labs.grading.labs import copy
+
+    copy(folder)
+    console.print(f"labs: {folder}; begin with {folder}/01/README.md", highlight=False, markup=False, soft_wrap=True)
+
+
+@labs.command("check")
+def check_lab(
+    number: Annotated[str, typer.Argument(help="Of the lab, such as 04.", show_default=False)],
+    folder: Annotated[Path | None, typer.Argument(help="The files to grade. Default: labs/NUMBER here.", show_default=False)] = None,
+) -> None:
+    """Grade the answer to a lab: points, what was seen, and a hint. Exit code 1 unless all points are reached."""
+    from labs.grading.__main__ import main as grade
+
+    raise typer.Exit(grade([number, "--answer", str(folder or Path("labs", number))]))
 
 
 @app.command(context_settings=_PASS_ON)

@@ -83,9 +83,12 @@ def _kernel() -> list[Finding]:
 
 
 def _builds() -> list[Finding]:
-    build = "make build"
+    build = "make build" if probes.in_checkout() else "pip install --force-reinstall fairlane"
+    findings = []
+    if probes.in_checkout():
+        findings.append(Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "apt-get install rustc-web cargo-web, or rustup"))
     return [
-        Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "apt-get install rustc-web cargo-web, or rustup"),
+        *findings,
         Finding("fairlane-compile", _has("fairlane-compile"), "P4 programs compile only with p4c, where it is installed", build,
                 # In virtual time and for BMv2 p4c does, too.
                 ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2")),

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.model import Experiment
-from fairlane import floors, probes
+from fairlane import floors
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, network
@@ -32,7 +32,7 @@ def execute(experiment: Experiment, options: Options | virtual_fabric.Options, f
                   f"seed {experiment.seed}", highlight=False, soft_wrap=True)
     for warning in floors.warnings(experiment):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed, probes.ROOT))
+    folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
     raw = folder.work / "raw"
     try:
         raw.mkdir()

@@ -7,9 +7,16 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+
+PACKAGE = Path(__file__).resolve().parent
+"""What is installed: code, and beside it `p4src`, `experiments`, `labs`. In a checkout these are links to its top-level folders."""
+ROOT = PACKAGE.parent
+"""The checkout, where there is one."""
 VENV_BIN = ROOT / ".venv" / "bin"
 
 _QDISC_TRIALS = {
@@ -22,16 +29,36 @@ _QDISC_TRIALS = {
 
 
 def program(name: str) -> Path | None:
-    """A program in the folder that FAIRLANE_BIN names, where another build is to be tried; one of ours in .venv/bin; or one in
-    PATH or the system's folders."""
+    """A program in the folder that FAIRLANE_BIN names, where another build is to be tried; one of ours, installed (`bin`), in .venv/bin of
+    the checkout, or beside the interpreter; or one in PATH or the system's folders."""
     given = os.environ.get("FAIRLANE_BIN")
-    for folder in (*([Path(given)] if given else ()), VENV_BIN):
+    for folder in (*([Path(given)] if given else ()), PACKAGE / "bin", VENV_BIN, Path(sys.executable).parent):
         own = folder / name
         if os.access(own, os.X_OK):
             return own
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])
     found = shutil.which(name, path=path)
     return Path(found) if found else None
+
+
+def source(path: str) -> Path:
+    """A P4 program that an experiment names: one of Fairlane's own, such as p4src/als.p4, or one of the folder where one stands."""
+    return own if (own := PACKAGE / path).is_file() else Path(path)
+
+
+def in_checkout() -> bool:
+    """Whether this is a checkout of the repository, and not an installed package."""
+    return (PACKAGE / "p4src").is_symlink()
+
+
+_EXTRAS = {"dask": "distributed", "live": "uvicorn", "mininet": "thriftpy2"}
+"""A package that tells whether an extra of pyproject.toml is installed."""
+
+
+def need(extra: str, what: str) -> None:
+    """Refusal when an extra that `what` needs is not installed, with the command that installs it."""
+    if find_spec(_EXTRAS[extra]) is None:
+        raise Refusal(f"{what} needs packages that are not installed here: pip install 'fairlane[{extra}]'", CANNOT_RUN_HERE)
 
 
 def is_root() -> bool:

@@ -89,7 +89,7 @@ class CLASSSender(Sender):
         Put the equation here, with its number: `# [PAPER eq 1]`. A report has `loss_fraction` (0 to 1, since the report before) and
         where known `rtt_s`, `jitter_s`; on paths with ALS routers `desired_rate_bps` and `utilisation`.
         """
-        raise NotImplementedError("the equation is missing: write it into hosts/algorithms/MODULE.py, CLASSSender.next_rate_bps")
+        raise NotImplementedError("the equation is missing: write it into SOURCE, CLASSSender.next_rate_bps")
 
 
 class CLASSReceiver(Receiver):
@@ -113,7 +113,7 @@ KINDS = (
 '''
 
 _TEST = '''\
-"""TITLE: fails until the equation is in hosts/algorithms/MODULE.py. Add a test for each equation, worked by hand:
+"""TITLE: fails until the equation is in SOURCE. Add a test for each equation, worked by hand:
 
     def test_increase() -> None:
         # r = r + 50 kb/s without loss [PAPER eq 1]: 100 -> 150 kb/s
@@ -128,9 +128,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms import ALGORITHMS
 from hosts.algorithms.base import Feedback, SetRate
-from hosts.algorithms.MODULE import CLASSParameters, CLASSSender
+from PACKAGE import KINDS, CLASSParameters, CLASSSender
 
 RNG = random.Random(0)
 DEFAULTS = CLASSParameters()
@@ -150,7 +149,7 @@ def rate_after(*reports: Feedback, **changes: float) -> float:
 
 
 def test_users_find_it_by_name() -> None:
-    assert ALGORITHMS["NAME"].sender is CLASSSender
+    assert [(kind.name, kind.sender) for kind in KINDS] == [("NAME", CLASSSender)]
 
 
 def test_starts_at_the_initial_rate() -> None:
@@ -172,21 +171,23 @@ def test_no_report_takes_the_rate_out_of_its_bounds(reports: list[Feedback]) -> 
 '''
 
 
-def algorithm(name: str, root: Path) -> tuple[Path, Path]:
-    """Write the two files of a new flow kind into the project at `root`: (algorithm, test). Refusal when the name is invalid or
-    taken, or a file is in the way; then nothing is written."""
+def algorithm(name: str, root: Path, checkout: bool = True) -> tuple[Path, Path]:
+    """Write the two files of a new flow kind: (algorithm, test). root: a checkout, where they join Fairlane's own; or any other folder,
+    which they are written into. Refusal when the name is invalid or taken, or a file is in the way; then nothing is written."""
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise Refusal(f"{name!r} cannot be a flow kind: use lower-case letters and digits, words joined by hyphens, no Python keyword,"
                       " such as 'my-rate'")
     kind, module = name.replace("_", "-"), name.replace("-", "_")
     if kind in kinds.tables():
         raise Refusal(f"there is a flow kind {kind!r} already: {kinds.summary(kind) if kind in kinds.names() else 'of all of TCP'}")
-    files = (root / "hosts" / "algorithms" / f"{module}.py", root / "tests" / "hosts" / f"test_hosts_{module}.py")
+    names = (f"hosts/algorithms/{module}.py", f"tests/hosts/test_hosts_{module}.py") if checkout else (f"{module}.py", f"test_{module}.py")
+    files = (root / names[0], root / names[1])
     for path in files:
         if path.exists():
             raise Refusal(f"{path.relative_to(root)} exists already, and is not overwritten: choose another name, or remove it.")
     title = kind.replace("-", " ")
-    words = {"CLASS": "".join(part.capitalize() for part in module.split("_")), "MODULE": module, "NAME": kind, "TITLE": title[0].upper() + title[1:]}
+    words = {"CLASS": "".join(part.capitalize() for part in module.split("_")), "NAME": kind, "TITLE": title[0].upper() + title[1:],
+             "SOURCE": names[0], "PACKAGE": f"hosts.algorithms.{module}" if checkout else module}
     for path, text in zip(files, (_ALGORITHM, _TEST)):
         for word, replacement in words.items():
             text = text.replace(word, replacement)

@@ -36,13 +36,13 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
     itself the program when it has the program's name. Refusal for a file that does not exist or replaces none."""
     if not files:
         return experiment
-    program = probes.ROOT / experiment.settings.control.program
+    program = probes.source(experiment.settings.control.program)
     digest = hashlib.sha256()
     for path in sorted([*program.parent.glob("*.p4"), *files]):
         if not path.is_file():
             raise Refusal(f"--program {path}: no such file")
         digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
-    folder = probes.ROOT / "build" / "programs" / digest.hexdigest()[:16]
+    folder = Path("build").absolute() / "programs" / digest.hexdigest()[:16]
     control = replace(experiment.settings.control, program=str(assemble(program, files, folder)))
     return replace(experiment, settings=replace(experiment.settings, control=control))
 

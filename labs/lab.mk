@@ -2,11 +2,13 @@
 
 LAB := $(notdir $(CURDIR))
 ROOT := $(abspath $(CURDIR)/../..)
-PYTHON := $(ROOT)/.venv/bin/python
+# In a checkout its environment, which is built when it is not there; elsewhere the one where Fairlane is installed.
+BUILT := $(if $(wildcard $(ROOT)/scripts/build),$(ROOT)/.venv/bin/python)
+PYTHON := $(or $(BUILT),python3)
 
 .PHONY: check
-check: $(PYTHON)
-	@cd $(ROOT) && $(PYTHON) -m labs.grading $(LAB) $(if $(ANSWER),--answer $(abspath $(ANSWER))) --json $(CURDIR)/points.json
+check: $(BUILT)
+	@cd $(ROOT) && $(PYTHON) -m labs.grading $(LAB) --answer $(abspath $(or $(ANSWER),.)) --json $(CURDIR)/points.json
 
-$(PYTHON):
+$(BUILT):
 	$(MAKE) -C $(ROOT) build

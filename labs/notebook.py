@@ -30,7 +30,7 @@ class Lab:
 
     def __init__(self, number: str) -> None:
         self.number = number
-        self.folder = probes.ROOT / "labs" / number
+        self.folder = probes.PACKAGE.joinpath("labs", number).resolve()
         self.answer = Path(os.environ.get(ANSWER_VARIABLE, self.folder))
         _show_figures()
 
@@ -40,7 +40,7 @@ class Lab:
 
     def fairlane(self, *arguments: object) -> None:
         """Run a command of Fairlane in this lab's folder and show its output, also when it fails."""
-        self._show([str(probes.VENV_BIN / "fairlane"), *map(str, arguments)])
+        self._show([sys.executable, "-m", "fairlane", *map(str, arguments)])
 
     def python(self, *arguments: object) -> None:
         """The same with a Python file."""

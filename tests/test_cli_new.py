@@ -15,7 +15,7 @@ from fairlane import probes, skeleton
 from fairlane.errors import Refusal
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("controller", "experiments", "fairlane", "hosts", "inputs", "p4src", "topologies")
+PARTS = ("controller", "experiments", "fairlane", "hosts", "inputs", "p4src", "topologies", "labs")
 SOLVED = """\
         if feedback.loss_fraction > 0:
             return self.rate_bps * (1 - feedback.loss_fraction)
@@ -26,16 +26,17 @@ SOLVED = """\
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tests" / "hosts").mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "hosts" / "conftest.py", tmp_path / "tests" / "hosts")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
 
-def python(project: Path, *arguments: str) -> subprocess.CompletedProcess:
+def python(project: Path, *arguments: str, at: Path | None = None) -> subprocess.CompletedProcess:
+    """Run a module of Python in a folder. at: where Fairlane is imported from, when not from there."""
     compiler = probes.program("fairlane-compile")
-    environment = {**os.environ, "PYTHONPATH": str(project), "COLUMNS": "160"}
+    environment = {**os.environ, "PYTHONPATH": str(at or project), "COLUMNS": "160"}
     if compiler is not None:
         environment["FAIRLANE_BIN"] = str(compiler.parent)
     return subprocess.run([sys.executable, "-m", *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=110)
@@ -67,6 +68,13 @@ def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: P
     summary = json.loads((project / "out" / "summary.json").read_text())
     assert [f["kind"] for f in summary["flows"]] == ["my-rate", "my-rate"]
     assert all(f["goodput_bps"] > 150_000 for f in summary["flows"])
+
+
+def test_outside_a_checkout_the_two_files_stand_where_one_is(tmp_path: Path) -> None:
+    source, test = skeleton.algorithm("my-rate", tmp_path, checkout=False)
+    assert (source, test) == (tmp_path / "my_rate.py", tmp_path / "test_my_rate.py")
+    tested = python(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--rootdir", str(tmp_path), str(test), at=ROOT)
+    assert "write it into my_rate.py, MyRateSender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, tested.stdout
 
 
 @pytest.mark.parametrize(("name", "said"), [

@@ -41,6 +41,7 @@ def check_machine(experiment: Experiment) -> None:
                       " take their settings only when they start: run it without --fabric mininet.")
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
+    probes.need("mininet", "--fabric mininet")
     if not probes.has_mininet():
         raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
     programs = dict(PROGRAMS)

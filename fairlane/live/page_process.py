@@ -7,7 +7,6 @@ sockets, and viewers' requests take the same path. When either end closes, the o
 
 from __future__ import annotations
 
-import os
 import pickle
 import select
 import socket
@@ -33,6 +32,8 @@ _PIECE = 1 << 16
 _BUFFER_BYTES = 1 << 20
 _BEGINS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
+_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+"""For Popen: Ctrl-C reaches the run alone. In the run's session, where Linux lets it give way to the run, from Python 3.11 on."""
 
 
 @dataclass(frozen=True)
@@ -200,9 +201,8 @@ class PageProcess:
         self._port: int | None = None
         self._failed: str | None = None
         with theirs:
-            # A process group of its own, so that Ctrl-C reaches the run alone; in the run's session, where Linux lets it give way to the run.
             self._process = subprocess.Popen([sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=os.setpgrp)
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **_OWN_GROUP)
         try:
             self._begin(opening)
         except BaseException:

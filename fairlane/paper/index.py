@@ -62,6 +62,8 @@ def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
 @cache
 def commit() -> tuple[str | None, bool]:
     """The checkout's commit when this was first called, and whether files that git knows differed from it; (None, False) outside a checkout."""
+    if not probes.in_checkout():
+        return None, False
     try:
         name, changes = (subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
                            for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 
 _LOST_WORKERS = 5
@@ -20,6 +21,7 @@ _LOST_WORKERS = 5
 @contextmanager
 def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the cluster at `address`, or of one made here with `workers` processes (default: one a core)."""
+    probes.need("dask", "a sweep")
     import dask
     from distributed import Client, LocalCluster
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments import fabrics, loader, sweep
-from fairlane import probes
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.paper import make, read_row
@@ -27,7 +26,7 @@ def run_sweep(path: Path, at: Sequence[str], seed: int | None, out: Path | None,
     """All points of a row, and its page; whether all that is expected of them holds."""
     virtual_fabric.check_built()
     chosen = read_row.load(path, at=at, seed=seed)
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(chosen.id, chosen.sweep.seeds[0], probes.ROOT))
+    folder = result_folder.ResultFolder(out or result_folder.default_folder(chosen.id, chosen.sweep.seeds[0]))
     try:
         with interruptible():
             outcomes = make.run([chosen], folder.work, console)

@@ -22,9 +22,9 @@ from fairlane.results import result_folder
 
 _SOURCES = (
     "controller/*.py", "topologies/*.py", "p4src/**/*.p4", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py",
-    "experiments/*.py", "fairlane/fabrics/control_plane.py", "fairlane/fabrics/flows.py", "fairlane/results/layers.py", "inputs/located_toml.py",
-    "fairlane/results/metrics*.py", "fairlane/fabrics/raw.py", "inputs/schema.py", "fairlane/results/series.py", "fairlane/fabrics/virtual_control.py",
-    "fairlane/fabrics/virtual_fabric.py", "fairlane/paper/measures.py", "fairlane/paper/points.py", "fairlane/paper/settling.py",
+    "experiments/*.py", "fabrics/control_plane.py", "fabrics/flows.py", "results/layers.py", "inputs/located_toml.py",
+    "results/metrics*.py", "fabrics/raw.py", "inputs/schema.py", "results/series.py", "fabrics/virtual_control.py",
+    "fabrics/virtual_fabric.py", "paper/measures.py", "paper/points.py", "paper/settling.py",
 )
 """What every run goes through; an algorithm's own files come on top."""
 
@@ -36,10 +36,9 @@ def program_digest() -> str:
 
     digest = hashlib.sha256()
     for pattern in _SOURCES:
-        for path in sorted(probes.ROOT.glob(pattern)):
-            digest.update(str(path.relative_to(probes.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    for path in sorted(Path(fairlane_virtual.__file__).parent.rglob("*.so")):
-        digest.update(path.read_bytes())
+        for path in sorted(probes.PACKAGE.glob(pattern)):
+            digest.update(str(path.relative_to(probes.PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(Path(fairlane_virtual.__file__).read_bytes())
     return digest.hexdigest()
 
 

@@ -37,7 +37,7 @@ from fairlane.paper.row import Row
 from fairlane.results import result_folder, series
 
 _SOURCES = ("controller/*.py", "hosts/*.py", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py", "p4src/**/*.p4", "topologies/*.py",
-            "fairlane/fabrics/control_plane.py", "fairlane/fabrics/flows.py", "fairlane/fabrics/mininet_run.py", "fairlane/fabrics/supervisor.py")
+            "fabrics/control_plane.py", "fabrics/flows.py", "fabrics/mininet_run.py", "fabrics/supervisor.py")
 _AROUND_S = 12.0
 """What a run takes besides its own time: building the network, starting processes, reading records, plots."""
 
@@ -71,8 +71,8 @@ def _program(kinds: tuple[str, ...]) -> str:
     """Digest of everything that a run with flows of these kinds goes through here."""
     digest = hashlib.sha256()
     for pattern in _SOURCES:
-        for path in sorted(probes.ROOT.glob(pattern)):
-            digest.update(str(path.relative_to(probes.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+        for path in sorted(probes.PACKAGE.glob(pattern)):
+            digest.update(str(path.relative_to(probes.PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
     for kind in kinds:
         digest.update(store.algorithm_digest(kind).encode())
     switch = probes.program("fairlane-switch")

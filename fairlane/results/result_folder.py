@@ -47,9 +47,9 @@ class ResultFolder:
         shutil.rmtree(self.work, ignore_errors=True)
 
 
-def default_folder(experiment: str, seed: int, root: Path) -> Path:
+def default_folder(experiment: str, seed: int) -> Path:
     """results/als-3/20240131-235959-seed1, or with -2, -3, ... where there is one of the same second."""
-    first = root / "results" / experiment / f"{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
+    first = Path("results") / experiment / f"{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
     folder, number = first, 1
     while folder.exists():
         number += 1

@@ -145,7 +145,7 @@ def network(answer: Answer) -> None:
 def _tested(answer: Answer, fault: Fault | None) -> str:
     """What the answer's test says of a right router, or of one with a fault; "" when it passes."""
     folder = answer.scratch / "routers" / (fault.what if fault else "right").replace(" ", "-")
-    program = user_files.assemble(probes.ROOT / "p4src" / "als.p4", [], folder)
+    program = user_files.assemble(probes.PACKAGE / "p4src" / "als.p4", [], folder)
     if fault is not None:
         path = folder / fault.file
         text = path.read_text()

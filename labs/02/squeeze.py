@@ -16,7 +16,6 @@ import matplotlib.pyplot as plt
 
 import fairlane
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 LINK_BPS = 2e6
 RATES_BPS = (0.4e6, 0.8e6, 1.2e6, 1.6e6, 2.0e6, 2.4e6)
 
@@ -35,10 +34,10 @@ def main() -> int:
     axes.axhline(LINK_BPS / 3e6, color="0.6", label="fair share")
     axes.set(xlabel="constant rate (Mb/s)", ylabel="goodput of each TCP flow (Mb/s)", ylim=(0, None))
     axes.legend()
-    picture = ROOT / "results" / "lab-02" / "squeeze.png"
+    picture = Path("results") / "lab-02" / "squeeze.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture)
-    print(f"plot: {picture.relative_to(ROOT)}")
+    print(f"plot: {picture}")
     return 0
 
 

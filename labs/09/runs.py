@@ -35,7 +35,7 @@ BUFFERS = {1: "b=1", 2: "b=2", 3: "b=3", 4: "base", 8: "b=8"}
 """Variants of the experiment, by the bottleneck's buffer in packets. The paper's is half of the bandwidth-delay product, 4 packets."""
 PRODUCT_PACKETS = 8
 PERIOD_S = 0.15
-KEPT = probes.ROOT / "build" / "lab-09"
+KEPT = Path("build") / "lab-09"
 _FROM_S, _TO_S = 2.0, 60.0
 
 

@@ -83,7 +83,7 @@ class Answer:
 
     def als(self) -> Path:
         """`p4src/als.p4` with the answer's files in place of those of the same name; compiled when it runs."""
-        return user_files.assemble(probes.ROOT / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
+        return user_files.assemble(probes.PACKAGE / "p4src" / "als.p4", sorted(self.folder.glob("*.p4")), self.scratch / "p4src")
 
     def als_compiled(self, *defines: str) -> Path:
         """The JSON of `als`, compiled with these macros. Missed as of `p4`."""
@@ -136,7 +136,7 @@ def _article(word: str) -> str:
 def _tool(name: str) -> str:
     found = probes.program(name)
     if found is None:
-        raise RuntimeError(f"{name} is not built: run 'make build' in {probes.ROOT}")
+        raise RuntimeError(f"{name} is not built: run 'make build'")
     return str(found)
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlane import probes
+from fairlane.errors import Refusal
 from inputs import located_toml, schema
 from labs.grading.checks import Check
 
@@ -87,9 +88,22 @@ def skeleton(lab: Lab, folder: Path) -> Path:
     for name in lab.settings.files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         path = f"labs/{lab.number}/{name}"
-        done = subprocess.run(["git", "-C", str(probes.ROOT), "show", f"HEAD:{path}"], capture_output=True, check=False)
-        (folder / name).write_bytes(done.stdout if done.returncode == 0 else (lab.folder / name).read_bytes())
+        committed = None
+        if probes.in_checkout():
+            done = subprocess.run(["git", "-C", str(probes.ROOT), "show", f"HEAD:{path}"], capture_output=True, check=False)
+            committed = done.stdout if done.returncode == 0 else None
+        (folder / name).write_bytes((lab.folder / name).read_bytes() if committed is None else committed)
     return folder
+
+
+def copy(folder: Path) -> None:
+    """All labs, to be worked on: their folders in a new `folder`, without solutions and graders. Refusal when it exists."""
+    if folder.exists():
+        raise Refusal(f"{folder}: exists already, and is not overwritten. Give another folder, or remove it.")
+    for number in numbers():
+        shutil.copytree(FOLDER / number, folder / number, ignore=shutil.ignore_patterns("solution", "grade.py", "lab.toml", "__pycache__"))
+    for name in ("README.md", "lab.mk"):
+        shutil.copyfile(FOLDER / name, folder / name)
 
 
 def solution(lab: Lab, folder: Path) -> Path:

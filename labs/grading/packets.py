@@ -55,7 +55,7 @@ def played(program: Path, script: Iterable[str], ports: Iterable[int]) -> Seen:
     path.write_text("\n".join(lines) + "\n")
     tool = probes.program("fairlane-stf")
     if tool is None:
-        raise RuntimeError(f"fairlane-stf is not built: run 'make build' in {probes.ROOT}")
+        raise RuntimeError("fairlane-stf is not built: run 'make build'")
     done = subprocess.run([tool, "-v", str(program), str(path)], capture_output=True, text=True, check=False, timeout=_LIMIT_S)
     if done.returncode not in (0, 1):
         raise RuntimeError(re.sub(r"^\S*?:(\d+): ", lambda line: f"'{lines[int(line[1]) - 1][:80]}': ", done.stderr.strip()))
