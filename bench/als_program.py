@@ -11,10 +11,9 @@ import socket
 import struct
 from pathlib import Path
 
-from fairlane_virtual import emit_rtcp
-
-from controller.protection import limits
-from controller.red import Red, link_parameters
+from fairlane.controller.protection import limits
+from fairlane.controller.red import Red, link_parameters
+from fairlane.native import emit_rtcp
 
 OUT_PORT = 2
 RATE_BPS = 100_000_000

@@ -30,10 +30,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT)]
 
 import itertools
 
-from controller import config as controller_config
-from controller.config import Config, Port, Route, Switch
-from controller.p4info import P4Info
-from controller.sketch import slots_of_each, worst_error
+from fairlane.controller import config as controller_config
+from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.sketch import slots_of_each, worst_error
 from forward import machine, stop
 from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
 
@@ -136,7 +136,7 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
 
         try:
             switch = start("s1", command)
-            control = start("s1", [sys.executable, "-m", "controller", "--config", config, "--out", folder])
+            control = start("s1", [sys.executable, "-m", "fairlane.controller", "--config", config, "--out", folder])
             wait(lambda: "switch ready" in events(folder), START_S, folder / "log", running)
             lasting = (intervals + 3) * interval_s
             rate = max(100, round(SPARE * connections / interval_s))

@@ -1,4 +1,4 @@
-"""Processor time of the two ends of a flow, for each data packet: `python -m hosts.agent` in two network namespaces with a link between.
+"""Processor time of the two ends of a flow, for each data packet: `python -m fairlane.hosts.agent` in two network namespaces with a link between.
 
     python bench/host_packets.py --rate 10mbit --rate 100mbit        (as root)
 
@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hosts.arguments import parse_rate
+from fairlane.hosts.arguments import parse_rate
 
 NAMES = {"sender": f"flb{os.getpid()}s", "receiver": f"flb{os.getpid()}r"}
 ADDRESSES = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
@@ -66,7 +66,7 @@ def measure(folder: Path, algorithm: str, rate: str, seconds: float, packet_byte
     for role, other in (("receiver", "sender"), ("sender", "receiver")):
         times = ["--stop-at", str(begin + seconds + (role == "receiver"))] + (["--start-at", str(begin)] if role == "sender" else [])
         command = [
-            "ip", "netns", "exec", NAMES[role], sys.executable, "-m", "hosts.agent", "--role", role, "--algorithm", algorithm, "--local", ADDRESSES[role],
+            "ip", "netns", "exec", NAMES[role], sys.executable, "-m", "fairlane.hosts.agent", "--role", role, "--algorithm", algorithm, "--local", ADDRESSES[role],
             "--peer", ADDRESSES[other], "--max-rate", rate, "--packet-bytes", str(packet_bytes), "--log", str(folder / role), *times, *more]  # fmt: skip
         ends[role] = subprocess.Popen(command, cwd=ROOT)
     time.sleep(max(0.0, begin - time.time() - 0.2))

@@ -25,17 +25,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from controller.timetable import NS
-from experiments import loader
-from experiments.kinds import TcpSettings
-from experiments.model import Control, Experiment, FlowGroup, Settings
+from fairlane.controller.timetable import NS
+from fairlane.experiments import loader
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Control, Experiment, FlowGroup, Settings
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.virtual_control import VirtualController
-from hosts.algorithms import ALGORITHMS
-from hosts.algorithms.base import Receiver, Sender
-from inputs import located_toml
-from topologies import builders
-from topologies.builders import LinkSpec
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms.base import Receiver, Sender
+from fairlane.inputs import located_toml
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
 
 BEGIN_S = 2.0
 """Flows start from here on: the switches have their entries."""

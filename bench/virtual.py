@@ -17,13 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.kinds import TcpSettings
-from experiments.model import Control, Experiment, Flow, FlowGroup, Settings
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Control, Experiment, Flow, FlowGroup, Settings
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.flows import Timing
-from topologies import builders
-from topologies.builders import LinkSpec
-from topologies.model import Node, Red, Topology
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.model import Node, Red, Topology
 
 MAX_PAIRS = 200
 """Hosts on one switch; more flows share pairs."""

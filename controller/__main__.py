@@ -1,4 +1,4 @@
-"""`python -m controller --config FILE.json --out DIR`: run the control plane until SIGTERM or Ctrl-C."""
+"""`python -m fairlane.controller --config FILE.json --out DIR`: run the control plane until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
-from .config import ConfigError, read
-from .runner import Controller
+from fairlane.controller.config import ConfigError, read
+from fairlane.controller.runner import Controller
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m controller", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fairlane.controller", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="JSON, see controller/README.md")
     parser.add_argument("--out", type=Path, required=True, help="folder for controller.csv and controller.jsonl")
     parser.add_argument("--ready-timeout", type=float, default=20.0, metavar="S",

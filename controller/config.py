@@ -9,9 +9,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from topologies.model import MAX_PORT
-
-from .red import Red
+from fairlane.controller.red import Red
+from fairlane.topologies.model import MAX_PORT
 
 
 class ConfigError(ValueError):

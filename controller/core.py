@@ -1,10 +1,11 @@
 """The control loop without clock or socket: it decides what to write and read, and learns from the answers.
 
-One `SwitchControl` for each switch; `controller.multicast` handles joins and leaves. Time is an argument, messages are P4Runtime's,
+One `SwitchControl` for each switch; `fairlane.controller.multicast` handles joins and leaves. Time is an argument, messages are P4Runtime's,
 and the caller carries them (by gRPC in real time, by a direct call in virtual time).
 
-`controller.timetable` says when. As an observation interval begins (`begin`), a switch gets the next epoch and its port counters are read. Once
-digests about the ended interval have come (`finish`), n_conn of each port gives R_f, and its bytes give the utilisation U; both are written.
+`fairlane.controller.timetable` says when. As an observation interval begins (`begin`), a switch gets the next epoch and its port counters
+are read. Once digests about the ended interval have come (`finish`), n_conn of each port gives R_f, and its bytes give the utilisation U;
+both are written.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from ipaddress import IPv4Network
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from .config import Config, Port, Switch, mac
-from .connections import Connection, ConnectionCounter
-from .fair_rate import PPM, fair_rate_bps, utilisation_ppm
-from .p4info import P4Info
-from .protection import allowance_bps, limits, share_bps
-from .red import link_parameters
-from .sketch import SketchCounter
+from fairlane.controller.config import Config, Port, Switch, mac
+from fairlane.controller.connections import Connection, ConnectionCounter
+from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.protection import allowance_bps, limits, share_bps
+from fairlane.controller.red import link_parameters
+from fairlane.controller.sketch import SketchCounter
 
 _Update = p4runtime_pb2.Update
 _Match = Mapping[str, int | tuple[int, int]]

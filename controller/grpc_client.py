@@ -15,8 +15,8 @@ from finsy.proto import p4r_grpc as p4runtime_pb2_grpc
 from finsy.proto import rpc_code as code_pb2
 from finsy.proto import rpc_status as status_pb2
 
-from .config import Tls
-from .core import updates
+from fairlane.controller.config import Tls
+from fairlane.controller.core import updates
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
 _OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", 64 << 20),

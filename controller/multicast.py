@@ -29,10 +29,10 @@ from ipaddress import IPv4Address, IPv4Network
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from . import igmp
-from .config import Config, Switch, mac
-from .igmp import IgmpError, Kind, Reason
-from .p4info import P4Info, canonical
+from fairlane.controller import igmp
+from fairlane.controller.config import Config, Switch, mac
+from fairlane.controller.igmp import IgmpError, Kind, Reason
+from fairlane.controller.p4info import P4Info, canonical
 
 Update = p4runtime_pb2.Update
 Entity = p4runtime_pb2.Entity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Context, Decimal
 
-from topologies import model
+from fairlane.topologies import model
 
 PACKET_SCALE = 1 << 20
 UNIT_SCALE = 1 << 32
@@ -22,7 +22,7 @@ class Red:
     """Random early detection of one port (Floyd and Jacobson 1993).
 
     minimum_packets, maximum_packets: thresholds of the average queue, 0 <= minimum < maximum <= 4095. The others are as in
-    `topologies.model.Red`, which has their ranges and their defaults.
+    `fairlane.topologies.model.Red`, which has their ranges and their defaults.
     """
 
     minimum_packets: float

@@ -20,12 +20,12 @@ from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from .config import Config, Switch
-from .core import PortRecord, SwitchControl, record_kind, updates
-from .grpc_client import GrpcSwitch, SwitchError
-from .multicast import Changes, Membership, MulticastControl
-from .p4info import P4Info
-from .timetable import NS, Begin, Timetable
+from fairlane.controller.config import Config, Switch
+from fairlane.controller.core import PortRecord, SwitchControl, record_kind, updates
+from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
+from fairlane.controller.multicast import Changes, Membership, MulticastControl
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.timetable import NS, Begin, Timetable
 
 _RETRY_S = 0.25
 

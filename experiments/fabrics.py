@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments import sweep
-from inputs import schema
-from inputs.located_toml import Document
+from fairlane.experiments import sweep
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import Document
 
 _OWN = ("at", "without")
 # Keys that are the same on every fabric: they say what to run and expect, not how.

@@ -19,12 +19,12 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hosts import algorithms, own_algorithms
-from hosts.algorithms.base import Kind
-from hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
-from hosts.sources import Source, check_positive, check_shape
-from inputs import schema
-from inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.hosts import algorithms, own_algorithms
+from fairlane.hosts.algorithms.base import Kind
+from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
+from fairlane.hosts.sources import Source, check_positive, check_shape
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 
 own_algorithms.load_listed()
 
@@ -133,7 +133,7 @@ class TcpSettings:
             raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")
 
     def network_options(self) -> dict[str, Any]:
-        """As `fairlane_virtual.Network.add_tcp_flow` takes them."""
+        """As `fairlane.native.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
         for name in ("delayed_ack", "limited_transmit", "handshake", "byte_counting", "reduction_base", "reno_friendliness", "sack_recovery",

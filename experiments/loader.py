@@ -8,12 +8,12 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import fabrics, kinds, sweep
-from experiments.model import Change, Experiment, Flow, FlowGroup, Settings
-from inputs import located_toml, schema
-from inputs.located_toml import ConfigError, Document, KeyPath
-from topologies import load as topology_load
-from topologies.model import Topology
+from fairlane.experiments import fabrics, kinds, sweep
+from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
+from fairlane.inputs import located_toml, schema
+from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.topologies import load as topology_load
+from fairlane.topologies.model import Topology
 
 FOLDER = Path(__file__).parent
 # Metric names that a check may use: fairlane.results.metrics and fairlane.results.metrics_layers compute them.

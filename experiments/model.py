@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.kinds import FlowSettings
-from topologies.model import Port, Topology
+from fairlane.experiments.kinds import FlowSettings
+from fairlane.topologies.model import Port, Topology
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FlowGroup:
     hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
     have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
     the sender. receivers: of a layered kind, instead of hosts: the topology's first host sends to so many hosts that follow it, as
-    from the root of a tree. parameters, packet_bytes: of this group; they override the table of its kind (`experiments.kinds`).
+    from the root of a tree. parameters, packet_bytes: of this group; they override the table of its kind (`fairlane.experiments.kinds`).
     """
 
     name: str
@@ -183,7 +183,7 @@ class Check:
 class Settings:
     """The keys of an experiment file, before topology and flows are computed. bottleneck: the output port that the
     report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration. Tables of flow
-    kinds (`experiments.kinds`) are next to these keys."""
+    kinds (`fairlane.experiments.kinds`) are next to these keys."""
 
     title: str
     bottleneck: str

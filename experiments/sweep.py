@@ -16,7 +16,7 @@
     [topology.bottleneck]
     rate_bps = "= rate_bps"
 
-Every string that begins with "=" is computed for each point (`experiments.expressions`).
+Every string that begins with "=" is computed for each point (`fairlane.experiments.expressions`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments import expressions
-from experiments.expressions import Value
-from inputs import schema
-from inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.experiments import expressions
+from fairlane.experiments.expressions import Value
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 
 MININET = "mininet"
-"""The key of an experiment file that `experiments.fabrics` reads."""
+"""The key of an experiment file that `fairlane.experiments.fabrics` reads."""
 KEYS = ("seeds", "sweep", "let", "quick", MININET)
 """Of an experiment file, of no use in a single run."""
 REPORT_KEYS = ("measure", "curves", "figures", "expect", "ledger")

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from experiments import kinds, loader
-from experiments.model import Experiment
 from fairlane.errors import Refusal
-from inputs import located_toml, schema
-from inputs.located_toml import tomllib
-from topologies.model import Red
+from fairlane.experiments import kinds, loader
+from fairlane.experiments.model import Experiment
+from fairlane.inputs import located_toml, schema
+from fairlane.inputs.located_toml import tomllib
+from fairlane.topologies.model import Red
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",

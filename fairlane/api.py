@@ -24,10 +24,10 @@ from typing import Any, Literal
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments import loader
-from experiments.model import Experiment
 from fairlane import ad_hoc, execute, floors, user_files
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.results import metrics, plots, report, series

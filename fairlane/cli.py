@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from experiments import fabrics, kinds, loader
-from experiments.model import Experiment
 from fairlane import ad_hoc, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, Page, PortOption, TargetOption, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
+from fairlane.experiments import fabrics, kinds, loader
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
-from hosts.algorithms import ALGORITHMS
-from inputs import schema
-from inputs.located_toml import ConfigError, Document
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import ConfigError, Document
 
 if TYPE_CHECKING:
     from fairlane.live import view as live_view
@@ -341,7 +341,7 @@ app.add_typer(labs, name="labs")
 @labs.command("copy")
 def copy_labs(folder: Annotated[Path, typer.Argument(help="Must not exist.")] = Path("labs")) -> None:
     """Copy the labs into a folder, to work on. labs/README.md there lists them."""
-    from labs.grading.labs import copy
+    from fairlane.labs.grading.labs import copy
 
     copy(folder)
     console.print(f"labs: {folder}; begin with {folder}/01/README.md", highlight=False, markup=False, soft_wrap=True)
@@ -353,7 +353,7 @@ def check_lab(
     folder: Annotated[Path | None, typer.Argument(help="The files to grade. Default: labs/NUMBER here.", show_default=False)] = None,
 ) -> None:
     """Grade the answer to a lab: points, what was seen, and a hint. Exit code 1 unless all points are reached."""
-    from labs.grading.__main__ import main as grade
+    from fairlane.labs.grading.__main__ import main as grade
 
     raise typer.Exit(grade([number, "--answer", str(folder or Path("labs", number))]))
 

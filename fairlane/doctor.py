@@ -92,7 +92,7 @@ def _builds() -> list[Finding]:
         Finding("fairlane-compile", _has("fairlane-compile"), "P4 programs compile only with p4c, where it is installed", build,
                 # In virtual time and for BMv2 p4c does, too.
                 ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2")),
-        Finding("fairlane_virtual (module)", importlib.util.find_spec("fairlane_virtual") is not None, "no runs in virtual time", build, ("virtual",)),
+        Finding("fairlane.native (module)", importlib.util.find_spec("fairlane.native") is not None, "no runs in virtual time", build, ("virtual",)),
         Finding("fairlane-switch", _has("fairlane-switch"), "no embedded switch", build, ("mininet",)),
         Finding("fairlane-link", _has("fairlane-link"), "BMv2 has no delays on a kernel without netem", build,
                 () if probes.has_qdisc("netem") else ("bmv2",)),

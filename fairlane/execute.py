@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.model import Experiment
 from fairlane import floors
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, network

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.kinds import AlgorithmSettings
-from experiments.model import Experiment
-from topologies import addressing
+from fairlane.experiments.kinds import AlgorithmSettings
+from fairlane.experiments.model import Experiment
+from fairlane.topologies import addressing
 
 
 def warnings(experiment: Experiment) -> list[str]:

@@ -28,11 +28,11 @@ from scapy.layers.inet import UDP
 from scapy.layers.rtp import RTP
 from scapy.packet import Packet, Raw, bind_layers
 
-from hosts.wire.formats import Field as FormatField
-from hosts.wire.formats import Format, formats_of
-from inputs.located_toml import tomllib
+from fairlane.hosts.wire.formats import Field as FormatField
+from fairlane.hosts.wire.formats import Format, formats_of
+from fairlane.inputs.located_toml import tomllib
 
-FORMATS = formats_of(tomllib.loads(resources.files("hosts.wire").joinpath("formats.toml").read_text(encoding="utf-8")))
+FORMATS = formats_of(tomllib.loads(resources.files("fairlane.hosts.wire").joinpath("formats.toml").read_text(encoding="utf-8")))
 PAYLOAD_TYPE = 96
 
 

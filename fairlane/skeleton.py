@@ -6,8 +6,8 @@ import keyword
 import re
 from pathlib import Path
 
-from experiments import kinds
 from fairlane.errors import Refusal
+from fairlane.experiments import kinds
 
 _ALGORITHM = '''\
 """TITLE: say here what it does, and where it comes from: paper, section, equations.
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Interests,
     Kind,
@@ -128,7 +128,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import Feedback, SetRate
+from fairlane.hosts.algorithms.base import Feedback, SetRate
 from PACKAGE import KINDS, CLASSParameters, CLASSSender
 
 RNG = random.Random(0)
@@ -187,7 +187,7 @@ def algorithm(name: str, root: Path, checkout: bool = True) -> tuple[Path, Path]
             raise Refusal(f"{path.relative_to(root)} exists already, and is not overwritten: choose another name, or remove it.")
     title = kind.replace("-", " ")
     words = {"CLASS": "".join(part.capitalize() for part in module.split("_")), "NAME": kind, "TITLE": title[0].upper() + title[1:],
-             "SOURCE": names[0], "PACKAGE": f"hosts.algorithms.{module}" if checkout else module}
+             "SOURCE": names[0], "PACKAGE": f"fairlane.hosts.algorithms.{module}" if checkout else module}
     for path, text in zip(files, (_ALGORITHM, _TEST)):
         for word, replacement in words.items():
             text = text.replace(word, replacement)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.model import Experiment
 from fairlane import probes
 from fairlane.errors import Refusal
-from hosts import own_algorithms
-from inputs import schema
+from fairlane.experiments.model import Experiment
+from fairlane.hosts import own_algorithms
+from fairlane.inputs import schema
 
 
 def use_algorithm(path: str | Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m hosts.agent`: one end of one flow over UDP. What it sends and when is the end's to say (`switch/endpoint`), and its algorithm's.
+"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. What it sends and when is the end's to say (`switch/endpoint`), and its algorithm's.
 
 Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where RFC 3550
 section 6.3.7 lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an
@@ -20,12 +20,11 @@ from dataclasses import asdict
 from ipaddress import IPv4Address
 from typing import Any, TextIO, get_type_hints
 
-import fairlane_virtual
-
-from hosts import arguments, own_algorithms
-from hosts.algorithms import ALGORITHMS
-from hosts.records import NS, Clock, FlowWriter, opened
-from hosts.sources import Source
+from fairlane import native
+from fairlane.hosts import arguments, own_algorithms
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.records import NS, Clock, FlowWriter, opened
+from fairlane.hosts.sources import Source
 
 ROLES = ("sender", "receiver")
 NO_ALGORITHM = "none"
@@ -42,7 +41,7 @@ def _source(text: str) -> Source:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m hosts.agent", description="One end of one flow.")
+    parser = argparse.ArgumentParser(prog="python -m fairlane.hosts.agent", description="One end of one flow.")
     parser.add_argument("--role", choices=ROLES, required=True)
     parser.add_argument("--algorithm", choices=[*sorted(ALGORITHMS), NO_ALGORITHM], default="als")
     parser.add_argument(
@@ -131,11 +130,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _refuse(what: str) -> int:
-    print(f"hosts.agent: {what}", file=sys.stderr)
+    print(f"fairlane.hosts.agent: {what}", file=sys.stderr)
     return 2
 
 
-def run(end: fairlane_virtual.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> None:
+def run(end: native.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> None:
     """From start time to stop time or signal. Raises what the end's `run_until` raises."""
     gc.collect()
     gc.freeze()
@@ -155,12 +154,12 @@ def run(end: fairlane_virtual.HostEnd, writer: FlowWriter, file: TextIO, stop: S
         file.flush()
 
 
-def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int) -> fairlane_virtual.HostEnd:
+def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int) -> native.HostEnd:
     """Raises `OSError`, `ValueError`."""
-    make = fairlane_virtual.HostEnd
+    make = native.HostEnd
     kind = ALGORITHMS.get(args.algorithm)
     base_group = str(IPv4Address(parameters.group_addresses[0])) if kind is not None and kind.layered else None
-    place = fairlane_virtual.Place(
+    place = native.Place(
         args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
         epoch_ns=clock.offset_ns, name=args.algorithm, seed=args.seed % (1 << 64), base_group=base_group, wake_fd=wake_fd,
     )  # fmt: skip

@@ -10,13 +10,13 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from hosts import algorithms
+from fairlane.hosts import algorithms
 
 FILES_VARIABLE = "FAIRLANE_ALGORITHMS"
 
 
 def load_file(path: Path | str) -> list[str]:
-    """The flow kinds of a Python file, added to `hosts.algorithms.ALGORITHMS`; one that was loaded before is read again. ValueError names
+    """The flow kinds of a Python file, added to `fairlane.hosts.algorithms.ALGORITHMS`; one that was loaded before is read again. ValueError names
     the file and what is wrong with it; what the file itself raises passes through."""
     path = Path(path).resolve()
     name = f"hosts_own_{re.sub(r'[^a-zA-Z0-9_]', '_', path.stem)}"

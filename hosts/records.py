@@ -65,7 +65,7 @@ class RecordWriter:
 
 
 class FlowWriter:
-    """What `fairlane_virtual` has recorded of one end of a flow, as `hosts/README.md` describes it."""
+    """What `fairlane.native` has recorded of one end of a flow, as `hosts/README.md` describes it."""
 
     def __init__(
         self,

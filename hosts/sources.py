@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_type_hints
 
-from hosts import arguments
+from fairlane.hosts import arguments
 
 
 def check_positive(owner: object, *names: str) -> None:
@@ -52,10 +52,10 @@ class Source:
         return round(self.delay_threshold_s * 1e9)
 
     def application(self) -> Any:
-        """What `fairlane_virtual` takes; None: always more to send."""
-        import fairlane_virtual
+        """What `fairlane.native` takes; None: always more to send."""
+        from fairlane import native
 
-        make = fairlane_virtual.Application
+        make = native.Application
         on, off = (period if self.shape is None else (period, self.shape) for period in (self.on_s, self.off_s))
         match self.kind:
             case "cbr":

@@ -1,7 +1,7 @@
 """Competing TCP: the kernel's Reno, driven by iperf3 (3.12, Debian 12), its results in the form of the other run logs.
 
-`python -m hosts.tcp_iperf3 --role receiver ...` at one end, `--role sender ...` at the other, with the arguments of
-`hosts.agent`. iperf3 3.12 prints its JSON at the end only, so the records appear then; they are also written when SIGTERM or
+`python -m fairlane.hosts.tcp_iperf3 --role receiver ...` at one end, `--role sender ...` at the other, with the arguments of
+`fairlane.hosts.agent`. iperf3 3.12 prints its JSON at the end only, so the records appear then; they are also written when SIGTERM or
 SIGINT cuts the test short. Exit code 1: iperf3 failed, its own words on standard error.
 
 Two things that iperf3's defaults would spoil:
@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hosts import arguments
-from hosts.records import Clock, RecordWriter
+from fairlane.hosts import arguments
+from fairlane.hosts.records import Clock, RecordWriter
 
 IPV4_TCP_HEADER_BYTES = 40
 TIMESTAMP_OPTION_BYTES = 12
@@ -189,7 +189,7 @@ def run(role: str, flow: TcpFlow, start_unix_s: float | None, duration_s: float,
             kind, at_s = record.pop("kind"), record.pop("mono_s")
             log.write(kind, at_s, **record)
     except Iperf3Error as error:
-        print(f"hosts.tcp_iperf3: {error}\n{complaint}".rstrip(), file=sys.stderr)
+        print(f"fairlane.hosts.tcp_iperf3: {error}\n{complaint}".rstrip(), file=sys.stderr)
         code = 1
     log.write("end", clock.now_s())
     log.close()
@@ -222,7 +222,7 @@ def _one_test(command: list[str], port: int, clock: Clock) -> tuple[float, str, 
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m hosts.tcp_iperf3", description="One end of one bulk TCP flow, by iperf3.")
+    parser = argparse.ArgumentParser(prog="python -m fairlane.hosts.tcp_iperf3", description="One end of one bulk TCP flow, by iperf3.")
     parser.add_argument("--role", choices=("receiver", "sender"), required=True)
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
     parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address")
@@ -259,12 +259,12 @@ def main(argv: list[str] | None = None) -> int:
     try:
         log = RecordWriter(args.log, clock)
     except OSError as error:
-        print(f"hosts.tcp_iperf3: cannot write the log {args.log}: {error.strerror or error}", file=sys.stderr)
+        print(f"fairlane.hosts.tcp_iperf3: cannot write the log {args.log}: {error.strerror or error}", file=sys.stderr)
         return 2
     try:
         return run(args.role, flow, args.start_at, duration_s, log, clock)
     except FileNotFoundError:
-        print("hosts.tcp_iperf3: iperf3 is not installed (apt-get install iperf3)", file=sys.stderr)
+        print("fairlane.hosts.tcp_iperf3: iperf3 is not installed (apt-get install iperf3)", file=sys.stderr)
         return 2
 
 

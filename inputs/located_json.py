@@ -10,7 +10,7 @@ import re
 from json.decoder import scanstring  # type: ignore[attr-defined] # not in the stubs
 from pathlib import Path
 
-from inputs.located_toml import ConfigError, Document, KeyPath, show
+from fairlane.inputs.located_toml import ConfigError, Document, KeyPath, show
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[^\s,\]}]+")

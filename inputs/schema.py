@@ -9,7 +9,7 @@ import typing
 from collections.abc import Collection
 from typing import Any, TypeVar
 
-from inputs.located_toml import Document, KeyPath
+from fairlane.inputs.located_toml import Document, KeyPath
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ PYTHON := $(or $(BUILT),python3)
 
 .PHONY: check
 check: $(BUILT)
-	@cd $(ROOT) && $(PYTHON) -m labs.grading $(LAB) --answer $(abspath $(or $(ANSWER),.)) --json $(CURDIR)/points.json
+	@cd $(ROOT) && $(PYTHON) -m fairlane.labs.grading $(LAB) --answer $(abspath $(or $(ANSWER),.)) --json $(CURDIR)/points.json
 
 $(BUILT):
 	$(MAKE) -C $(ROOT) build

@@ -1,6 +1,6 @@
 """What the labs' notebooks have in common: the student's files, controls, a button that grades.
 
-    from labs.notebook import Lab
+    from fairlane.labs.notebook import Lab
     lab = Lab("04")
     lab / "fair_rate.p4"                      # the file that the student works on
     lab.controls(experiment, senders=(1, 10)) # sliders and a button; the function gives a Result
@@ -81,7 +81,7 @@ class Lab:
         def grade(_: object) -> None:
             output.clear_output()
             with output:
-                self.python("-m", "labs.grading", self.number, "--answer", self.answer)
+                self.python("-m", "fairlane.labs.grading", self.number, "--answer", self.answer)
 
         button.on_click(grade)
         return ipywidgets.VBox([button, output])

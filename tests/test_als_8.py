@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.results import metrics, series
 
-pytestmark = [pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build"),
+pytestmark = [pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build"),
               pytest.mark.timeout(300)]
 
 

@@ -7,7 +7,7 @@ import pytest
 import fairlane
 from fairlane.fabrics import virtual_fabric
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 ACHIEVED_KBPS = (248, 249, 497, 245, 246, 499, 742)
 """Of C0 to C6 [ALS table 1]."""
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments import kinds
 from fairlane import api, probes, user_files
 from fairlane.errors import Refusal
-from hosts import algorithms, own_algorithms
+from fairlane.experiments import kinds
+from fairlane.hosts import algorithms, own_algorithms
 
 OWN = '''
-from hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
-from hosts.algorithms.base import Kind
+from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.base import Kind
 
 KINDS = (Kind("own-scheme", "ALS by another name", AlsParameters, AlsSender, AlsReceiver),)
 '''
@@ -71,7 +71,7 @@ def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithm
         result = api.run("dumbbell", ["own-scheme:2"], duration_s=10, algorithms=[path])
         assert list(result.kinds.index) == ["own-scheme"]
         # Processes that a run starts know it, too.
-        line = "from experiments import kinds; from hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"
+        line = "from fairlane.experiments import kinds; from fairlane.hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"
         done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True, cwd=probes.ROOT)
         assert done.stdout == "ALS by another name\n"
         assert os.environ[own_algorithms.FILES_VARIABLE] == str(path)

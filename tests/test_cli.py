@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
 from fairlane import probes
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
 from fairlane.fabrics import preflight, targets
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.results import result_folder
@@ -170,8 +170,8 @@ def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:
-    from experiments import kinds
     from fairlane import ad_hoc
+    from fairlane.experiments import kinds
 
     done = fairlane("list")
     assert done.returncode == 0, done.stderr

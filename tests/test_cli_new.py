@@ -62,7 +62,7 @@ def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: P
     assert tested.returncode == 0, tested.stdout
     if probes.program("fairlane-compile") is None:
         pytest.skip("fairlane-compile is not built: make build")
-    pytest.importorskip("fairlane_virtual")
+    pytest.importorskip("fairlane.native")
     ran = python(project, "fairlane", "run", "dumbbell", "--flow", "my-rate:2", "--bottleneck", "1mbit", "--duration", "40", "--out", "out")
     assert ran.returncode == 0, ran.stderr
     summary = json.loads((project / "out" / "summary.json").read_text())

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import loader
-from experiments.model import Experiment, Flow
 from fairlane import ad_hoc
 from fairlane.ad_hoc import Options
 from fairlane.cli import app
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import virtual_fabric
-from inputs.located_toml import ConfigError
-from topologies import addressing
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.topologies import addressing
 
-needs_network = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+needs_network = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 
 def propagation_s(experiment: Experiment, flow: Flow) -> float:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.config import Config, Port, Switch
-from controller.core import SwitchControl
-from controller.p4info import P4Info
-from experiments import loader
 from fairlane import probes
+from fairlane.controller.config import Config, Port, Switch
+from fairlane.controller.core import SwitchControl
+from fairlane.controller.p4info import P4Info
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 
@@ -37,7 +37,7 @@ def connections(folder: Path, counter: str, seconds: float) -> dict[tuple[str, s
         return {(r["switch"], r["port"], r["epoch"]): int(r["connections"]) for r in csv.DictReader(file)}
 
 
-@pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 def test_of_few_connections_both_count_the_same(tmp_path: Path) -> None:
     exact = connections(tmp_path / "exact", "exact", 8.0)
     sketch = connections(tmp_path / "sketch", "sketch", 8.0)

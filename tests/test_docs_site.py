@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
 from fairlane import probes
+from fairlane.experiments import loader
 from tools.site import commands
 
 MKDOCS = probes.ROOT / ".venv-docs" / "bin" / "mkdocs"

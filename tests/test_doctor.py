@@ -41,7 +41,7 @@ def test_it_speaks_of_everything_on_this_machine() -> None:
                           env={**os.environ, "COLUMNS": "200"})
     assert done.returncode in (0, 3) and done.stderr == ""
     for what in ("root", "Mininet", "namespaces", "netem", "kernel: fq", "kernel: red", "Rust", "BMv2", "p4c", "tshark", "iperf3", "ns-2", "Chromium",
-                 "fairlane_virtual", "fairlane-link", "port 9559", "port 10559"):
+                 "fairlane.native", "fairlane-link", "port 9559", "port 10559"):
         assert what in done.stdout, what
     assert ("Experiments run in virtual time." in done.stdout) == (done.returncode == 0)
 
@@ -53,7 +53,7 @@ def test_it_speaks_of_everything_on_this_machine() -> None:
     (["mininet"], [], ["Mininet"], ["Mininet"]),
     (["namespaces"], [], ["network namespaces"], ["network namespaces"]),
     (["ethtool", "ping", "ip"], [], ["ip", "ethtool", "ping"], ["ip", "ethtool", "ping"]),
-    (["fairlane_virtual"], ["fairlane_virtual (module)"], [], []),
+    (["fairlane.native"], ["fairlane.native (module)"], [], []),
     (["fairlane-switch"], [], ["fairlane-switch"], []),
     (["fairlane-link"], [], [], []),
     (["fairlane-link", "netem"], [], [], ["fairlane-link"]),
@@ -74,7 +74,7 @@ def test_what_is_lacking_decides_where_experiments_run(machine, lacks: list[str]
 
 
 def test_whatever_is_absent_has_a_way_to_get_it(machine) -> None:
-    machine("root", "mininet", "namespaces", "netem", "tbf", "fq", "red", "reno", "cubic", "rust", "fairlane_virtual", "9559", "10559", *PROGRAMS)
+    machine("root", "mininet", "namespaces", "netem", "tbf", "fq", "red", "reno", "cubic", "rust", "fairlane.native", "9559", "10559", *PROGRAMS)
     findings = doctor.examine()
     assert not [f.what for f in findings if f.present]
     assert {f.what for f in findings if not f.get} == {"kernel: fq", "kernel: red"}, "of these nothing follows"
@@ -84,7 +84,7 @@ def test_whatever_is_absent_has_a_way_to_get_it(machine) -> None:
     assert "p4lang-bmv2" in by_name["BMv2 (simple_switch_grpc)"]
     printed = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, ["doctor"]).output
     assert printed.count("p4lang-bmv2") == 1, "said once, below the table"
-    assert "Experiments cannot run in virtual time; missing: fairlane-compile, fairlane_virtual (module)." in printed
+    assert "Experiments cannot run in virtual time; missing: fairlane-compile, fairlane.native (module)." in printed
 
 
 def test_programs_read_the_same_as_people(machine) -> None:

@@ -19,7 +19,7 @@ for _reason, _holds in (
     ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
     ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
     ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-    ("needs the module fairlane_virtual (make build)", virtual_fabric.fairlane_virtual is not None),
+    ("needs the module fairlane.native (make build)", virtual_fabric.native is not None),
 ):
     if not _holds:
         pytest.skip(_reason, allow_module_level=True)

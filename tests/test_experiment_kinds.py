@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments import kinds, loader
-from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
-from experiments.model import Experiment, Flow
+from fairlane.experiments import kinds, loader
+from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import flows
 from fairlane.fabrics.flows import Timing
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import palette
-from inputs.located_toml import ConfigError
-from topologies import addressing
+from fairlane.topologies import addressing
 
 GOOD = """\
 title = "t"
@@ -238,7 +238,7 @@ def _arguments(experiment: Experiment, flow: Flow) -> dict[str, tuple[str, ...]]
 
 
 def test_processes_are_told_what_the_experiment_sets(tmp_path: Path) -> None:
-    from hosts import agent
+    from fairlane.hosts import agent
 
     experiment = load(tmp_path)
     for name in ("a", "b"):

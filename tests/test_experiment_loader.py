@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
+from fairlane.experiments import loader
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.paper import read_row
 from fairlane.results import metrics
-from inputs.located_toml import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 GOOD = """\

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments import loader
-from experiments.model import Experiment
+from fairlane import probes
+from fairlane.experiments import loader
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
@@ -174,7 +175,7 @@ def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, 
     assert set(read["links"][0]) == {"name", "rate_bps", "utilisation", "mean_queue_packets", "drops"}
     assert set(read["checks"][0]) == {"name", "value", "low", "high", "holds"}
     assert set(read["kinds"][0]) == {"kind", "flows", "mean_goodput_bps", "share", "mean_loss_fraction", "jain_index"}
-    documented = (loader.FOLDER.parent / "docs" / "results.md").read_text()
+    documented = (probes.ROOT / "docs" / "results.md").read_text()
     for key in [*read, *read["flows"][0], *read["kinds"][0], *read["links"][0], *read["checks"][0]]:
         assert f"`{key}`" in documented, key
 
@@ -199,8 +200,8 @@ def test_growth_between_instants() -> None:
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)).filter(lambda p: p[0] != p[1]), min_size=1, max_size=9))
 def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
     """Each flow has a link on its path that is full, and on which no flow has more: the definition."""
-    from topologies import addressing, builders
-    from topologies.builders import LinkSpec
+    from fairlane.topologies import addressing, builders
+    from fairlane.topologies.builders import LinkSpec
 
     topology = builders.chain(paths, 5, LinkSpec(1e6), LinkSpec(100e6))
     flows = [_always_on(f"f{i}", topology.hosts[i], topology.hosts[len(paths) + i]) for i in range(len(paths))]
@@ -220,8 +221,8 @@ def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
 
 
 def _always_on(name: str, sender: str, receiver: str) -> series.FlowRecord:
-    from experiments.kinds import TcpSettings
-    from experiments.model import Flow
+    from fairlane.experiments.kinds import TcpSettings
+    from fairlane.experiments.model import Flow
 
     nothing = Steps.of([], [])
     return series.FlowRecord(Flow(name, "tcp-reno", sender, receiver, 0.0, TcpSettings()), nothing, nothing, nothing, [], [], (0.0, 10.0))
@@ -229,8 +230,8 @@ def _always_on(name: str, sender: str, receiver: str) -> series.FlowRecord:
 
 def test_the_max_min_table_of_the_als_paper() -> None:
     """[ALS table 1]: 250, 250, 500, 250, 250, 500, 750 kb/s."""
-    from topologies import builders
-    from topologies.builders import LinkSpec
+    from fairlane.topologies import builders
+    from fairlane.topologies.builders import LinkSpec
 
     # C0 crosses all four links, C1 the first two, C2 the first, C3 the second, C4 the second and third, C5 the third, C6 the fourth.
     paths = [(1, 5), (1, 3), (1, 2), (2, 3), (2, 4), (3, 4), (4, 5)]
@@ -243,8 +244,8 @@ def test_the_max_min_table_of_the_als_paper() -> None:
 
 def test_a_flow_with_several_receivers_is_one_connection_on_a_link_and_has_a_share_for_each() -> None:
     """[ALS sec 4.3], b/n: ten connections on links of 3, 2 and 1 Mb/s."""
-    from topologies import builders
-    from topologies.builders import LinkSpec
+    from fairlane.topologies import builders
+    from fairlane.topologies.builders import LinkSpec
 
     topology = builders.tree([LinkSpec(3e6), LinkSpec(2e6), LinkSpec(1e6)], 10, LinkSpec(100e6))
     layered = [_always_on(f"l@{host}", "h1", host) for host in ("h2", "h12", "h22")]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments import fabrics, loader, sweep
 from fairlane.errors import Refusal
+from fairlane.experiments import fabrics, loader, sweep
 from fairlane.fabrics import preflight
+from fairlane.inputs.located_toml import ConfigError, parse
 from fairlane.paper import read_row, single
-from inputs.located_toml import ConfigError, parse
 
 FILE = """\
 title = "t"

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import loader
-from experiments.sweep import REPORT_KEYS, expand, without
 from fairlane import ad_hoc, api, floors
 from fairlane.cli import app
+from fairlane.experiments import loader
+from fairlane.experiments.sweep import REPORT_KEYS, expand, without
 from fairlane.fabrics import virtual_fabric
 
-needs_network = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+needs_network = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 
 def experiment(*flows: str, bottleneck: str = "10mbit", settings: tuple[str, ...] = (), topology: str = "dumbbell"):

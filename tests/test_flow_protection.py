@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.paper import measures
@@ -23,7 +23,7 @@ def measured(folder: Path, *at: str) -> dict[str, float]:
     return measures.measure(series.load(folder, experiment, outcome.timing), MEASURES, {})
 
 
-@pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 def test_a_greedy_source_is_held_to_its_share(tmp_path: Path) -> None:
     got = measured(tmp_path, "protection=True", "shares=10")
     # A token bucket passes what it drains: F, which is R_f here, of frames of 1014 bytes; F comes down to R_f within a quarter of a minute.
@@ -32,7 +32,7 @@ def test_a_greedy_source_is_held_to_its_share(tmp_path: Path) -> None:
     assert got["tcp"] > FAIR_BPS
 
 
-@pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 def test_without_protection_it_starves_the_others(tmp_path: Path) -> None:
     got = measured(tmp_path, "protection=False", "shares=10")
     assert got["greedy"] > 5 * FAIR_BPS and got["tcp"] < 0.1 * FAIR_BPS and got["held"] == 0
@@ -41,6 +41,6 @@ def test_without_protection_it_starves_the_others(tmp_path: Path) -> None:
     assert 0.35 * FAIR_BPS < got["als"] < 0.6 * FAIR_BPS
 
 
-@pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 def test_who_keeps_the_share_is_not_touched(tmp_path: Path) -> None:
     assert measured(tmp_path, "protection=True", "shares=1")["held"] == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from labs.grading import Answer, Check, Missed, check, labs, runner
-from labs.grading.answer import close, number
+from fairlane.labs.grading import Answer, Check, Missed, check, labs, runner
+from fairlane.labs.grading.answer import close, number
 
 LABS = [labs.load(n) for n in labs.numbers()]
 MISTAKES = [(lab, mistake) for lab in LABS for mistake in lab.settings.wrong]
@@ -60,7 +60,7 @@ def test_a_lab_is_whole(lab: labs.Lab, tmp_path: Path) -> None:
 
 def test_make_check_writes_points(tmp_path: Path) -> None:
     target = tmp_path / "points.json"
-    command = [str(probes.VENV_BIN / "python"), "-m", "labs.grading", "04", "--answer", "labs/04/solution", "--json", str(target)]
+    command = [str(probes.VENV_BIN / "python"), "-m", "fairlane.labs.grading", "04", "--answer", "labs/04/solution", "--json", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=probes.ROOT)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "lab 04: 10 of 10 points")
     told = json.loads(target.read_text())

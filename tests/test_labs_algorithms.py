@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fairlane import api
-from labs.grading import Answer, algorithms, check, runner
+from fairlane.labs.grading import Answer, algorithms, check, runner
 
 FILE = '''\
 from dataclasses import dataclass
 
-from hosts.algorithms.base import AckDetail, Interests, Kind, Receiver, Sender, SetRate, SetTimer
+from fairlane.hosts.algorithms.base import AckDetail, Interests, Kind, Receiver, Sender, SetRate, SetTimer
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import probes
-from labs.ranking import page
-from labs.ranking.__main__ import main
-from labs.ranking.measures import EVEN, MARKS, Measures, measure, rivals, score, situations, stored
+from fairlane.labs.ranking import page
+from fairlane.labs.ranking.__main__ import main
+from fairlane.labs.ranking.measures import EVEN, MARKS, Measures, measure, rivals, score, situations, stored
 
 SCHEME = probes.ROOT / "labs" / "10" / "solution" / "my_scheme.py"
 GOOD = Measures(utilisation=0.95, jain=1.0, loss=0.0, queue_packets=0.0, variation=0.0, beside_tcp=1.0)
@@ -28,7 +28,7 @@ def test_every_scheme_is_a_rival() -> None:
 
 @pytest.mark.parametrize("kind", ["als"])
 def test_stored_figures_are_what_runs_give(kind: str) -> None:
-    """When this fails because schemes or networks have changed: python -m labs.ranking --store"""
+    """When this fails because schemes or networks have changed: python -m fairlane.labs.ranking --store"""
     found = measure(kind, *situations(kind)).as_json()
     assert found == pytest.approx(stored()[kind].as_json(), rel=1e-9)
 

@@ -22,16 +22,16 @@ import pytest
 import websockets
 import websockets.sync.client
 
-from experiments.model import Experiment
 from fairlane import ad_hoc, execute
 from fairlane.errors import BAD_INPUT, Refusal
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Silent
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
-if virtual_fabric.fairlane_virtual is not None:
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+if virtual_fabric.native is not None:
     from fairlane.live import columns, finished, follow
     from fairlane.live.host import Mirror
     from fairlane.live.page_process import Opening, PageProcess

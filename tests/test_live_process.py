@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from fairlane.errors import CANNOT_RUN_HERE
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.processes import Identity
-from hosts import own_algorithms
+from fairlane.hosts import own_algorithms
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
-if virtual_fabric.fairlane_virtual is not None:
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+if virtual_fabric.native is not None:
     from fairlane.live.page_process import Wire
 
 PATIENCE_S = 60.0
@@ -143,8 +143,8 @@ def test_a_run_does_not_wait_for_a_page_that_stands_still(live: Callable[..., Li
 
 
 OWN = """
-from hosts.algorithms.base import Kind
-from hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.base import Kind
+from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
 
 KINDS = (Kind("own-scheme", "ALS by another name", AlsParameters, AlsSender, AlsReceiver),)
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader
-from experiments.model import Experiment
+from fairlane.experiments import loader
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.flows import Timing
 from fairlane.results import layers, metrics, metrics_layers, plots_layers, series
 

@@ -19,8 +19,8 @@ from fairlane.fabrics import leftovers
 from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.targets import Toolchain
-from topologies import builders
-from topologies.builders import LinkSpec
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
 
 pytestmark = pytest.mark.root
 if not probes.is_root():
@@ -131,8 +131,8 @@ import time
 from pathlib import Path
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.targets import Toolchain
-from topologies import builders
-from topologies.builders import LinkSpec
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
 from fairlane.fabrics.mininet_builder import MininetNetwork
 record = RunRecord.create("a test")
 folder = Path({str(tmp_path)!r})

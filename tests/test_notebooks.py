@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from labs.grading import labs
+from fairlane.labs.grading import labs
 
 PYTHON = probes.ROOT / ".venv-notebooks" / "bin" / "python"
 NUMBERS = labs.numbers()

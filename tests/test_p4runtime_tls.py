@@ -14,9 +14,9 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from controller.config import ConfigError, Tls, read
-from controller.grpc_client import GrpcSwitch, SwitchError
-from controller.p4info import P4Info
+from fairlane.controller.config import ConfigError, Tls, read
+from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
+from fairlane.controller.p4info import P4Info
 from tests.p4runtime import support
 from tests.p4runtime.certificates import Authority, Pair
 from tests.p4runtime.support import Client, Program

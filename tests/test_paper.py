@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments import loader
 from fairlane.errors import RunFailed
+from fairlane.experiments import loader
 from fairlane.fabrics import virtual_fabric
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.paper import make, measures, points, read_row, schedule
 from fairlane.paper.store import Store
-from inputs.located_toml import ConfigError
 
 ROW = """
 title = "A small row"

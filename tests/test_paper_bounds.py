@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import expressions, loader
+from fairlane.experiments import expressions, loader
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.paper import bounds, read_row
-from inputs.located_toml import ConfigError
 
 NAMES = ("a.x", "b.x", "c.x")
 ENDS = st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.paper import index, kinds, make, page, read_row, words
 from fairlane.paper.judge import Expectation, Finding, Verdict, judge
 from fairlane.paper.row import Ledger, Row
 from fairlane.paper.row_outcome import Outcome
-from inputs.located_toml import ConfigError
 
 ROW = """
 title = "A small row"

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments import loader
 from fairlane import probes
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
 from fairlane.fabrics import virtual_fabric
 from fairlane.paper import on_mininet, read_row, wall_clock
 from fairlane.paper.row import Row
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the module fairlane.native (make build)")
 
 ROOT = Path(__file__).resolve().parent.parent
 GRPC_PORT = 29959

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments import loader, sweep
+from fairlane.experiments import loader, sweep
+from fairlane.inputs.located_toml import ConfigError, Document
 from fairlane.paper import make, page, read_row, reference, words
 from fairlane.paper.judge import Expectation, judge
 from fairlane.paper.row_outcome import Outcome
-from inputs.located_toml import ConfigError, Document
 
 CELLS = {"program": "ns-2", "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}]}
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments import loader
 from fairlane import execute
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.results import compare
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="needs the module fairlane_virtual (make build)")
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the module fairlane.native (make build)")
 
 EXPERIMENT = """
 title = "small"

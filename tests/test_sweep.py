@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import expressions, sweep
+from fairlane.experiments import expressions, sweep
+from fairlane.inputs import located_toml
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.paper import judge
-from inputs import located_toml
-from inputs.located_toml import ConfigError
 
 FILE = """
 seeds = [1, 2, 3]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inputs import located_toml
-from inputs.located_toml import ConfigError
-from topologies import load
+from fairlane.inputs import located_toml
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.topologies import load
 
 DUMBBELL = """\
 kind = "dumbbell"

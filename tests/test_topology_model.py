@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies import addressing, builders
-from topologies.builders import LinkSpec
-from topologies.model import Link, Node, Red, Topology, TopologyError
+from fairlane.topologies import addressing, builders
+from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.model import Link, Node, Red, Topology, TopologyError
 
 TRUNK = LinkSpec(10e6, 0.005, 100, Red(0.5, 0.95, 0.1, 0.002))
 ACCESS = LinkSpec(100e6)

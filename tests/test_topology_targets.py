@@ -8,9 +8,9 @@ from pathlib import Path
 from fairlane.fabrics import bmv2_ports, delay_lines
 from fairlane.fabrics.delay_lines import DelayLine
 from fairlane.fabrics.switch_process import PortSetting, SwitchSettings, bmv2_command, embedded_command, thrift_port
-from topologies import builders
-from topologies.builders import LinkSpec
-from topologies.model import Link, Node, Topology
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.model import Link, Node, Topology
 
 PORTS = (PortSetting(1, "f000-s1-p1", 10e6, 250, 0.005), PortSetting(2, "f000-s1-p2", 100e6, 1000, 0.0))
 SETTINGS = SwitchSettings("s1", 1, 9559, PORTS, Path("s1.log"), Path("s1.csv"), seed=7)

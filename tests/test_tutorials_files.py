@@ -14,13 +14,13 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.p4info import P4Info
 from fairlane import probes
+from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
 from fairlane.fabrics import targets
+from fairlane.inputs import located_json
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.tutorials import commands, programs, runtime, topology
-from inputs import located_json
-from inputs.located_toml import ConfigError
 
 EXERCISE = Path(__file__).parent / "tutorials" / "exercise"
 TOPOLOGY = EXERCISE / "pair" / "topology.json"

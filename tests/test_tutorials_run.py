@@ -22,7 +22,7 @@ HOSTS = ("h1", "h2", "h3")
 PAIRS = {(a, b) for a in HOSTS for b in HOSTS if a != b}
 
 needs_compiler = pytest.mark.skipif(probes.program("fairlane-compile") is None, reason="fairlane-compile is not built (make build)")
-needs_virtual = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="fairlane_virtual is not built (make build)")
+needs_virtual = pytest.mark.skipif(virtual_fabric.native is None, reason="fairlane.native is not built (make build)")
 needs_mininet = pytest.mark.skipif(os.geteuid() != 0 or not probes.has_mininet(), reason="needs root and Mininet")
 
 pytestmark = [needs_compiler, pytest.mark.timeout(300)]

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import loader
 from fairlane.cli import app
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import metrics, series
-from inputs.located_toml import ConfigError
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 
 def run(folder: Path, name: str = "als-3", duration_s: float = 20.0, seed: int = 1, **options):
@@ -85,7 +85,7 @@ def test_captures_are_read_by_scapy_with_virtual_timestamps(tmp_path: Path) -> N
 
 
 def test_rtcp_of_the_network_reads_back(tmp_path: Path) -> None:
-    from fairlane_virtual import emit_rtcp, parse_rtcp
+    from fairlane.native import emit_rtcp, parse_rtcp
 
     scapy = pytest.importorskip("scapy.all")
     run(tmp_path / "raw", duration_s=16.0, pcap=tmp_path / "pcap")
@@ -136,7 +136,7 @@ def test_the_command_line_refuses_what_virtual_time_has_not(tmp_path: Path) -> N
 
 
 def test_an_algorithm_that_fails_ends_the_run_with_its_own_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hosts.algorithms.als import AlsSender
+    from fairlane.hosts.algorithms.als import AlsSender
 
     def fail(self, now_s, feedback, rng):
         raise ZeroDivisionError("a student's mistake")
@@ -166,11 +166,11 @@ def wire(tmp_path: Path, seed: int = 1, **link):
     """Two hosts with a switch between them that sends on whatever comes."""
     (tmp_path / "wire.p4").write_text(FORWARD)
     program, _ = targets.compiler().compile(tmp_path / "wire.p4", tmp_path)
-    network = virtual_fabric.fairlane_virtual.Network(seed)
+    network = virtual_fabric.native.Network(seed)
     network.add_switch("s1", 1)
     for i in (1, 2):
         network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
-        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.fairlane_virtual.Link(**link))
+        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.native.Link(**link))
     network.load("s1", program.read_text())
     return network
 
@@ -178,7 +178,7 @@ def wire(tmp_path: Path, seed: int = 1, **link):
 def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path) -> None:
     import random
 
-    from hosts.algorithms import base
+    from fairlane.hosts.algorithms import base
 
     class Window(base.Sender):
         interests = base.Interests(acks=base.AckDetail.EVERY)
@@ -220,7 +220,7 @@ def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path)
 def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) -> None:
     import random
 
-    from hosts.algorithms import base
+    from fairlane.hosts.algorithms import base
 
     class Layered(base.Sender):
         def on_start(self, now_s, rng):
@@ -235,7 +235,7 @@ def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) 
 
 def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
     network = wire(tmp_path, rate_bps=10_000_000, loss=0.01, jitter_ns=100_000)
-    second, made = 10**9, virtual_fabric.fairlane_virtual.Application
+    second, made = 10**9, virtual_fabric.native.Application
     network.add_source_flow("cbr", "h1", "h2", 6000, 0, 20 * second, made.cbr(1_000_000), packet_bytes=500)
     network.add_source_flow("talk", "h1", "h2", 6002, 0, 20 * second, made.on_off(500_000, 0.3, (0.6, 1.5)), packet_bytes=200)
     network.add_source_flow("video", "h1", "h2", 6004, 0, 20 * second, made.mpeg4(), packet_bytes=1000)
@@ -432,7 +432,7 @@ def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
     assert record.goodput.over(5.2, 16) == 0 < record.goodput.over(2, 5.2)
 
 
-@pytest.mark.skipif(not hasattr(virtual_fabric.fairlane_virtual, "Application"), reason="the module fairlane_virtual is an old one: make build")
+@pytest.mark.skipif(not hasattr(virtual_fabric.native, "Application"), reason="the module fairlane.native is an old one: make build")
 def test_a_source_limits_a_sender_and_another_stands_alone(tmp_path: Path) -> None:
     """Video above TFRC, constant bit rate above ALS, and on-off datagrams, over a link with room for all."""
     text = CHANGING[:CHANGING.index("[[flows]]")] % ("droptail", "")

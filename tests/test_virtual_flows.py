@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fairlane.fabrics import targets, virtual_fabric
-from hosts.algorithms import base
+from fairlane.hosts.algorithms import base
 
-pytestmark = pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 SECOND = 10**9
 FORWARD = """
@@ -39,11 +39,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def wire(program: str, seed: int = 1, **link):
-    network = virtual_fabric.fairlane_virtual.Network(seed)
+    network = virtual_fabric.native.Network(seed)
     network.add_switch("s1", 1)
     for i in (1, 2):
         network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
-        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.fairlane_virtual.Link(**link))
+        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.native.Link(**link))
     network.load("s1", program)
     return network
 
@@ -140,7 +140,7 @@ class Fixed(base.Sender):
 
 def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str, tmp_path: Path) -> None:
     scapy = pytest.importorskip("scapy.all")
-    Application = virtual_fabric.fairlane_virtual.Application
+    Application = virtual_fabric.native.Application
     network = wire(program, rate_bps=10_000_000, delay_ns=5_000_000, queue_packets=100)
     add(network, Fixed(0.3e6), base.Receiver(), application=Application.mpeg4(), buffer_packets=20)
     network.capture(tmp_path)
@@ -169,7 +169,7 @@ def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str
 
 
 def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
-    Application = virtual_fabric.fairlane_virtual.Application
+    Application = virtual_fabric.native.Application
     for application, least, most in ((Application.cbr(200_000), 199e3, 201e3), (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3)):
         network = wire(program, rate_bps=10_000_000)
         add(network, Fixed(1e6), base.Receiver(), application=application)
@@ -224,7 +224,7 @@ def layered(network, sender: base.Sender, receivers, stop_ns: int = 40 * SECOND,
 
 
 def receiver(algorithm: base.Receiver, host: str = "h2", **options):
-    return virtual_fabric.fairlane_virtual.LayeredReceiver(host, algorithm, random.Random(2), ssrc=2, cname="r", **options)
+    return virtual_fabric.native.LayeredReceiver(host, algorithm, random.Random(2), ssrc=2, cname="r", **options)
 
 
 def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_path: Path) -> None:
@@ -278,10 +278,10 @@ def test_what_cannot_be_is_refused_in_clear_text(program: str) -> None:
         receivers = [receiver(Joining(), options.pop("host", "h2"))] * (2 if options.pop("twice", False) else 1)
         with pytest.raises(ValueError, match=said):
             layered(wire(program), Layered(), receivers, **options)
-    network = virtual_fabric.fairlane_virtual.Network(1, end_ns=SECOND)
+    network = virtual_fabric.native.Network(1, end_ns=SECOND)
     network.add_switch("s1", 1)
     network.add_host("h1", "10.0.1.1", "02:00:00:01:00:01", "02:01:00:01:00:01")
-    network.connect("h1", 0, "s1", 1, virtual_fabric.fairlane_virtual.Link())
+    network.connect("h1", 0, "s1", 1, virtual_fabric.native.Link())
     network.schedule_loss(SECOND, "h1", 0, 0.5)
     for said, change in (
         ("after the run's end at 1000000000 ns", lambda: network.schedule_rate(SECOND + 1, "h1", 0, 1)),

@@ -11,7 +11,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from hosts.wire.formats import Field, Format, formats_of
+from fairlane.hosts.wire.formats import Field, Format, formats_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = ROOT / "hosts/wire/formats.toml"

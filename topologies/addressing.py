@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from topologies.model import Port, Topology, TopologyError
+from fairlane.topologies.model import Port, Topology, TopologyError
 
 PREFIX_LENGTH = 24
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from topologies.model import Link, Node, Red, Topology, TopologyError
+from fairlane.topologies.model import Link, Node, Red, Topology, TopologyError
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inputs import located_toml, schema
-from inputs.located_toml import Document, KeyPath
-from topologies import builders
-from topologies.builders import LinkSpec
-from topologies.model import Link, Node, Topology, TopologyError
+from fairlane.inputs import located_toml, schema
+from fairlane.inputs.located_toml import Document, KeyPath
+from fairlane.topologies import builders
+from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.model import Link, Node, Topology, TopologyError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlane.fabrics.switch_process import PortSetting
-from topologies.model import ETHERNET_BYTES, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, Topology
 
 # What one simple_switch_grpc built for release forwards of als.p4 on a machine like the project's, with the other running
 # (docs/experiments/als-3.md); its default build, with logging compiled in, does less.

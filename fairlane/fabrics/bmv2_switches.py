@@ -9,7 +9,7 @@ from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.bmv2_stats import Sampler
 from fairlane.fabrics.bmv2_thrift import Bmv2Error
 from fairlane.fabrics.switch_process import SwitchSettings
-from topologies.model import Topology
+from fairlane.topologies.model import Topology
 
 
 class Bmv2Switches:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller import config as controller_config
-from controller.config import Config, Port, Route, Switch
-from controller.red import Red as ControllerRed
-from experiments.model import Experiment
+from fairlane.controller import config as controller_config
+from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.red import Red as ControllerRed
 from fairlane.errors import Refusal
-from topologies.addressing import Addressing
-from topologies.model import Link
+from fairlane.experiments.model import Experiment
+from fairlane.topologies.addressing import Addressing
+from fairlane.topologies.model import Link
 
 
 def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: dict[str, int], json: Path, p4info: Path) -> Config:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from topologies.model import Topology
+from fairlane.topologies.model import Topology
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
-from experiments.model import Experiment, Flow
+from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
-from hosts.sources import Source
-from hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
-from topologies.addressing import HostAddress
+from fairlane.hosts.sources import Source
+from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
+from fairlane.topologies.addressing import HostAddress
 
 RTP_PORT = 5004
 TCP_PORT = 5201
@@ -69,7 +69,7 @@ def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed:
         module, arguments = make(flow, timing, role, start_s, own_seed)
         argv = (sys.executable, "-m", module, "--role", role, "--local", hosts[host].ip, "--peer", hosts[peer].ip,
                 *arguments, "--log", log[name])
-        made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "hosts.tcp_iperf3"))
+        made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "fairlane.hosts.tcp_iperf3"))
     return made
 
 
@@ -94,7 +94,7 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
         "--seed", str(seed), "--source", source(settings).text(),
     ]
     if not isinstance(settings, AlgorithmSettings):
-        return "hosts.agent", [*arguments, "--algorithm", "none"]
+        return "fairlane.hosts.agent", [*arguments, "--algorithm", "none"]
     arguments += [
         "--algorithm", flow.kind, "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--pacing-jitter", f"{settings.pacing_jitter:g}",
         "--loss-resolution", settings.loss_resolution,
@@ -102,7 +102,7 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
     for name, value in settings.given.items():
         if value is not None:
             arguments += ["--param", f"{name}={_argument(value)}"]
-    return "hosts.agent", arguments
+    return "fairlane.hosts.agent", arguments
 
 
 def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Source:
@@ -124,7 +124,7 @@ def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tu
     arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", kernel_congestion(flow)]
     if role == "sender":
         arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
-    return "hosts.tcp_iperf3", arguments
+    return "fairlane.hosts.tcp_iperf3", arguments
 
 
 def obstacle(flow: Flow) -> str | None:

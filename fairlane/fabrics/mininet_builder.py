@@ -36,9 +36,9 @@ from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Process, spawn, stop_all
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
 from fairlane.fabrics.targets import Toolchain
-from topologies import addressing as addresses
-from topologies.addressing import Addressing
-from topologies.model import Port, Topology
+from fairlane.topologies import addressing as addresses
+from fairlane.topologies.addressing import Addressing
+from fairlane.topologies.model import Port, Topology
 
 if TYPE_CHECKING:
     from fairlane.fabrics.bmv2_switches import Bmv2Switches

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.model import Experiment
 from fairlane import probes
 from fairlane.errors import RunFailed
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import control_plane, flows, leftovers, preflight
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
@@ -76,7 +76,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         control_plane.write(config, folder / "controller.json")
 
         def start_controller() -> Process:
-            argv = [sys.executable, "-m", "controller", "--config", str(folder / "controller.json"), "--out", str(folder)]
+            argv = [sys.executable, "-m", "fairlane.controller", "--config", str(folder / "controller.json"), "--out", str(folder)]
             controllers.append(spawn("controller", argv, folder / "controller.log"))
             record.add(controllers[-1].pid)
             return controllers[-1]

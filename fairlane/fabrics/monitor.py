@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.model import Experiment
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.progress import Snapshot
 from fairlane.fabrics.raw import CsvTail
 

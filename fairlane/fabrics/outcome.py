@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from experiments.model import Experiment
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.supervisor import Event

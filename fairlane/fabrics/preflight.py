@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.kinds import TCP_KINDS
-from experiments.model import Experiment
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.experiments.kinds import TCP_KINDS
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import flows
 from fairlane.fabrics.switch_process import Target, thrift_port
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from topologies.model import CPU_PORT
+from fairlane.topologies.model import CPU_PORT
 
 Target = Literal["embedded", "bmv2"]
 

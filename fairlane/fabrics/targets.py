@@ -13,7 +13,7 @@ from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.fabrics import bmv2_ports
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.switch_process import SwitchSettings, Target, bmv2_command, embedded_command
-from topologies.model import Topology
+from fairlane.topologies.model import Topology
 
 Choice = Literal["auto", "embedded", "bmv2"]
 CompilerChoice = Literal["auto", "fairlane", "p4c"]

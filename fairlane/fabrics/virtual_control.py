@@ -1,6 +1,6 @@
-"""The controller in virtual time: drives `controller.core` by the virtual clock; the network carries its P4Runtime messages.
+"""The controller in virtual time: drives `fairlane.controller.core` by the virtual clock; the network carries its P4Runtime messages.
 
-It follows `controller.timetable`. Nothing blocks: each call is an action, its answer an event.
+It follows `fairlane.controller.timetable`. Nothing blocks: each call is an action, its answer an event.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from controller.config import Config
-from controller.core import PortRecord, SwitchControl, record_kind, updates
-from controller.multicast import Changes, Membership, MulticastControl
-from controller.p4info import P4Info
-from controller.timetable import NS, Begin, Finish, Timetable
+from fairlane.controller.config import Config
+from fairlane.controller.core import PortRecord, SwitchControl, record_kind, updates
+from fairlane.controller.multicast import Changes, Membership, MulticastControl
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.timetable import NS, Begin, Finish, Timetable
 from fairlane.errors import RunFailed
 
 # Timers: the timetable's next step; from the first change on, changes by their place in the list.
@@ -54,7 +54,7 @@ class AlsChange:
 
 
 class VirtualController:
-    """All switches of a configuration. Its methods are the handlers that `fairlane_virtual.Network.set_control_plane` calls."""
+    """All switches of a configuration. Its methods are the handlers that `fairlane.native.Network.set_control_plane` calls."""
 
     def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange | AlsChange] = ()) -> None:
         """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen."""

@@ -13,12 +13,12 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from controller.p4info import MissingName
-from controller.timetable import NS
-from experiments.kinds import AlgorithmSettings, TcpSettings
-from experiments.model import Change, Experiment, Flow
 from fairlane import probes
+from fairlane.controller.p4info import MissingName
+from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
+from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
+from fairlane.experiments.model import Change, Experiment, Flow
 from fairlane.fabrics import control_plane, flows
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
@@ -26,15 +26,15 @@ from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Toolchain
 from fairlane.fabrics.virtual_control import AlsChange, RateChange, VirtualController
-from hosts.algorithms import ALGORITHMS
-from hosts.records import FlowWriter
-from topologies import addressing
-from topologies.model import CPU_PORT, Link
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.records import FlowWriter
+from fairlane.topologies import addressing
+from fairlane.topologies.model import CPU_PORT, Link
 
 try:
-    import fairlane_virtual
+    from fairlane import native
 except ImportError:
-    fairlane_virtual = None
+    native = None  # type: ignore[assignment]
 
 # Whole observation intervals before the first flow: the switches get their entries, and counting begins.
 _INTERVALS_BEFORE = 2
@@ -107,8 +107,8 @@ class ActiveRun:
 
 def check_built() -> None:
     """Refusal when the network's module is missing."""
-    if fairlane_virtual is None:
-        raise Refusal("the module fairlane_virtual is not built: run 'make build'.", CANNOT_RUN_HERE)
+    if native is None:
+        raise Refusal("the module fairlane.native is not built: run 'make build'.", CANNOT_RUN_HERE)
 
 
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
@@ -172,7 +172,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
     json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, control.defines)
     topology = experiment.topology
     addresses = addressing.assign(topology)
-    network = fairlane_virtual.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
+    network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
     for i, name in enumerate(topology.switches):
         network.add_switch(name, i + 1, cpu_port=CPU_PORT)
     for name in topology.hosts:
@@ -193,7 +193,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
 
 
 def _link(link: Link):
-    return fairlane_virtual.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
+    return native.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
                                  loss=link.loss or None, jitter_ns=round(link.jitter_s * NS), overhead_bytes=-link.uncounted_bytes)
 
 
@@ -285,7 +285,7 @@ def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
     """One that is there from the sender's start is so a little before it."""
     joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
     start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
-    return fairlane_virtual.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
+    return native.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
 
 
 def advance(active: ActiveRun, progress: Progress) -> None:
@@ -314,7 +314,7 @@ class Records:
         self._needed = needed
         self.folder = folder
         self._switches = list(experiment.topology.switches)
-        header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in fairlane_virtual.DROP_CAUSES)))
+        header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in native.DROP_CAUSES)))
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
         for file in self._ports:
             file.write(header + "\n")

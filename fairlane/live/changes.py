@@ -7,14 +7,14 @@ import dataclasses
 import math
 from typing import Any
 
-from controller.timetable import NS
-from experiments import kinds
-from experiments.model import Change, Experiment, Flow
+from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
+from fairlane.experiments import kinds
+from fairlane.experiments.model import Change, Experiment, Flow
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.virtual_fabric import ActiveRun
-from inputs import located_toml, schema
-from inputs.located_toml import ConfigError
+from fairlane.inputs import located_toml, schema
+from fairlane.inputs.located_toml import ConfigError
 
 _LEAST_RATE_BPS, _MOST_RATE_BPS = 1e3, 1e12
 # A flow starts with the next whole millisecond: what decimal seconds can say.

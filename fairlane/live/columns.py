@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from controller.timetable import NS
+from fairlane.controller.timetable import NS
 from fairlane.live.sampler import DROPPED, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
 
 

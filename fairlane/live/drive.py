@@ -10,7 +10,7 @@ import time
 from collections import deque
 from typing import Any
 
-from controller.timetable import NS
+from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.virtual_fabric import SHOW_EVERY_S, STEP_NS, ActiveRun

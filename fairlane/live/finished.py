@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.model import Experiment
 from fairlane.errors import Refusal
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.live.restore import experiment_of

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments.kinds import TcpSettings
-from experiments.model import Experiment
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.raw import CsvTail, JsonTail
@@ -17,7 +17,7 @@ from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
-from topologies.model import ETHERNET_BYTES
+from fairlane.topologies.model import ETHERNET_BYTES
 
 NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and the page is one second behind. RED's "
         "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")

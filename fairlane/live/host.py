@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from experiments.model import Flow
 from fairlane.errors import Refusal
+from fairlane.experiments.model import Flow
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.raw import JsonTail
 from fairlane.live.page_process import Answer, Attendance, Changed, Failed, Opening, Request, Serving, Steered, Update, Wire

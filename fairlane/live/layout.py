@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from experiments.model import Experiment
-from topologies.model import Topology
+from fairlane.experiments.model import Experiment
+from fairlane.topologies.model import Topology
 
 
 def layout(experiment: Experiment) -> dict[str, Any]:

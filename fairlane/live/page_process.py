@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.model import Experiment, Flow
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import Timing
 from fairlane.live.session import Pace
 

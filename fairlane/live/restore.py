@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments import kinds
-from experiments.kinds import TcpSettings
-from experiments.model import Change, Experiment, Flow, Settings
-from topologies.model import Link, Node, Red, Topology
+from fairlane.experiments import kinds
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Change, Experiment, Flow, Settings
+from fairlane.topologies.model import Link, Node, Red, Topology
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from controller.timetable import NS
-from experiments.kinds import TcpSettings
-from experiments.model import Experiment, Flow
+from fairlane.controller.timetable import NS
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import Timing, record_roles
-from topologies.model import Port, Red
+from fairlane.topologies.model import Port, Red
 
 RECORD_S = 0.1
 """Between the periodic records of switches and hosts."""

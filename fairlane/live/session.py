@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from experiments import kinds
-from experiments.model import Experiment
+from fairlane.experiments import kinds
+from fairlane.experiments.model import Experiment
 from fairlane.live import columns
 from fairlane.live.layout import layout
 from fairlane.live.sampler import PortTrack, Sampler

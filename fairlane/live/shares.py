@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from experiments.model import Experiment
+from fairlane.experiments.model import Experiment
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
 
 # Shares hold from just after what changes them.

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import fairlane_virtual
-
+from fairlane import native
 from fairlane.errors import Refusal
 from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.virtual_fabric import ActiveRun
@@ -74,7 +73,7 @@ class LiveRun:
         """Run to the end; what readers changed. The page stays until `close`."""
         speed = self._options.speed
         pace = Pace(paused=speed == 0, speed=speed or (None if speed is None else 1.0))
-        self.page = self.open(Opening(active.experiment, active.timing, tuple(fairlane_virtual.DROP_CAUSES), active.records.folder.resolve(),
+        self.page = self.open(Opening(active.experiment, active.timing, tuple(native.DROP_CAUSES), active.records.folder.resolve(),
                                       self._options.port, pace))
         progress.say(f"live view: {self.page.url}")
         return Driver(active, self.page, pace, progress).run()

@@ -11,11 +11,11 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from experiments import expressions, loader, sweep
-from experiments.expressions import Value
+from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.expressions import Value
+from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.paper import measures, settling
 from fairlane.paper.judge import Expectation
-from inputs.located_toml import Document, KeyPath
 
 Interval = tuple[float, float]
 ANY: Interval = (-math.inf, math.inf)
@@ -44,7 +44,7 @@ def of_measure(text: str, values: Mapping[str, Value]) -> Interval:
 
 
 def evaluate(text: str, names: Mapping[str, Value | Interval]) -> Interval:
-    """All values of an expression of `experiments.expressions`, where a name means a value or an interval."""
+    """All values of an expression of `fairlane.experiments.expressions`, where a name means a value or an interval."""
     tree = ast.parse(text.removeprefix("=").strip(), mode="eval")
     return _interval(tree.body, names)
 

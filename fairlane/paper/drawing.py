@@ -13,7 +13,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from experiments.sweep import matching
+from fairlane.experiments.sweep import matching
 from fairlane.paper.judge import Axes, medians
 from fairlane.paper.reference import Reference
 from fairlane.paper.row import Figure, Row

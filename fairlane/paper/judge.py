@@ -42,8 +42,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.expressions import Value
-from experiments.sweep import matching
+from fairlane.experiments.expressions import Value
+from fairlane.experiments.sweep import matching
 from fairlane.paper.reference import Reference
 
 Axes = tuple[tuple[str, Value], ...]

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments import loader
+from fairlane.experiments import loader
 from fairlane.paper import index, kinds, page, points, read_row, schedule, words
 from fairlane.paper.judge import judge
 from fairlane.paper.row import Row

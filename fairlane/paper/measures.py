@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments import expressions
-from experiments.expressions import Value
+from fairlane.experiments import expressions
+from fairlane.experiments.expressions import Value
 from fairlane.paper import settling
 from fairlane.paper.row import Curve
 from fairlane.results import metrics

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import fabrics, sweep
+from fairlane.experiments import fabrics, sweep
 from fairlane.paper import drawing, store
 from fairlane.paper.row import Row
 from fairlane.paper.words import number

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import expressions, loader, sweep
-from experiments.model import Experiment
+from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
+from fairlane.inputs.located_toml import Document
 from fairlane.paper import measures, store
 from fairlane.paper.row import Curve, Row
 from fairlane.results import series
-from inputs.located_toml import Document
-from topologies.model import ETHERNET_BYTES
+from fairlane.topologies.model import ETHERNET_BYTES
 
 _RUN_S = 0.14
 _PACKET_S = 0.7e-6

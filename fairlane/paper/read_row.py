@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments import expressions, loader, sweep
-from experiments.model import Paper
-from experiments.sweep import Sweep
+from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.model import Paper
+from fairlane.experiments.sweep import Sweep
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import Document
 from fairlane.paper import bounds, measures, reference, settling
 from fairlane.paper.judge import Expectation, points_of
 from fairlane.paper.row import Curve, Figure, Ledger, Row
-from inputs import schema
-from inputs.located_toml import Document
 
 
 @dataclass(frozen=True)

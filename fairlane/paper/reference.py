@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inputs.located_toml import Document
+from fairlane.inputs.located_toml import Document
 
 Axes = tuple[tuple[str, Any], ...]
 KEY = ("ledger", "reference")

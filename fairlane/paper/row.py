@@ -28,11 +28,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from experiments.model import Paper
-from experiments.sweep import Sweep
+from fairlane.experiments.model import Paper
+from fairlane.experiments.sweep import Sweep
+from fairlane.inputs.located_toml import Document
 from fairlane.paper.judge import Expectation, check_arithmetic
 from fairlane.paper.reference import Reference
-from inputs.located_toml import Document
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments import fabrics, loader, sweep
+from fairlane.experiments import fabrics, loader, sweep
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.paper import make, read_row

@@ -32,27 +32,27 @@ _SOURCES = (
 @cache
 def program_digest() -> str:
     """Of everything that decides what any run gives: Python and P4 sources, and the module of the virtual network."""
-    import fairlane_virtual
+    from fairlane import native
 
     digest = hashlib.sha256()
     for pattern in _SOURCES:
         for path in sorted(probes.PACKAGE.glob(pattern)):
             digest.update(str(path.relative_to(probes.PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
-    digest.update(Path(fairlane_virtual.__file__).read_bytes())
+    digest.update(Path(native.__file__).read_bytes())
     return digest.hexdigest()
 
 
 @cache
 def algorithm_digest(kind: str) -> str:
-    """Of the source files of a flow kind's algorithm, and of those of `hosts.algorithms` that they import; empty for TCP and sources."""
-    from hosts.algorithms import ALGORITHMS
+    """Of the source files of a flow kind's algorithm, and of those of `fairlane.hosts.algorithms` that they import; empty for TCP and sources."""
+    from fairlane.hosts.algorithms import ALGORITHMS
 
     if kind not in ALGORITHMS:
         return ""
     todo, seen = [ALGORITHMS[kind].sender.__module__, ALGORITHMS[kind].receiver.__module__], set()
     while todo:
         name = todo.pop()
-        if name in seen or not name.startswith("hosts.algorithms."):
+        if name in seen or not name.startswith("fairlane.hosts.algorithms."):
             continue
         seen.add(name)
         todo += [getattr(value, "__module__", None) or "" for value in vars(sys.modules[name]).values()]

@@ -25,10 +25,10 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments import fabrics, loader, sweep
-from experiments.model import Experiment
 from fairlane import execute, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
+from fairlane.experiments import fabrics, loader, sweep
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics import preflight, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.mininet_run import Options

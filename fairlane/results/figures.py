@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from experiments.model import Check
+from fairlane.experiments.model import Check
 
 
 @dataclass(frozen=True)

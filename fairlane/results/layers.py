@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from experiments.model import Experiment, Flow
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
-from hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms import ALGORITHMS
 
 FLOW_RECORDS = frozenset(("start", "control", "als_layered.adapt", "als.adapt"))
 """The kinds of a layered flow's records that are read here."""

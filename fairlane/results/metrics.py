@@ -8,8 +8,8 @@ from collections.abc import Callable
 from fairlane.results import metrics_layers, metrics_rtcp
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
-from topologies import addressing
-from topologies.model import ETHERNET_BYTES
+from fairlane.topologies import addressing
+from fairlane.topologies.model import ETHERNET_BYTES
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
 _SLACK_S = 0.1

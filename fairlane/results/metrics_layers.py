@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from experiments.kinds import TcpSettings
+from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.figures import Figures
 from fairlane.results.layers import LayeredRecord
 from fairlane.results.series import FlowRecord, Series
-from topologies import addressing
+from fairlane.topologies import addressing
 
 # A control packet may be so long under way after its sender has announced other sizes.
 _UNDER_WAY_S = 3.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from experiments.kinds import AlgorithmSettings
+from fairlane.experiments.kinds import AlgorithmSettings
 from fairlane.results.figures import Figures
 from fairlane.results.series import FlowRecord, Series
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.model import Experiment
+from fairlane.experiments.model import Experiment
 from fairlane.results import palette
 from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_MINIMUM, SHARE
 

@@ -12,10 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.kinds import TcpSettings
+from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.layers import LayeredRecord
 from fairlane.results.series import FlowRecord, Series
-from topologies import addressing
+from fairlane.topologies import addressing
 
 _BIN_S = 5.0
 # Okabe and Ito's, which the colour-blind can distinguish too.

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.model import Experiment
+from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results.metrics import CheckResult, Figures
 

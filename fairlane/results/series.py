@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.kinds import TcpSettings
-from experiments.model import Experiment, Flow
+from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.results import layers
-from topologies import addressing
-from topologies.model import Port
+from fairlane.topologies import addressing
+from fairlane.topologies.model import Port
 
 _BIN_S = 1.0
 FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))

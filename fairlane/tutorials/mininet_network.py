@@ -18,9 +18,9 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
-from controller.grpc_client import GrpcSwitch, SwitchError
-from controller.p4info import P4Info
 from fairlane import probes
+from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
+from fairlane.controller.p4info import P4Info
 from fairlane.errors import RunFailed
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.mininet_builder import FabricError, FairlaneSwitch, HostShaping

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.p4info import P4Info
+from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
 from fairlane.fabrics.targets import Toolchain
+from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.tutorials import runtime
 from fairlane.tutorials.runtime import LocatedUpdate, RuntimeFile
 from fairlane.tutorials.topology import Switch, TutorialTopology
-from inputs.located_toml import Document, KeyPath
 
 QUEUE_PACKETS = 64
 """Frames that wait in a switch's port; BMv2's own queues hold as many."""

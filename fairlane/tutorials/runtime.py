@@ -18,10 +18,10 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from controller.p4info import P4Info, canonical
-from inputs import located_json
-from inputs.located_toml import Document, KeyPath
-from inputs.schema import nearest
+from fairlane.controller.p4info import P4Info, canonical
+from fairlane.inputs import located_json
+from fairlane.inputs.located_toml import Document, KeyPath
+from fairlane.inputs.schema import nearest
 
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _MAX_PRIORITY = 2**31 - 1

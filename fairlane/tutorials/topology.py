@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Interface, NetmaskValueError
 from pathlib import Path
 
+from fairlane.inputs import located_json
+from fairlane.inputs.located_toml import Document, KeyPath, show
+from fairlane.inputs.schema import nearest
+from fairlane.topologies.model import CPU_PORT, MAX_PORT
 from fairlane.tutorials import commands
 from fairlane.tutorials.commands import HostCommand
-from inputs import located_json
-from inputs.located_toml import Document, KeyPath, show
-from inputs.schema import nearest
-from topologies.model import CPU_PORT, MAX_PORT
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")

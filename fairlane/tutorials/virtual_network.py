@@ -11,8 +11,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from controller.p4info import P4Info
-from controller.timetable import NS
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.tutorials.programs import ELECTION_ID, QUEUE_PACKETS, SwitchProgram
 from fairlane.tutorials.topology import Host, TutorialTopology
@@ -41,16 +41,16 @@ class Transfer:
 
 def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Path | None, say: Callable[[str], None]) -> list[Transfer]:
     """Build, write the entries of the runtime files, and try every ordered pair of hosts."""
-    import fairlane_virtual
+    from fairlane import native
 
-    network = fairlane_virtual.Network(1)
+    network = native.Network(1)
     for index, program in enumerate(programs):
         network.add_switch(program.switch.name, index, cpu_port=program.switch.cpu_port, priorities=program.switch.priority_queues)
     for host in topology.hosts:
         network.add_host(host.name, str(host.ip.ip), host.mac, host.gateway[1] if host.gateway is not None else host.mac)
     for link in topology.links:
         rate = None if link.rate_bps is None else round(link.rate_bps)
-        made = fairlane_virtual.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=QUEUE_PACKETS)
+        made = native.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=QUEUE_PACKETS)
         network.connect(link.a, link.a_port, link.b, link.b_port, made)
     plane = _ControlPlane(programs)
     network.set_control_plane(plane)

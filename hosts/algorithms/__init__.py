@@ -1,7 +1,7 @@
-"""Rate-adaptation algorithms by name: pure state machines, see `hosts.algorithms.base`.
+"""Rate-adaptation algorithms by name: pure state machines, see `fairlane.hosts.algorithms.base`.
 
 A file of this folder that lists its flow kinds in `KINDS` is found by itself: a new algorithm is one new file. Files elsewhere join them
-by `hosts.own_algorithms`.
+by `fairlane.hosts.own_algorithms`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from hosts.algorithms.base import Kind
+from fairlane.hosts.algorithms.base import Kind
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -25,7 +25,7 @@ def take(kinds: Iterable[Kind], file: str) -> list[str]:
     kinds = tuple(kinds)
     for kind in kinds:
         if not isinstance(kind, Kind):
-            raise ValueError(f"{file}: KINDS holds {kind!r}, which is not a hosts.algorithms.base.Kind")
+            raise ValueError(f"{file}: KINDS holds {kind!r}, which is not a fairlane.hosts.algorithms.base.Kind")
         if not _KIND_NAME.fullmatch(kind.name):
             raise ValueError(f"{file}: the flow kind {kind.name!r}: use lower case, words joined by hyphens")
         if _ORIGINS.get(kind.name, file) != file:

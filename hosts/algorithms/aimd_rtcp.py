@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Interests,
     Kind,
@@ -30,7 +30,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
+from fairlane.hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
 
 SILENCE_TIMER = "aimd_rtcp.silence"
 

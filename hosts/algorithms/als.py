@@ -12,7 +12,7 @@ Routers write the smallest fair rate of the path, R_d, and that router's utilisa
 and at adaptation points, every 5 s, sends at r = min r_i [ALS sec 3.3]. AIR_i* is the AIR_i after the previous report.
 
 "If the receivers or the network do not support ALS ... the sender can refer to sender based adaptation schemes" [ALS sec 3.5].
-The scheme here is DAA (`hosts.algorithms.daa`), for each receiver on its own:
+The scheme here is DAA (`fairlane.hosts.algorithms.daa`), for each receiver on its own:
 
     r_i = min(r_TCP,i, r + A)                  no router answers: no R_d came back, or R_d as announced with U = 0
     r_i = min(the above, r_i of section 3.3)   a router answers, but the losses contradict R_d: another link is the bottleneck
@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Control,
     Feedback,
     Interests,
@@ -51,7 +51,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.daa import DaaParameters, DirectAdjustment
+from fairlane.hosts.algorithms.daa import DaaParameters, DirectAdjustment
 
 ADAPTATION_TIMER = "als.adaptation"
 

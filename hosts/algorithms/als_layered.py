@@ -24,7 +24,7 @@ to time and make the layers flap.
 
 Nor does the paper define layers without ALS routers [ALS sec 3.5]. A receiver without an answering router (U = 0) has no R_d to
 join by, and stays in the basic layer; its r_i and R_d,i come from DAA. While the losses of some receiver contradict its R_d
-(`hosts.algorithms.als`), everything is sent on the basic layer: R_d would let that receiver join more than its path carries, and
+(`fairlane.hosts.algorithms.als`), everything is sent on the basic layer: R_d would let that receiver join more than its path carries, and
 the sender cannot tell it to leave.
 
 `SetRate` is the rate of the basic layer, `SetLayers` the rate of every layer. `SetControl` is the announcement.
@@ -35,8 +35,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor
 
-from hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.base import (
     Control,
     JoinLayers,
     Kind,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import Kind, Receiver, Rng, Sender, SenderAction, SetRate, require_positive
+from fairlane.hosts.algorithms.base import Kind, Receiver, Rng, Sender, SenderAction, SetRate, require_positive
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ connection would get with the same round trip, packet size and loss:
     r_add = r + A                                                                          [DAA eq 4]
     r     = min(r_TCP(l_s, tau), r_add)                                                    [DAA sec 4]
 
-The runner computes equation 2 (`hosts.wire.ntp.round_trip_s`): the result arrives here as `Feedback.rtt_s`. The paper also has the sender
+The runner computes equation 2 (`fairlane.hosts.wire.ntp.round_trip_s`): the result arrives here as `Feedback.rtt_s`. The paper also has the sender
 "determine the propagation delay", and then uses it nowhere; neither does this file.
 
 Choices that the paper leaves open, each a parameter of `DaaParameters`: A, t_out, D, the first rate, the lowest rate, missing reports.
@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Interests,
     Kind,
@@ -37,7 +37,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
+from fairlane.hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
 
 SILENCE_TIMER = "daa.silence"
 

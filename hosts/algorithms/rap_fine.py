@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
     Interests,
@@ -30,7 +30,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.rap import RapParameters, RapReceiver, RapSender
+from fairlane.hosts.algorithms.rap import RapParameters, RapReceiver, RapSender
 
 TUNING_TIMER = "rap.tuning"
 

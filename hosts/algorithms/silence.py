@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from hosts.algorithms.base import SetTimer, clamp, require_positive
+from fairlane.hosts.algorithms.base import SetTimer, clamp, require_positive
 
 
 @dataclass(slots=True)

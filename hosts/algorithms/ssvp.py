@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Kind,
     Note,
@@ -42,8 +42,8 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
-from hosts.algorithms.ssvp_model import instantaneous_rate_bps, packets_per_rtt
+from fairlane.hosts.algorithms.silence import SilenceWatch, initial_rate, require_rate_limits
+from fairlane.hosts.algorithms.ssvp_model import instantaneous_rate_bps, packets_per_rtt
 
 ROUND_TIMER = "ssvp.round"
 REPORT_TIMER = "ssvp.report"

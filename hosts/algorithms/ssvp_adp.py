@@ -25,9 +25,9 @@ from collections import deque
 from dataclasses import dataclass
 from math import inf
 
-from hosts.algorithms.base import Kind, clamp, require_positive
-from hosts.algorithms.ssvp import SsvpParameters, SsvpReceiver, SsvpSender
-from hosts.algorithms.ssvp_model import friendly_alpha
+from fairlane.hosts.algorithms.base import Kind, clamp, require_positive
+from fairlane.hosts.algorithms.ssvp import SsvpParameters, SsvpReceiver, SsvpSender
+from fairlane.hosts.algorithms.ssvp_model import friendly_alpha
 
 NEWEST, BEFORE_LOSS, SMOOTHED = "newest", "before-loss", "smoothed"
 

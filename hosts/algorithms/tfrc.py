@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Gap,
     Interests,
@@ -42,8 +42,8 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.tfrc_equation import loss_event_rate_for, throughput_bps
-from hosts.algorithms.tfrc_history import LossHistory
+from fairlane.hosts.algorithms.tfrc_equation import loss_event_rate_for, throughput_bps
+from fairlane.hosts.algorithms.tfrc_history import LossHistory
 
 NO_FEEDBACK_TIMER = "tfrc.no-feedback"
 FEEDBACK_TIMER = "tfrc.feedback"

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Kind,
     Note,
@@ -42,7 +42,7 @@ from hosts.algorithms.base import (
     clamp,
     require_positive,
 )
-from hosts.algorithms.silence import SilenceWatch
+from fairlane.hosts.algorithms.silence import SilenceWatch
 
 REPORT_TIMER = "trabol.report"
 SILENCE_TIMER = "trabol.silence"

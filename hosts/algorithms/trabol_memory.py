@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import Kind, Note, Rng, SenderAction, SetTimer, Timer, require_positive
-from hosts.algorithms.trabol import TrabolParameters, TrabolReceiver, TrabolSender
+from fairlane.hosts.algorithms.base import Kind, Note, Rng, SenderAction, SetTimer, Timer, require_positive
+from fairlane.hosts.algorithms.trabol import TrabolParameters, TrabolReceiver, TrabolSender
 
 PROBE_TIMER = "trabol_memory.probe"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fairlane import probes, user_files
 from fairlane.fabrics import targets
+from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading.answer import stf
+from fairlane.labs.grading.packets import Seen, checksum, ipv4, played
 from fairlane.tutorials import programs, topology, virtual_network
-from labs.grading import Answer, Missed, check
-from labs.grading.answer import stf
-from labs.grading.packets import Seen, checksum, ipv4, played
 
 FIRST = "first make the check before this one hold"
 PROGRAM, TEST = "router.p4", "router.stf"

@@ -15,7 +15,7 @@
 # %%
 import tempfile
 
-from labs.notebook import Lab
+from fairlane.labs.notebook import Lab
 
 lab = Lab("01")
 
@@ -49,7 +49,7 @@ lab.fairlane("run", lab / "network/topology.json", "--fabric", "virtual", "--pro
              "--out", f"{captures.name}/results")
 
 # %%
-from labs.notebook import picture
+from fairlane.labs.notebook import picture
 
 lab.python(lab / "hops.py", captures.name)
 picture(f"{captures.name}/hops.png")

@@ -6,9 +6,9 @@ import math
 import random
 
 from fairlane import api
-from hosts.algorithms.base import Feedback, Sender
-from labs.grading import Answer, Missed, algorithms, check
-from labs.grading.answer import close, number
+from fairlane.hosts.algorithms.base import Feedback, Sender
+from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading.answer import close, number
 
 MEASURE, POLITE, KIND = "measure.py", "polite.py", "polite"
 FIRST = "first make the checks before this one hold"

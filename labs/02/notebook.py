@@ -18,7 +18,7 @@ import runpy
 import pandas as pd
 
 import fairlane
-from labs.notebook import Lab, beside
+from fairlane.labs.notebook import Lab, beside
 
 lab = Lab("02")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hosts.algorithms.base import Feedback, Interests, Kind, Receiver, Rng, Sender, SenderAction, SetRate, clamp
+from fairlane.hosts.algorithms.base import Feedback, Interests, Kind, Receiver, Rng, Sender, SenderAction, SetRate, clamp
 
 SIGMA = 0.3
 INCREASE_BPS = 50_000.0     # A

@@ -6,8 +6,8 @@ import itertools
 from functools import cache
 
 from fairlane import api
-from labs.grading import Answer, Missed, check
-from labs.grading.packets import Seen, ipv4, played
+from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading.packets import Seen, ipv4, played
 
 FIRST = "first make the check before this one hold"
 OUT = 2

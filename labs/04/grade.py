@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from fairlane import api
-from labs.grading import Answer, Missed, check
-from labs.grading.answer import stf
+from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading.answer import stf
 
 ENTRIES = """
 add ipv4_lpm hdr.ipv4.dst_address:0x0a000202/32 send(port:2, src_address:0x21, dst_address:0x22)

@@ -1,7 +1,7 @@
 """Runs with a student's `counting.py` in place of the controller's own, and two pictures of the results.
 
-    .venv/bin/python -m labs.05.control            labs/05/counting.py and labs/05/connection_sketch.p4
-    .venv/bin/python -m labs.05.control FOLDER     those of another folder
+    .venv/bin/python -m fairlane.labs.05.control            labs/05/counting.py and labs/05/connection_sketch.p4
+    .venv/bin/python -m fairlane.labs.05.control FOLDER     those of another folder
 
 draws results/lab-05/counting.png: n of the bottleneck in each second of joins.toml, as both ways of counting have it, and how far off the
 sketch's estimate is for 1 to 10,000 connections.
@@ -19,8 +19,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Literal
 from unittest import mock
 
-from controller import core, sketch
 from fairlane import api, probes
+from fairlane.controller import core, sketch
 
 FOLDER = Path(__file__).resolve().parent
 SLOTS = 1024

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from controller.connections import Connection
+from fairlane.controller.connections import Connection
 
 
 class ConnectionCounter:

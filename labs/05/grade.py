@@ -11,14 +11,14 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from controller.connections import Connection
-from labs.grading import Answer, Missed, check
-from labs.grading.answer import close, number
-from labs.grading.packets import ipv4, played
+from fairlane.controller.connections import Connection
+from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading.answer import close, number
+from fairlane.labs.grading.packets import ipv4, played
 
 COUNTING, SKETCH = "counting.py", "connection_sketch.p4"
 FIRST = "first make the check before this one hold"
-control = importlib.import_module("labs.05.control")
+control = importlib.import_module("fairlane.labs.05.control")
 
 # --------------------------------------------------------------------------------------------------------- the controller
 

@@ -23,10 +23,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import fairlane
-from labs.notebook import Lab
+from fairlane.labs.notebook import Lab
 
 lab = Lab("05")
-control = importlib.import_module("labs.05.control")
+control = importlib.import_module("fairlane.labs.05.control")
 
 # %% [markdown]
 # ## Predict

@@ -6,9 +6,9 @@ import math
 import random
 
 from fairlane import api
-from hosts.algorithms.base import Loss, LossCause, PathState, Sender, SetTimer, Timer
-from labs.grading import Answer, Missed, algorithms, check
-from labs.grading.answer import close
+from fairlane.hosts.algorithms.base import Loss, LossCause, PathState, Sender, SetTimer, Timer
+from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading.answer import close
 
 FILE, KIND = "my_rap.py", "my-rap"
 RNG = random.Random(6)

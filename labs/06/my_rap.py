@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     AckDetail,
     Interests,
     Kind,

@@ -14,7 +14,7 @@
 
 # %%
 import fairlane
-from labs.notebook import Lab, beside
+from fairlane.labs.notebook import Lab, beside
 
 lab = Lab("06")
 

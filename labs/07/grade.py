@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlane import api
-from hosts.algorithms.base import Feedback, Sender, SetTimer, Timer
-from labs.grading import Answer, Missed, algorithms, check
-from labs.grading.answer import number
+from fairlane.hosts.algorithms.base import Feedback, Sender, SetTimer, Timer
+from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading.answer import number
 
 FILE, KIND, SHARES = "my_als.py", "my-als", "max_min.py"
 FIRST = "first make the check before this one hold"

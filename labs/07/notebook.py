@@ -18,7 +18,7 @@ import runpy
 import pandas as pd
 
 import fairlane
-from labs.notebook import Lab
+from fairlane.labs.notebook import Lab
 
 lab = Lab("07")
 

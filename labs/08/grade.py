@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from fairlane import api
-from labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import Answer, Missed, algorithms, check
 
 FILE, KIND = "my_layers.py", "my-layers"
 TREE = Path(__file__).with_name("tree.toml")

@@ -6,9 +6,9 @@ it (section 3.3). The three functions are what layers add.
 
 from __future__ import annotations
 
-from hosts.algorithms.als import AlsReceiver, AlsSender
-from hosts.algorithms.als_layered import AlsLayeredParameters
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.als import AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.als_layered import AlsLayeredParameters
+from fairlane.hosts.algorithms.base import (
     Control,
     JoinLayers,
     Kind,

@@ -16,7 +16,7 @@
 import tempfile
 
 import fairlane
-from labs.notebook import Lab, picture
+from fairlane.labs.notebook import Lab, picture
 
 lab = Lab("08")
 

@@ -9,12 +9,12 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from inputs import located_toml, schema
-from inputs.located_toml import ConfigError
-from labs.grading import Answer, Missed, algorithms, check
-from labs.grading.answer import close
+from fairlane.inputs import located_toml, schema
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading.answer import close
 
-runs = importlib.import_module("labs.09.runs")
+runs = importlib.import_module("fairlane.labs.09.runs")
 
 FILE, FINDINGS = "figure.py", "findings.toml"
 PAPER = {"ssvp": 0.0868, "ssvp-adp": 0.0581}
@@ -141,7 +141,7 @@ def here(answer: Answer) -> None:
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
         raise Missed(f"{line(answer, 'here')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
             f"not what runs with seed 1 and 4 packets give by your figure.py",
-                     "'python -m labs.09.runs' prints a line for each buffer; which one is the paper's?")
+                     "'python -m fairlane.labs.09.runs' prints a line for each buffer; which one is the paper's?")
 
 
 @check(1, "how figure and run deviate")

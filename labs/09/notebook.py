@@ -20,10 +20,10 @@ import tempfile
 import pandas as pd
 
 import fairlane
-from labs.notebook import Lab, picture
+from fairlane.labs.notebook import Lab, picture
 
 lab = Lab("09")
-runs = importlib.import_module("labs.09.runs")
+runs = importlib.import_module("fairlane.labs.09.runs")
 
 # %% [markdown]
 # ## Predict

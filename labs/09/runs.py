@@ -1,7 +1,7 @@
 """Runs for lab 9: the sending rates of SSVP's figure 3, from the experiment `ssvp-3b` (persistent sources, additive equation 5).
 
-    .venv/bin/python -m labs.09.runs                  how smooth both are at each buffer, by labs/09/figure.py
-    .venv/bin/python -m labs.09.runs --plot FILE.png  the figure: rates of three flows and their sum, SSVP left, SSVP-ADP right
+    .venv/bin/python -m fairlane.labs.09.runs                  how smooth both are at each buffer, by labs/09/figure.py
+    .venv/bin/python -m fairlane.labs.09.runs --plot FILE.png  the figure: rates of three flows and their sum, SSVP left, SSVP-ADP right
 
 A run takes about a second of processor time. What it gave is kept in build/lab-09 and taken again while nothing that it depends on has changed.
 """
@@ -19,8 +19,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from experiments import loader
 from fairlane import probes
+from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.paper import store
@@ -103,7 +103,7 @@ def _student(folder: Path) -> Any:
 
 def main(argv: list[str] | None = None) -> int:
     """A table, or a picture."""
-    parser = argparse.ArgumentParser(prog="python -m labs.09.runs", description="SSVP's figure 3: runs for lab 9.")
+    parser = argparse.ArgumentParser(prog="python -m fairlane.labs.09.runs", description="SSVP's figure 3: runs for lab 9.")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figure instead of the table")
     parser.add_argument("--buffer", type=int, choices=BUFFERS, default=4, help="of the figure, in packets; default: %(default)s")
     parser.add_argument("--seed", type=int, default=1)

@@ -7,9 +7,9 @@ import json
 import math
 import random
 
-from hosts.algorithms.base import Feedback, Kind, Sender, SetTimer, Timer
-from labs.grading import Answer, Missed, algorithms, check
-from labs.ranking.measures import Measures, measure, score, situations, stored
+from fairlane.hosts.algorithms.base import Feedback, Kind, Sender, SetTimer, Timer
+from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.ranking.measures import Measures, measure, score, situations, stored
 
 FILE, KIND = "my_scheme.py", "my-scheme"
 RNG = random.Random(10)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Kind,
     Receiver,

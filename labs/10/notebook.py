@@ -15,9 +15,9 @@
 # %%
 import pandas as pd
 
-from labs.notebook import Lab
-from labs.ranking import page
-from labs.ranking.measures import EVEN, MARKS, measure, situations, stored
+from fairlane.labs.notebook import Lab
+from fairlane.labs.ranking import page
+from fairlane.labs.ranking.measures import EVEN, MARKS, measure, situations, stored
 
 lab = Lab("10")
 

@@ -1,6 +1,6 @@
 """The grader of the labs. A lab's `grade.py` is a list of checks:
 
-    from labs.grading import Answer, Missed, check
+    from fairlane.labs.grading import Answer, Missed, check
 
     @check(2, "the program compiles")
     def compiles(answer: Answer) -> None:
@@ -14,12 +14,12 @@
 
 A check that returns earns its points; `Missed` earns the points that it names, and says what was seen and what to look at. Whatever
 a student's file does besides (raise, loop without end, return what no rate can be) is told with the file's own line, and the next
-check goes on. `labs.grading.algorithms` does that for algorithm files: for their functions, and for handlers that the network calls
+check goes on. `fairlane.labs.grading.algorithms` does that for algorithm files: for their functions, and for handlers that the network calls
 within a run.
 """
 
-from labs.grading.answer import Answer
-from labs.grading.checks import Check, check
-from labs.grading.missed import Missed
+from fairlane.labs.grading.answer import Answer
+from fairlane.labs.grading.checks import Check, check
+from fairlane.labs.grading.missed import Missed
 
 __all__ = ["Answer", "Check", "Missed", "check"]

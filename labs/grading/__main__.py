@@ -1,4 +1,4 @@
-"""`python -m labs.grading 04`: grades the files of labs/04, or of another folder; `make -C labs/04 check` says the same."""
+"""`python -m fairlane.labs.grading 04`: grades the files of labs/04, or of another folder; `make -C labs/04 check` says the same."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import sys
 from pathlib import Path
 
-from inputs.located_toml import ConfigError
-from labs.grading import labs, runner
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.labs.grading import labs, runner
 
 
 def main(argv: list[str] | None = None) -> int:
     """0: all points. 1: not all. 2: no such lab or folder."""
-    parser = argparse.ArgumentParser(prog="python -m labs.grading", description="Points for an answer to a lab.")
+    parser = argparse.ArgumentParser(prog="python -m fairlane.labs.grading", description="Points for an answer to a lab.")
     parser.add_argument("lab", help="its number, such as 04")
     parser.add_argument("--answer", type=Path, metavar="FOLDER", help="the files to grade; default: those of the lab itself")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the points as JSON, too; - is standard output, without the text")

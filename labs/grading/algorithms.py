@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, get_args
 
-from hosts import algorithms
-from hosts.algorithms.base import (
+from fairlane.hosts import algorithms
+from fairlane.hosts.algorithms.base import (
     Kind,
     Layer,
     PathState,
@@ -26,8 +26,8 @@ from hosts.algorithms.base import (
     SetRate,
     SetWindow,
 )
-from labs.grading.answer import Answer, number
-from labs.grading.missed import Missed
+from fairlane.labs.grading.answer import Answer, number
+from fairlane.labs.grading.missed import Missed
 
 _HANDLERS: dict[type, tuple[str, ...]] = {
     Sender: ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer"),

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from fairlane import probes, user_files
-from labs.grading.missed import Missed
+from fairlane.labs.grading.missed import Missed
 
 _TOOL_LIMIT_S = 60
 

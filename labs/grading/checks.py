@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from labs.grading.answer import Answer
+from fairlane.labs.grading.answer import Answer
 
 DEFAULT_LIMIT_S = 30.0
 

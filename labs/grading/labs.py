@@ -26,8 +26,8 @@ from pathlib import Path
 
 from fairlane import probes
 from fairlane.errors import Refusal
-from inputs import located_toml, schema
-from labs.grading.checks import Check
+from fairlane.inputs import located_toml, schema
+from fairlane.labs.grading.checks import Check
 
 FOLDER = Path(__file__).resolve().parent.parent
 
@@ -69,7 +69,7 @@ class Lab:
 
     @property
     def checks(self) -> list[Check]:
-        return list(importlib.import_module(f"labs.{self.number}.grade").CHECKS)
+        return list(importlib.import_module(f"fairlane.labs.{self.number}.grade").CHECKS)
 
 
 def numbers() -> list[str]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
-from labs.grading.answer import Answer
-from labs.grading.checks import Check
-from labs.grading.missed import Missed
+from fairlane.labs.grading.answer import Answer
+from fairlane.labs.grading.checks import Check
+from fairlane.labs.grading.missed import Missed
 
 _GRACE_S = 5.0
 # Seconds by the clock for each of a check's seconds of processor time.

@@ -1,1 +1,1 @@
-"""Schemes against each other in the same two situations, and one page that ranks them; `python -m labs.ranking FILE.py`."""
+"""Schemes against each other in the same two situations, and one page that ranks them; `python -m fairlane.labs.ranking FILE.py`."""

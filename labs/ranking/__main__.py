@@ -1,4 +1,4 @@
-"""`python -m labs.ranking labs/10/my_scheme.py`: a report that ranks your own scheme among all of Fairlane's. `make -C labs/10 rank` does the same."""
+"""`python -m fairlane.labs.ranking labs/10/my_scheme.py`: a report that ranks your own scheme among all of Fairlane's. `make -C labs/10 rank` does the same."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairlane.api import Result
-from hosts.algorithms import ALGORITHMS
-from labs.grading import Answer, Missed, algorithms
-from labs.ranking import page
-from labs.ranking.measures import EVEN, MARKS, STORE, TCP, Measures, measure, rivals, situations, stored
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.labs.grading import Answer, Missed, algorithms
+from fairlane.labs.ranking import page
+from fairlane.labs.ranking.measures import EVEN, MARKS, STORE, TCP, Measures, measure, rivals, situations, stored
 
 KIND = "my-scheme"
 
@@ -40,7 +40,7 @@ def weights(text: str) -> dict[str, float]:
 
 def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> int:
     """0: the report is written. 1: the scheme's file cannot run, and where. 2: wrong arguments."""
-    parser = argparse.ArgumentParser(prog="python -m labs.ranking", description="Rank a scheme of your own among all others, in one report.")
+    parser = argparse.ArgumentParser(prog="python -m fairlane.labs.ranking", description="Rank a scheme of your own among all others, in one report.")
     parser.add_argument("file", type=Path, nargs="?", help="the algorithm file")
     parser.add_argument("--kind", default=KIND, help="its flow kind; default: %(default)s")
     parser.add_argument("--weights", type=weights, default=dict(EVEN), metavar="MARK=N,...", help=f"of {', '.join(MARKS)}; default: 1 each")

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import kinds
 from fairlane import api
 from fairlane.api import Result
-from hosts import algorithms
+from fairlane.experiments import kinds
+from fairlane.hosts import algorithms
 
 TCP = "tcp-sack"
 BUFFER_PACKETS = 50
@@ -107,7 +107,7 @@ def _variation(result: Result) -> float:
 
 
 def stored() -> dict[str, Measures]:
-    """Of all rivals, as `others.json` has them: `python -m labs.ranking --store` makes it. Runs are the same on every machine."""
+    """Of all rivals, as `others.json` has them: `python -m fairlane.labs.ranking --store` makes it. Runs are the same on every machine."""
     return {kind: Measures(**values) for kind, values in json.loads(STORE.read_text()).items()}
 
 

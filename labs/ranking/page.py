@@ -13,8 +13,8 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fairlane.labs.ranking.measures import MARKS, Measures, score
 from fairlane.results import palette
-from labs.ranking.measures import MARKS, Measures, score
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

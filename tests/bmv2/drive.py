@@ -14,10 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from controller.config import Config, Port, Route, Switch
-from controller.core import SwitchControl
-from controller.grpc_client import GrpcSwitch
-from controller.p4info import P4Info
+from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.core import SwitchControl
+from fairlane.controller.grpc_client import GrpcSwitch
+from fairlane.controller.p4info import P4Info
 
 ADDRESS = "127.0.0.1:9559"
 

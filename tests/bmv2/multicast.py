@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
 
-from controller.config import Config, Igmp, Port, Route, Switch
-from controller.runner import Controller
 from drive import compound, run
+from fairlane.controller.config import Config, Igmp, Port, Route, Switch
+from fairlane.controller.runner import Controller
 
 GROUP = "239.1.0.1"
 HOSTS = {"h0": ("s1", 2, "10.0.1.1"), "h1": ("s1", 3, "10.0.1.2"), "h2": ("s2", 2, "10.0.2.1")}

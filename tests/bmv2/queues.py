@@ -18,10 +18,10 @@ sys.path.insert(0, str(ROOT))
 
 from finsy.proto import p4r
 
-from controller.config import Config, Port, Route, Switch
-from controller.core import SwitchControl
-from controller.grpc_client import GrpcSwitch, SwitchError
-from controller.p4info import P4Info
+from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.core import SwitchControl
+from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
+from fairlane.controller.p4info import P4Info
 from fairlane.fabrics import bmv2_ports
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.bmv2_stats import Sampler

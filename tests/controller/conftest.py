@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.p4info import P4Info
 from fairlane import probes
+from fairlane.controller.p4info import P4Info
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from controller.config import ConfigError, mac, parse, read, to_json
+from fairlane.controller.config import ConfigError, mac, parse, read, to_json
 
 GOOD = {
     "p4info": "a.p4info.txtpb", "bmv2_json": "a.json",

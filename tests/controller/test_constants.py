@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from controller import protection, red
-from controller.p4info import P4Info
 from fairlane import probes
-from topologies.model import CPU_PORT, MAX_PORT
+from fairlane.controller import protection, red
+from fairlane.controller.p4info import P4Info
+from fairlane.topologies.model import CPU_PORT, MAX_PORT
 
 
 def scales(p4info: P4Info, action: str) -> dict[str, int]:

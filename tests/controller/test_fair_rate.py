@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
+from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 
 
 def test_worked_example():

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller import igmp
-from controller.igmp import IgmpError, Kind, Reason, build, checksum, parse
+from fairlane.controller import igmp
+from fairlane.controller.igmp import IgmpError, Kind, Reason, build, checksum, parse
 
 GROUP = 0xEF010001
 HOST = 0x0A000201

@@ -9,11 +9,11 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import igmp
-from controller.config import Config, Igmp, Port, Route, Switch
-from controller.igmp import Kind, Reason
-from controller.multicast import FLOOD_ID, TABLE, TABLE_FROM, Changes, MulticastControl
-from controller.p4info import canonical
+from fairlane.controller import igmp
+from fairlane.controller.config import Config, Igmp, Port, Route, Switch
+from fairlane.controller.igmp import Kind, Reason
+from fairlane.controller.multicast import FLOOD_ID, TABLE, TABLE_FROM, Changes, MulticastControl
+from fairlane.controller.p4info import canonical
 
 GROUPS = (0xEF010001, 0xEF010002)
 HOST_PORT = 100  # and up: ports with hosts

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.config import Config, Port, Switch
-from controller.connections import Connection
-from controller.core import ProtectedPortRecord, SwitchControl
-from controller.p4info import P4Info
-from controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
-from controller.red import Red
+from fairlane.controller.config import Config, Port, Switch
+from fairlane.controller.connections import Connection
+from fairlane.controller.core import ProtectedPortRecord, SwitchControl
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
+from fairlane.controller.red import Red
 
 B, TARGET = 10e6, 0.9
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
+from fairlane.controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
 
 
 @given(minimum=st.floats(1, 500), spread=st.floats(1.01, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.02),

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from controller.config import Config, Port, Switch
-from controller.grpc_client import GrpcSwitch
-from controller.p4info import P4Info
-from controller.runner import Controller
 from fairlane import probes
+from fairlane.controller.config import Config, Port, Switch
+from fairlane.controller.grpc_client import GrpcSwitch
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.runner import Controller
 from tests.p4runtime import support
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error, worst_error
+from fairlane.controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error, worst_error
 
 
 def test_worked_by_hand():

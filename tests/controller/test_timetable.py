@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.timetable import NS, Begin, Finish, Timetable
+from fairlane.controller.timetable import NS, Begin, Finish, Timetable
 
 
 def test_an_interval_ends_with_its_next_and_its_fair_rates() -> None:

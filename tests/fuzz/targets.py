@@ -8,22 +8,21 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import fairlane_virtual
-
-from controller import igmp
-from experiments import loader
-from inputs.located_toml import ConfigError
+from fairlane import native
+from fairlane.controller import igmp
+from fairlane.experiments import loader
+from fairlane.inputs.located_toml import ConfigError
 
 CORPUS = Path(__file__).parent / "corpus"
 
 
 def rtcp(data: bytes) -> None:
     """RTCP compounds, RTP, our own reports and acknowledgements, IGMP: parsed or refused; a compound that parses comes out again."""
-    compound = fairlane_virtual.parse_rtcp(data)
+    compound = native.parse_rtcp(data)
     # A packet holds 31 of either.
     if compound is not None and len(compound["blocks"]) < 32 and len(compound["bye"]) < 32:
-        assert fairlane_virtual.parse_rtcp(fairlane_virtual.emit_rtcp(**compound)) == compound
-    for parse in (fairlane_virtual.parse_rtp, fairlane_virtual.parse_ack, fairlane_virtual.parse_report, fairlane_virtual.parse_stamp):
+        assert native.parse_rtcp(native.emit_rtcp(**compound)) == compound
+    for parse in (native.parse_rtp, native.parse_ack, native.parse_report, native.parse_stamp):
         parse(data)
     try:
         igmp.parse(data)

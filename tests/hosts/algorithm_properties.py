@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from hosts.algorithms import base
-from hosts.algorithms.base import AckDetail, Kind
+from fairlane.hosts.algorithms import base
+from fairlane.hosts.algorithms.base import AckDetail, Kind
 from path_model import AckBook, ClosedLoop, Left, Path
 
 MAX_RATE_BPS = 2e6

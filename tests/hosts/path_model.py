@@ -1,7 +1,7 @@
 """A packet-level model of one path, to watch any algorithm in a closed loop without a network: pure, seeded, milliseconds to run.
 
 One bottleneck with a drop-tail queue, a constant delay each way, no reordering. It serves tests (goldens, "never a stall") and
-carries out every action of `hosts.algorithms.base` in the plainest way; results come from the fabrics.
+carries out every action of `fairlane.hosts.algorithms.base` in the plainest way; results come from the fabrics.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from hosts.algorithms import base
-from hosts.algorithms.base import AckDetail, Kind, LossCause
+from fairlane.hosts.algorithms import base
+from fairlane.hosts.algorithms.base import AckDetail, Kind, LossCause
 
 RECEIVER = 77
 """SSRC of the receiver."""

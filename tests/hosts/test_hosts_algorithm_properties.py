@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import algorithm_properties as properties
 import path_model
-from hosts.algorithms import ALGORITHMS, base
+from fairlane.hosts.algorithms import ALGORITHMS, base
 
 KINDS = sorted(ALGORITHMS)
 _fresh = functools.cache(lambda name: properties.healthy_rate_bps(ALGORITHMS[name]))
@@ -87,7 +87,7 @@ def test_the_harness_finds_what_it_looks_for() -> None:
             return (base.SetRate(1e-3),)
 
     def kind(sender: type) -> base.Kind:
-        from hosts.algorithms.cbr import KINDS as CBR
+        from fairlane.hosts.algorithms.cbr import KINDS as CBR
 
         return base.Kind("bad", "", CBR[0].parameters, sender, lambda parameters: base.Receiver())
 

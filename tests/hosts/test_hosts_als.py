@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.als import ADAPTATION_TIMER, AlsParameters, AlsReceiver, AlsSender
-from hosts.algorithms.base import Control, Feedback, Note, SetControl, SetRate, SetReport, SetTimer, Timer
+from fairlane.hosts.algorithms.als import ADAPTATION_TIMER, AlsParameters, AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.base import Control, Feedback, Note, SetControl, SetRate, SetReport, SetTimer, Timer
 
 RNG = random.Random(0)
 DEFAULTS = AlsParameters()

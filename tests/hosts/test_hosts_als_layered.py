@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.als import ADAPTATION_TIMER
-from hosts.algorithms.als_layered import AlsLayeredParameters, AlsLayeredReceiver, AlsLayeredSender
-from hosts.algorithms.base import Control, Feedback, JoinLayers, Layer, SetControl, SetLayers, SetRate, SetReport, Timer
+from fairlane.hosts.algorithms.als import ADAPTATION_TIMER
+from fairlane.hosts.algorithms.als_layered import AlsLayeredParameters, AlsLayeredReceiver, AlsLayeredSender
+from fairlane.hosts.algorithms.base import Control, Feedback, JoinLayers, Layer, SetControl, SetLayers, SetRate, SetReport, Timer
 
 RNG = random.Random(0)
 BASE, SECOND, THIRD = GROUPS = AlsLayeredParameters().group_addresses

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.algorithms import als, als_layered
-from hosts.algorithms.als import ADAPTATION_TIMER, AlsParameters, AlsSender
-from hosts.algorithms.base import Feedback, Note, SetRate, Timer
-from hosts.algorithms.daa import DaaParameters, tcp_rate_bps
+from fairlane.hosts.algorithms import als, als_layered
+from fairlane.hosts.algorithms.als import ADAPTATION_TIMER, AlsParameters, AlsSender
+from fairlane.hosts.algorithms.base import Feedback, Note, SetRate, Timer
+from fairlane.hosts.algorithms.daa import DaaParameters, tcp_rate_bps
 
 sys.path.insert(0, str(File(__file__).parent))
 import itertools

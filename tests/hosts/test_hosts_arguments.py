@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hosts import agent, tcp_iperf3
-from hosts.arguments import parse_rate
-from hosts.sources import Source
+from fairlane.hosts import agent, tcp_iperf3
+from fairlane.hosts.arguments import parse_rate
+from fairlane.hosts.sources import Source
 
 GOOD = ["--role", "sender", "--local", "127.0.0.1", "--peer", "127.0.0.2"]
 
@@ -56,7 +56,7 @@ def test_a_source_reads_back(source: Source) -> None:
 
 def test_a_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert agent.main([*GOOD, "--log", "/nowhere/log"]) == 2
-    assert capsys.readouterr().err == "hosts.agent: cannot write the log /nowhere/log: No such file or directory\n"
+    assert capsys.readouterr().err == "fairlane.hosts.agent: cannot write the log /nowhere/log: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.aimd_rtcp import SILENCE_TIMER as AIMD_SILENCE
-from hosts.algorithms.aimd_rtcp import AimdRtcpParameters, AimdRtcpSender
-from hosts.algorithms.base import Feedback, SetRate, SetTimer, Timer
-from hosts.algorithms.cbr import CbrParameters, CbrSender
-from hosts.algorithms.daa import SILENCE_TIMER, DaaParameters, DaaSender, tcp_rate_bps
+from fairlane.hosts.algorithms.aimd_rtcp import SILENCE_TIMER as AIMD_SILENCE
+from fairlane.hosts.algorithms.aimd_rtcp import AimdRtcpParameters, AimdRtcpSender
+from fairlane.hosts.algorithms.base import Feedback, SetRate, SetTimer, Timer
+from fairlane.hosts.algorithms.cbr import CbrParameters, CbrSender
+from fairlane.hosts.algorithms.daa import SILENCE_TIMER, DaaParameters, DaaSender, tcp_rate_bps
 
 RNG = random.Random(0)
 
@@ -72,7 +72,7 @@ def test_tcp_model_falls_with_loss_and_with_round_trip(loss: float, rtt_s: float
 
 def test_round_trip_time() -> None:
     """[DAA eq 2] tau = T - T_DLSR - T_LSR, the numbers of RFC 3550 figure 2: 46864.500 - 5.250 - 46853.125 = 6.125 s."""
-    round_trip_s = pytest.importorskip("fairlane_virtual").round_trip_s
+    round_trip_s = pytest.importorskip("fairlane.native").round_trip_s
     assert round_trip_s(arrival_ntp=(0xB710 << 32) | 0x80000000, lsr=0xB7052000, dlsr=0x00054000) == 6.125
 
 

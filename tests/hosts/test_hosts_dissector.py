@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import hosts
+from fairlane import hosts
 
-fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import (
+native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane.native import (
     emit_ack,
     emit_report,
     emit_rtcp,
@@ -29,7 +29,7 @@ from fairlane_virtual import (
 )
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
-DISSECTOR = Path(hosts.__file__).parent.parent / "tools/wireshark/fairlane.lua"
+DISSECTOR = Path(hosts.__file__).resolve().parent.parent / "tools/wireshark/fairlane.lua"
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt-get install tshark)")
 
 
@@ -150,8 +150,8 @@ def test_wireshark_marks_a_layer_list_that_does_not_come_out(tmp_path: Path) -> 
 def virtual_captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three flows, one acknowledged, one with reports of its own, one with RTCP, over the dumbbell in virtual time."""
     virtual_fabric = pytest.importorskip("fairlane.fabrics.virtual_fabric")
-    if virtual_fabric.fairlane_virtual is None:
-        pytest.skip("the module fairlane_virtual is not built: make build")
+    if virtual_fabric.native is None:
+        pytest.skip("the module fairlane.native is not built: make build")
     from typer.testing import CliRunner
 
     from fairlane.cli import app

@@ -19,8 +19,8 @@ SENDER, RECEIVERS = "127.0.0.1", ("127.0.0.2", "127.0.0.3")
 WINDOW = '''
 import sys
 from dataclasses import dataclass
-from hosts import algorithms
-from hosts.algorithms import base
+from fairlane.hosts import algorithms
+from fairlane.hosts.algorithms import base
 
 @dataclass(frozen=True)
 class Parameters:
@@ -42,7 +42,7 @@ class Window(base.Sender):
         return (base.SetTimer("look", now_s + 1.0), note)
 
 algorithms.ALGORITHMS["test-window"] = base.Kind("test-window", "", Parameters, Window, lambda parameters: base.Receiver())
-from hosts.agent import main
+from fairlane.hosts.agent import main
 sys.exit(main())
 '''
 
@@ -67,7 +67,7 @@ class Flow:
 
     def __init__(self, tmp_path: Path, algorithm: str, *more: str, receivers: int = 1, program: str | None = None) -> None:
         port = str(free_port())
-        command = [sys.executable, "-m", "hosts.agent"] if program is None else [sys.executable, "-c", program]
+        command = [sys.executable, "-m", "fairlane.hosts.agent"] if program is None else [sys.executable, "-c", program]
         self.logs = [tmp_path / "s.jsonl", *(tmp_path / f"r{n}.jsonl" for n in range(receivers))]
         self.processes: list[subprocess.Popen] = []
         for number in (*range(1, receivers + 1), 0):
@@ -216,8 +216,8 @@ while True:
 
 JOIN_AND_LEAVE = """
 import random, time
-from fairlane_virtual import HostEnd, Place
-from hosts.algorithms import base
+from fairlane.native import HostEnd, Place
+from fairlane.hosts.algorithms import base
 class Joins(base.Receiver):
     def on_start(self, now_s, rng):
         self.start_s, self.steps = now_s, [(0xEF010001, 0xEF010002), (0xEF010001,)]

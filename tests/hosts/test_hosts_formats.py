@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hosts
-from hosts.wire.formats import Format, formats_of
+from fairlane import hosts
+from fairlane.hosts.wire.formats import Format, formats_of
 
-fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
+native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
 
-ROOT = Path(hosts.__file__).parent.parent
+ROOT = Path(hosts.__file__).resolve().parent.parent
 DESCRIPTION = tomllib.loads((ROOT / "hosts/wire/formats.toml").read_text())
 FORMATS = formats_of(DESCRIPTION)
 
@@ -43,55 +43,55 @@ ALSFS = st.tuples(bits(32), bits(64), bits(32), st.lists(st.tuples(bits(32), bit
 
 @given(ACKS)
 def test_acks_are_as_described(ack: dict[str, int]) -> None:
-    data = fairlane_virtual.emit_ack(**ack)
+    data = native.emit_ack(**ack)
     assert len(data) == FORMATS["ack"].bytes == 12
     assert described(FORMATS["ack"], data) == {"version": 1, "type": 1, "flags": 0, **ack}
-    assert fairlane_virtual.parse_ack(data) == ack
+    assert native.parse_ack(data) == ack
 
 
 @given(REPORTS)
 def test_reports_are_as_described(report: dict[str, int | None]) -> None:
-    data = fairlane_virtual.emit_report(**report)
+    data = native.emit_report(**report)
     assert len(data) == FORMATS["report"].bytes == 44
     rate = report["loss_event_rate"]
     fixed = {"version": 1, "type": 2, "flags": int(rate is not None)}
     assert described(FORMATS["report"], data) == {**fixed, **report, "loss_event_rate": rate or 0}
-    assert fairlane_virtual.parse_report(data) == report
+    assert native.parse_report(data) == report
 
 
 @given(STAMPS)
 def test_stamps_are_as_described(stamp: dict[str, int | None]) -> None:
-    data = fairlane_virtual.emit_stamp(**stamp)
+    data = native.emit_stamp(**stamp)
     assert len(data) in (FORMATS["stamp"].least_bytes, 20, FORMATS["stamp"].bytes)
     there = described(FORMATS["stamp"], data)
     assert there == {name: stamp[name] or 0 for name in there}
     media = stamp["produced_ns"] is not None
-    assert fairlane_virtual.parse_stamp(data, media) == stamp
-    assert fairlane_virtual.parse_stamp(data + bytes(900), media) == stamp
+    assert native.parse_stamp(data, media) == stamp
+    assert native.parse_stamp(data + bytes(900), media) == stamp
 
 
 @given(ALSFS)
 def test_alsf_is_as_described(alsf: tuple) -> None:
-    compound = fairlane_virtual.emit_rtcp(1, from_sender=alsf)
+    compound = native.emit_rtcp(1, from_sender=alsf)
     data = compound[compound.index(b"ALSF") + 4 :]
     pair, rest = data[: FORMATS["alsf"].bytes], data[FORMATS["alsf"].bytes :]
     assert described(FORMATS["alsf"], pair) == {"desired_rate_bps": alsf[1], "utilisation": alsf[2]}
     size = FORMATS["alsf_layer"].bytes
     layers = [described(FORMATS["alsf_layer"], rest[at : at + size]) for at in range(0, len(rest), size)]
     assert [(x["address"], x["rate_bps"]) for x in layers] == alsf[3]
-    assert fairlane_virtual.parse_rtcp(compound)["from_sender"] == alsf
+    assert native.parse_rtcp(compound)["from_sender"] == alsf
 
 
 def test_alsf_bytes_are_those_of_the_architecture() -> None:
     """docs/architecture.md, "ALS on the wire"; RFC 3550 section 6.7: APP 204, subtype 0 of a sender, length in words minus one."""
-    compound = fairlane_virtual.emit_rtcp(5, sender=(0, 0, 0, 0), cname=b"c", from_sender=(5, 10_000_000, 500_000, [(0xEF010001, 64_000)]))
+    compound = native.emit_rtcp(5, sender=(0, 0, 0, 0), cname=b"c", from_sender=(5, 10_000_000, 500_000, [(0xEF010001, 64_000)]))
     alsf = "80cc0008" + "00000005" + b"ALSF".hex() + "0000000000989680" + "0007a120" + "ef010001" + "000000000000fa00"
     assert compound.endswith(bytes.fromhex(alsf))
 
 
 def test_the_bytes_by_hand() -> None:
-    assert fairlane_virtual.emit_ack(0x0102_0304_0506, 0x1112_1314).hex() == "1100010203040506" + "11121314"
-    report = fairlane_virtual.emit_report(
+    assert native.emit_ack(0x0102_0304_0506, 0x1112_1314).hex() == "1100010203040506" + "11121314"
+    report = native.emit_report(
         highest_sequence=0x0102_0304_0506,
         echo_ns=0x1112_1314_1516_1718,
         delay_us=0x2122_2324,
@@ -105,7 +105,7 @@ def test_the_bytes_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("parse", "emit", "packets"), [
-    (fairlane_virtual.parse_ack, fairlane_virtual.emit_ack, ACKS), (fairlane_virtual.parse_report, fairlane_virtual.emit_report, REPORTS)])
+    (native.parse_ack, native.emit_ack, ACKS), (native.parse_report, native.emit_report, REPORTS)])
 @given(data=st.data())
 def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: st.DataObject) -> None:
     whole = emit(**data.draw(packets))
@@ -116,8 +116,8 @@ def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: 
 
 
 def test_every_truncation_of_a_stamp() -> None:
-    whole = fairlane_virtual.emit_stamp(7, 8, 9, 10)
-    read = [fairlane_virtual.parse_stamp(whole[:size], media=True) for size in range(len(whole) + 1)]
+    whole = native.emit_stamp(7, 8, 9, 10)
+    read = [native.parse_stamp(whole[:size], media=True) for size in range(len(whole) + 1)]
     assert read[:16] == [None] * 16
     assert [(s["rtt_us"], s["produced_ns"]) for s in read[16:]] == [(None, None)] * 4 + [(9, None)] * 8 + [(9, 10)]
 
@@ -175,17 +175,17 @@ def test_scapy_reads_what_we_write_and_writes_what_we_read() -> None:
     layers = pytest.importorskip("fairlane.scapy_layers", reason="scapy is not installed", exc_type=ImportError)
     rng = random.Random(8)
     for _ in range(50):
-        ack = fairlane_virtual.emit_ack(rng.getrandbits(48), rng.getrandbits(32))
+        ack = native.emit_ack(rng.getrandbits(48), rng.getrandbits(32))
         names = ("highest_sequence", "echo_ns", "delay_us", "receive_rate_bps", "loss_event_rate", "expected_packets", "lost_packets", "reporter")
-        report = fairlane_virtual.emit_report(**dict(zip(names, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))))
-        stamp = fairlane_virtual.emit_stamp(*(rng.getrandbits(n) for n in (64, 64, 32, 64)[: rng.randrange(2, 5)]))
+        report = native.emit_report(**dict(zip(names, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))))
+        stamp = native.emit_stamp(*(rng.getrandbits(n) for n in (64, 64, 32, 64)[: rng.randrange(2, 5)]))
         for data, theirs, name in ((ack, layers.Ack, "ack"), (report, layers.Report, "report"), (stamp, layers.Stamp, "stamp")):
             read = theirs(data)
             fields = described(FORMATS[name], data)
             assert {f.name: getattr(read, f.name) for f in FORMATS[name].fields if f.name in fields} == fields
             assert bytes(read) == data and bytes(theirs(**fields)) == data
         pair = (1, rng.getrandbits(64), rng.getrandbits(32), [(0xEF010001, 5), (0xEF010002, rng.getrandbits(64))])
-        compound = fairlane_virtual.emit_rtcp(1, from_sender=pair)
+        compound = native.emit_rtcp(1, from_sender=pair)
         said = compound[compound.index(b"ALSF") + 4 :]
         read = layers.Alsf(said)
         assert (read.desired_rate_bps, read.utilisation) == pair[1:3]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetLossTimeout, SetWindow
-from hosts.algorithms.gaimd import GaimdParameters, GaimdSender
-from hosts.algorithms.ssvp_model import friendly_alpha
+from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetLossTimeout, SetWindow
+from fairlane.hosts.algorithms.gaimd import GaimdParameters, GaimdSender
+from fairlane.hosts.algorithms.ssvp_model import friendly_alpha
 
 RNG = random.Random(0)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import emit_rtcp, emit_rtp, parse_rtp
+native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane.native import emit_rtcp, emit_rtp, parse_rtp
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 SENDER, RECEIVER = 0x0A0B0C0D, 0x01020304

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(File(__file__).parent))
 
-from hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms import ALGORITHMS
 from path_model import ClosedLoop, Path
 
 GOLDEN = File(__file__).parent / "golden"

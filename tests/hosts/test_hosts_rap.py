@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import Ack, AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
-from hosts.algorithms.rap import BEFORE_SENDING, STEP_TIMER, RapParameters, RapSender, increased_ipg_s
-from hosts.algorithms.rap_fine import TUNING_TIMER, RapFineParameters, RapFineSender
+from fairlane.hosts.algorithms.base import Ack, AckDetail, Loss, LossCause, PathState, SetLossTimeout, SetRate, SetTimer, Timer
+from fairlane.hosts.algorithms.rap import BEFORE_SENDING, STEP_TIMER, RapParameters, RapSender, increased_ipg_s
+from fairlane.hosts.algorithms.rap_fine import TUNING_TIMER, RapFineParameters, RapFineSender
 
 RNG = random.Random(0)
 SIZE_100 = RapParameters(packet_bytes=100)

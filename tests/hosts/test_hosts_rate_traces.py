@@ -15,8 +15,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import path_model
-from hosts.algorithms import ALGORITHMS
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms.base import (
     Control,
     Feedback,
     JoinLayers,

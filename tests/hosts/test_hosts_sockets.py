@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
-from fairlane_virtual import emit_rtcp, parse_rtcp
-
-from hosts.algorithms import base
+native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane.hosts.algorithms import base
+from fairlane.native import emit_rtcp, parse_rtcp
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 GROUP = "239.7.7.7"
@@ -43,7 +42,7 @@ def free_port() -> int:
 
 def agent(role: str, log: Path, *more: str) -> subprocess.Popen:
     local, peer = (SENDER_ADDRESS, RECEIVER_ADDRESS) if role == "sender" else (RECEIVER_ADDRESS, SENDER_ADDRESS)
-    command = [sys.executable, "-m", "hosts.agent", "--role", role, "--local", local, "--peer", peer, "--log", str(log), *more]
+    command = [sys.executable, "-m", "fairlane.hosts.agent", "--role", role, "--local", local, "--peer", peer, "--log", str(log), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -175,9 +174,9 @@ class Sends(base.Sender):
         return (base.SetLayers((base.Layer(int(IPv4Address(GROUP)), 80_000.0),)),)
 
 
-def place(port: int, local: str = "127.0.0.1", peer: str = "127.0.0.2", seconds: float = 4.0, **more) -> fairlane_virtual.Place:
+def place(port: int, local: str = "127.0.0.1", peer: str = "127.0.0.2", seconds: float = 4.0, **more) -> native.Place:
     now_ns = time.monotonic_ns()
-    return fairlane_virtual.Place(
+    return native.Place(
         local, peer, port, start_ns=now_ns, stop_ns=now_ns + round(seconds * 1e9), epoch_ns=time.time_ns() - now_ns, name="f", seed=1, **more)  # fmt: skip
 
 
@@ -192,7 +191,7 @@ def test_options_and_checksums_of_datagrams() -> None:
         member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1"))
         raw.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1"))
         raw.settimeout(0.2)
-        end = fairlane_virtual.HostEnd.sender(
+        end = native.HostEnd.sender(
             place(port, base_group=GROUP), Sends(), random.Random(1), ssrc=5, cname="s", packet_bytes=1000, session_bandwidth_bps=1e6)  # fmt: skip
         report, seen = emit_rtcp(9, blocks=[(5, 0, 0, 1, 0, 0, 0)]), {}
         deadline = time.monotonic() + 30
@@ -218,19 +217,19 @@ def received(raw: socket.socket) -> bytes | None:
 
 def test_a_taken_port_is_named_with_the_way_out() -> None:
     port = free_port()
-    sink = fairlane_virtual.HostEnd.sink(place(port))
+    sink = native.HostEnd.sink(place(port))
     with pytest.raises(OSError) as caught:
-        fairlane_virtual.HostEnd.sink(place(port))
+        native.HostEnd.sink(place(port))
     assert str(caught.value) == (
         f"cannot bind UDP 127.0.0.1:{port}: Address already in use; another process has this port: end it, or choose another --port"
     )
     del sink
-    fairlane_virtual.HostEnd.sink(place(port))
+    native.HostEnd.sink(place(port))
 
 
 def test_an_address_of_another_host_is_named() -> None:
     with pytest.raises(OSError, match=r"cannot bind UDP 192\.0\.2\.1:5004: .*no interface of this host has this address"):
-        fairlane_virtual.HostEnd.sink(place(5004, "192.0.2.1", "127.0.0.1"))
+        native.HostEnd.sink(place(5004, "192.0.2.1", "127.0.0.1"))
 
 
 def test_sources_run_between_processes(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms import ssvp_model as model
-from hosts.algorithms.base import Feedback, ReceptionState, SendFeedback, SetRate, SetTimer, StampData, Timer
-from hosts.algorithms.daa import tcp_rate_bps
-from hosts.algorithms.ssvp import REPORT_TIMER, ROUND_TIMER, SILENCE_TIMER, SsvpParameters, SsvpReceiver, SsvpSender
-from hosts.algorithms.ssvp_adp import SsvpAdpParameters, SsvpAdpSender
+from fairlane.hosts.algorithms import ssvp_model as model
+from fairlane.hosts.algorithms.base import Feedback, ReceptionState, SendFeedback, SetRate, SetTimer, StampData, Timer
+from fairlane.hosts.algorithms.daa import tcp_rate_bps
+from fairlane.hosts.algorithms.ssvp import REPORT_TIMER, ROUND_TIMER, SILENCE_TIMER, SsvpParameters, SsvpReceiver, SsvpSender
+from fairlane.hosts.algorithms.ssvp_adp import SsvpAdpParameters, SsvpAdpSender
 
 RNG = random.Random(0)
 B, S, RTT_0 = 1e6, 1000, 0.064

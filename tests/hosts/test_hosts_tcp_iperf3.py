@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.tcp_iperf3 import Iperf3Error, TcpFlow, parse_result
+from fairlane.hosts.tcp_iperf3 import Iperf3Error, TcpFlow, parse_result
 
 FLOW = TcpFlow("10.0.0.1", "10.0.0.2", 5201)
 NO_IPERF3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed (apt-get install iperf3)")
@@ -82,7 +82,7 @@ def test_a_reno_flow_cut_short(tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     ends = {}
     for role, local, peer in (("sender", "127.0.0.1", "127.0.0.2"), ("receiver", "127.0.0.2", "127.0.0.1")):  # sender knocks
-        command = [sys.executable, "-m", "hosts.tcp_iperf3", "--role", role, "--local", local, "--peer", peer]
+        command = [sys.executable, "-m", "fairlane.hosts.tcp_iperf3", "--role", role, "--local", local, "--peer", peer]
         command += ["--port", str(port), "--duration", "30", "--log", str(tmp_path / role)]
         ends[role] = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         time.sleep(0.6)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import Feedback, Gap, Note, ReceptionState, SendFeedback, SetRate, SetTimer, StampData, Timer
-from hosts.algorithms.tfrc import FEEDBACK_TIMER, NO_FEEDBACK_TIMER, TfrcParameters, TfrcReceiver, TfrcSender
-from hosts.algorithms.tfrc_equation import loss_event_rate_for, throughput_bps
-from hosts.algorithms.tfrc_history import LossHistory, weights
+from fairlane.hosts.algorithms.base import Feedback, Gap, Note, ReceptionState, SendFeedback, SetRate, SetTimer, StampData, Timer
+from fairlane.hosts.algorithms.tfrc import FEEDBACK_TIMER, NO_FEEDBACK_TIMER, TfrcParameters, TfrcReceiver, TfrcSender
+from fairlane.hosts.algorithms.tfrc_equation import loss_event_rate_for, throughput_bps
+from fairlane.hosts.algorithms.tfrc_history import LossHistory, weights
 
 RNG = random.Random(0)
 WIDE = TfrcParameters(max_rate_bps=1e9, oscillation_reduction=False)

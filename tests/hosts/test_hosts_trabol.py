@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.algorithms.base import Feedback, ReceptionState, SendFeedback, SetRate, SetTimer, Timer
-from hosts.algorithms.trabol import REPORT_TIMER, SILENCE_TIMER, Ray, TrabolParameters, TrabolReceiver, TrabolSender, ray_time_s
-from hosts.algorithms.trabol_memory import PROBE_TIMER, TrabolMemoryParameters, TrabolMemorySender
+from fairlane.hosts.algorithms.base import Feedback, ReceptionState, SendFeedback, SetRate, SetTimer, Timer
+from fairlane.hosts.algorithms.trabol import REPORT_TIMER, SILENCE_TIMER, Ray, TrabolParameters, TrabolReceiver, TrabolSender, ray_time_s
+from fairlane.hosts.algorithms.trabol_memory import PROBE_TIMER, TrabolMemoryParameters, TrabolMemorySender
 
 RNG = random.Random(0)
 SMALL = {"max_rate_bps": 8e6, "packet_bytes": 1000, "packets_per_ray": 10, "min_rate_bps": 1.6e6, "hold_reports": 2}

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-fairlane_virtual = pytest.importorskip("fairlane_virtual", reason="the module fairlane_virtual is not built: make build")
+native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
 
 from fairlane.fabrics import targets
-from hosts.agent import algorithm_parameters
-from hosts.algorithms import ALGORITHMS
-from hosts.algorithms.base import AckDetail
-from hosts.sources import Source
+from fairlane.hosts.agent import algorithm_parameters
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms.base import AckDetail
+from fairlane.hosts.sources import Source
 
 SECOND = 10**9
 SEED = 7
@@ -88,10 +88,10 @@ def in_virtual_time(folder: Path) -> dict[str, tuple[list, list]]:
     """The records of each flow's ends. Captures of all links are in `folder` afterwards."""
     (folder / "reordering.p4").write_text(REORDERING)
     program, _ = targets.compiler().compile(folder / "reordering.p4", folder)
-    network = fairlane_virtual.Network(SEED)
+    network = native.Network(SEED)
     network.add_switch("s1", 1, priorities=2)
-    free = fairlane_virtual.Link(rate_bps=100_000_000)
-    narrow = fairlane_virtual.Link(rate_bps=1_500_000, delay_ns=5_000_000, queue_packets=25, loss=0.02, jitter_ns=2_000_000)
+    free = native.Link(rate_bps=100_000_000)
+    narrow = native.Link(rate_bps=1_500_000, delay_ns=5_000_000, queue_packets=25, loss=0.02, jitter_ns=2_000_000)
     for i in (1, 2):
         network.add_host(f"h{i}", ADDRESSES[f"h{i}"], f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
         network.connect(f"h{i}", 0, "s1", i, free, narrow)
@@ -105,7 +105,7 @@ def in_virtual_time(folder: Path) -> dict[str, tuple[list, list]]:
         common = of_sender(flow)
         common |= {"sender_ssrc": common.pop("ssrc"), "sender_cname": common.pop("cname")}
         if ALGORITHMS[flow.kind].layered:
-            member = fairlane_virtual.LayeredReceiver("h2", receiver, flow.rng("receiver"), ssrc=flow.port + 1, cname="receiver")
+            member = native.LayeredReceiver("h2", receiver, flow.rng("receiver"), ssrc=flow.port + 1, cname="receiver")
             network.add_layered_flow(flow.name, "h1", flow.port, 0, STOP_NS, sender, flow.rng("sender"), [member], base_group=GROUPS[0], **common)
         else:
             network.add_rtp_flow(
@@ -135,8 +135,8 @@ def on_a_host(flow: Flow, role: str, folder: Path) -> tuple[list, list, list]:
     """Records of a flow's end that the hosts' loop drives through what came to it in virtual time; what it sent; its groups."""
     own, peer = ("h1", "h2") if role == "sender" else ("h2", "h1")
     came = [(at, rtcp, to if IPv4Address(to).is_multicast else None, payload) for at, rtcp, to, payload in captured(folder, f"s1-{own}", flow)]
-    make, layered = fairlane_virtual.HostEnd, flow.kind is not None and ALGORITHMS[flow.kind].layered
-    place = fairlane_virtual.Place(
+    make, layered = native.HostEnd, flow.kind is not None and ALGORITHMS[flow.kind].layered
+    place = native.Place(
         ADDRESSES[own], ADDRESSES[peer], flow.port, start_ns=0, stop_ns=STOP_NS + (LINGER_NS if role == "receiver" else 0), epoch_ns=0,
         name=flow.name, seed=SEED, base_group=GROUPS[0] if layered else None, arrivals=came)  # fmt: skip
     if flow.kind is None:

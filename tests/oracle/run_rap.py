@@ -29,8 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from experiments import loader, sweep
-from experiments.model import Experiment
+from fairlane.experiments import loader, sweep
+from fairlane.experiments.model import Experiment
 from fairlane.paper import read_row
 
 TCL = Path(__file__).with_name("rates.tcl")

@@ -21,12 +21,12 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from controller.config import Config, Port, Route, Switch
-from controller.red import Red
+from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.red import Red
 from fairlane.fabrics import targets
 from fairlane.fabrics.virtual_control import VirtualController
-from topologies import addressing, builders
-from topologies.builders import LinkSpec
+from fairlane.topologies import addressing, builders
+from fairlane.topologies.builders import LinkSpec
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parents[1] / "p4src" / "als.p4"
@@ -57,14 +57,14 @@ def rows(name: str) -> list[dict]:
 
 def run(case: dict, **options) -> dict:
     """One case; the names of its results are those of `run_tcp.run`. options: of TCP, instead of ns-2's."""
-    import fairlane_virtual
+    from fairlane import native
 
     flows, seconds = case.get("flows", 1), case["seconds"]
     packet, datagram = case.get("packet_bytes", FRAME_BYTES), case.get("packet_bytes", DATAGRAM_BYTES)
     rate_bps = case["rate_bps"] * (datagram + ETHERNET_BYTES) // packet
     topology = builders.dumbbell(flows, LinkSpec(rate_bps, case["rtt_ms"] / 2000, case["buffer_packets"]), ACCESS)
     addresses = addressing.assign(topology)
-    network = fairlane_virtual.Network(case.get("seed", 1), record_interval_ns=NS)
+    network = native.Network(case.get("seed", 1), record_interval_ns=NS)
     for i, name in enumerate(topology.switches):
         network.add_switch(name, i + 1, cpu_port=510)
     for name in topology.hosts:
@@ -75,7 +75,7 @@ def run(case: dict, **options) -> dict:
         if port.link_index not in linked:
             linked.add(port.link_index)
             link = port.link
-            network.connect(port.node, port.number, port.peer, port.peer_port, fairlane_virtual.Link(
+            network.connect(port.node, port.number, port.peer, port.peer_port, native.Link(
                 rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets))
     with tempfile.TemporaryDirectory() as folder:
         files = targets.compiler().compile(PROGRAM, Path(folder))

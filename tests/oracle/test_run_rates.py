@@ -39,7 +39,7 @@ def test_mean_rate_and_ratio_to_sack_are_those_of_ns2(row: dict) -> None:
     assert abs(ratio - 1) <= run_rates.RATIO_TOLERANCE
 
 
-@pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build")
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 @pytest.mark.parametrize("kind", ["rap", "tfrc"])
 def test_a_run_here_still_has_the_committed_rates(kind: str) -> None:
     """The median of three seeds within the tolerance of ns-2's committed one."""

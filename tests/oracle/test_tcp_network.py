@@ -20,7 +20,7 @@ sys.modules["tcp_network"] = tcp_network
 _spec.loader.exec_module(tcp_network)
 
 pytestmark = [
-    pytest.mark.skipif(virtual_fabric.fairlane_virtual is None, reason="the module fairlane_virtual is not built: make build"),
+    pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build"),
     pytest.mark.timeout(600),
 ]
 

@@ -27,8 +27,8 @@ from IPython.utils.capture import capture_output
 
 import fairlane
 from fairlane.fabrics import virtual_fabric
+from fairlane.labs.notebook import ANSWER_VARIABLE
 from fairlane.results import compare
-from labs.notebook import ANSWER_VARIABLE
 
 # Meaningless differences between runs: addresses in memory, names of scratch folders, how long a run took.
 _CHANGES = re.compile(rf"0x[0-9a-f]+|{re.escape(tempfile.gettempdir())}\S*|virtual time: .*")

@@ -14,7 +14,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from controller.connections import Connection
+from fairlane.controller.connections import Connection
 
 
 class ConnectionCounter:

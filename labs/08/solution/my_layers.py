@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import floor
 
-from hosts.algorithms.als import AlsReceiver, AlsSender
-from hosts.algorithms.als_layered import AlsLayeredParameters
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.als import AlsReceiver, AlsSender
+from fairlane.hosts.algorithms.als_layered import AlsLayeredParameters
+from fairlane.hosts.algorithms.base import (
     Control,
     JoinLayers,
     Kind,

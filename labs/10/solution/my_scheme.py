@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hosts.algorithms.base import (
+from fairlane.hosts.algorithms.base import (
     Feedback,
     Kind,
     Receiver,

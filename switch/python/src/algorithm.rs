@@ -1,4 +1,4 @@
-//! Python algorithms behind the network's traits: `hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
+//! Python algorithms behind the network's traits: `fairlane.hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
 use fairlane_endpoint::algorithm::{
     Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
-/// The classes of `hosts.algorithms.base` that events are made of.
+/// The classes of `fairlane.hosts.algorithms.base` that events are made of.
 struct Classes {
     feedback: Py<PyAny>,
     timer: Py<PyAny>,
@@ -27,7 +27,7 @@ struct Classes {
 
 impl Classes {
     fn import(py: Python<'_>) -> PyResult<Classes> {
-        let base = py.import("hosts.algorithms.base")?;
+        let base = py.import("fairlane.hosts.algorithms.base")?;
         let class = |name: &str| base.getattr(name).map(Bound::unbind);
         let causes = base.getattr("LossCause")?;
         Ok(Classes {
@@ -166,7 +166,7 @@ fn action_of(action: &Bound<'_, PyAny>) -> PyResult<Action> {
             };
             Action::Note { kind: field("kind")?.extract()?, values: values.try_iter()?.map(pair).collect::<PyResult<_>>()? }
         }
-        _ => return Err(PyTypeError::new_err(format!("{name} is no action of hosts.algorithms.base"))),
+        _ => return Err(PyTypeError::new_err(format!("{name} is no action of fairlane.hosts.algorithms.base"))),
     })
 }
 

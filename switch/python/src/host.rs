@@ -124,7 +124,7 @@ type Sent<'py> = Vec<(u64, u32, bool, Bound<'py, PyBytes>)>;
 
 #[pymethods]
 impl HostEnd {
-    /// The sending end of a rate-adaptive flow: `algorithm` is the sending half (`hosts.algorithms.base`), rng what its handlers are given.
+    /// The sending end of a rate-adaptive flow: `algorithm` is the sending half (`fairlane.hosts.algorithms.base`), rng what its handlers are given.
     /// The rest as of Network.add_rtp_flow.
     #[staticmethod]
     #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, packet_bytes, session_bandwidth_bps, pacing_jitter=0.0, exact_loss=false,

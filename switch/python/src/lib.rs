@@ -1,4 +1,4 @@
-//! The Python module `fairlane_virtual`: the packet network in virtual time.
+//! The Python module `fairlane.native`: the packet network in virtual time.
 //!
 //! Python describes the network, runs it as far as it likes, and reads the records. It is called back for feedback, for
 //! acknowledgements that change state, for timers, and by the control plane; never for each packet. An exception in a callback
@@ -217,7 +217,7 @@ impl Network {
     }
 
     /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm
-    /// (`hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
+    /// (`fairlane.hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
     /// buffer_packets of what it produces wait, and the sender's records have kind "application". A packet that comes
     /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. Raises ValueError.
     #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
@@ -272,7 +272,7 @@ impl Network {
         self.inner.add_flow(flow).map_err(refused)
     }
 
-    /// Adds a rate-adaptive flow in layers, from one host to several (`hosts.algorithms.base`: SetLayers, JoinLayers). Layer k is an
+    /// Adds a rate-adaptive flow in layers, from one host to several (`fairlane.hosts.algorithms.base`: SetLayers, JoinLayers). Layer k is an
     /// RTP stream of SSRC sender_ssrc + k to its group; control packets go to base_group ("239.1.0.1"), of which every receiver is
     /// a member from its start and which is the first of every SetLayers. Receivers report to the sender's address; their hosts
     /// say joins and leaves in IGMPv2 (RFC 2236). Raises ValueError.
@@ -552,7 +552,7 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
 
 /// The packet network in virtual time.
 #[pymodule]
-#[pyo3(name = "fairlane_virtual")]
+#[pyo3(name = "native")]
 fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
