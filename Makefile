@@ -12,6 +12,7 @@
 # make docs-commands  run every command in the documentation (as root: also those for Mininet)
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
+# make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, without the trial)
 # make stop     end running experiments and remove the leftovers of dead ones
 # make clean    stop, and remove build products (results stay)
 #
@@ -23,7 +24,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test lint bench fuzz differential conformance paper paper-results docs docs-commands notebooks shell stop clean
+.PHONY: run setup build test lint bench fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -82,6 +83,11 @@ notebooks: build
 	@.venv-notebooks/bin/python -m tools.notebooks
 	$(if $(OPEN),.venv-notebooks/bin/jupyter lab labs)
 
+wheel: setup
+	@scripts/venv .venv-wheel requirements-wheel.lock
+	scripts/wheel $(or $(MACHINE),x86_64)
+	$(if $(filter-out x86_64,$(MACHINE)),,scripts/try-wheel)
+
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)
 
@@ -89,4 +95,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .venv-lint .pytest_cache .hypothesis .mypy_cache .ruff_cache *.egg-info
+	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .venv-lint .venv-wheel dist .pytest_cache .hypothesis .mypy_cache .ruff_cache *.egg-info
