@@ -231,8 +231,10 @@ class SwitchControl:
             packets, sent = self._latest.transmitted.get(port.number, (0, 0)) if self._latest else (0, 0)
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
-            entity = self._fair_rates[port.number]
-            # A new entry would cost four times as much, most of an interval's work.
+            # A copy with other values is much cheaper than a new entry.
+            entity = p4runtime_pb2.Entity()
+            entity.CopyFrom(self._fair_rates[port.number])
+            self._fair_rates[port.number] = entity
             self._p4info.set_action(entity.table_entry.action.action, _SET_FAIR_RATE, {"rate_bps": rate, "utilisation_ppm": utilisation})
             if port.als:
                 entities.append(entity)

@@ -87,17 +87,21 @@ class P4Info:
         return entry
 
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
-        """Sets it to that action, whatever it was."""
+        """Sets it to that action with these values. A message never frees the memory of a value that it had: where values change again and
+        again, change a copy."""
         if action not in self._parameters:
             found = _find(self.actions, action, "action")
             self._parameters[action] = found.preamble.id, {p.name: (p.id, p.bitwidth) for p in found.params}
         action_id, wanted = self._parameters[action]
         if parameters.keys() != wanted.keys():
             raise MissingName(f"action {action} takes {list(wanted)}, got {sorted(parameters)}")
-        message.Clear()
-        message.action_id = action_id
-        for name, (param_id, bitwidth) in wanted.items():
-            message.params.add(param_id=param_id, value=canonical(parameters[name], bitwidth))
+        if message.action_id != action_id:
+            message.Clear()
+            message.action_id = action_id
+            for param_id, _ in wanted.values():
+                message.params.add(param_id=param_id)
+        for param, (name, (_, bitwidth)) in zip(message.params, wanted.items()):
+            param.value = canonical(parameters[name], bitwidth)
 
     def table_id(self, name: str) -> int:
         return _find(self.tables, name, "table").preamble.id

@@ -152,6 +152,18 @@ def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
     assert [(r.transmitted_packets, r.red_early_drops, r.red_forced_drops) for r in records] == [(0, 2 + 3, 4 + 5), (1, 0, 0)]
 
 
+def test_an_interval_leaves_the_entries_of_the_one_before(p4info: P4Info) -> None:
+    control_ = control(p4info)
+    first, _ = control_.finish(1.0, 1)
+    before = [entity.SerializeToString() for entity in first]
+    control_._counter.add(Connection(2, 1, 0, 1, 2))
+    control_._counter.add(Connection(2, 1, 0, 1, 3))
+    second, _ = control_.finish(2.0, 2)
+    rates = [int.from_bytes(entities[0].table_entry.action.action.params[0].value, "big") for entities in (first, second)]
+    assert rates == [9_000_000, 4_500_000]
+    assert [entity.SerializeToString() for entity in first] == before
+
+
 def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
     control_ = control(p4info, Red(5, 15))
     counters = control_.counter_entities()
