@@ -6,7 +6,7 @@
 
 use num_bigint::BigInt;
 
-use crate::exec::wire::Words;
+use crate::words::Words;
 
 /// Index of a slot.
 pub type Slot = u32;

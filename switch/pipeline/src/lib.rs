@@ -15,7 +15,10 @@
 //! action profiles, counters, meters, registers, value sets, multicast groups, clone sessions,
 //! digests. Ids ([`TableId`] and so on) index the lists in [`Program`]; find them by name once.
 
+mod config;
 mod control;
+mod definition;
+mod drop_cause;
 mod error;
 mod exec;
 mod info;
@@ -25,14 +28,18 @@ mod program;
 mod switch;
 mod table;
 mod value;
+mod words;
 
+pub use config::{MachineCode, SwitchConfig};
 pub use control::*;
+pub use definition::Definition;
+pub use drop_cause::DropCause;
 pub use error::{ControlError, LoadError};
 pub use info::*;
 pub use program::Program;
 pub use switch::{
-    Control, DropCause, EgressOut, Emitted, IngressOut, InstanceType, MachineCode, QueueInfo,
-    Queued, Switch, SwitchConfig, SwitchStats, MAX_FRAME,
+    Control, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch, SwitchStats,
+    MAX_FRAME,
 };
 pub use value::Value;
 

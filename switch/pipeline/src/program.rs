@@ -1,88 +1,31 @@
-//! A loaded program: what it declares.
+//! A loaded program, and its machine code.
 
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::exec::native::Native;
-use crate::info::*;
-use crate::ir::Ir;
-use std::sync::OnceLock;
 
 /// A checked program, ready to be run by any number of [`crate::Switch`]es.
 #[derive(Debug, Default)]
 pub struct Program {
-    pub(crate) tables: Vec<TableInfo>,
-    pub(crate) actions: Vec<ActionInfo>,
-    pub(crate) profiles: Vec<ProfileInfo>,
-    pub(crate) counters: Vec<CounterInfo>,
-    pub(crate) meters: Vec<MeterInfo>,
-    pub(crate) registers: Vec<RegisterInfo>,
-    pub(crate) value_sets: Vec<ValueSetInfo>,
-    pub(crate) digests: Vec<DigestInfo>,
-    pub(crate) ir: Ir,
+    definition: Definition,
     pub(crate) native: OnceLock<Result<Native, String>>,
 }
 
-macro_rules! lists {
-    ($($list:ident $one:ident $by_name:ident $Info:ident $Id:ident $what:literal)*) => {
-        impl Program {$(
-            #[doc = concat!("All ", $what, "s; the index is the id.")]
-            pub fn $list(&self) -> &[$Info] {
-                &self.$list
-            }
-            #[doc = concat!("The ", $what, " with this id. Panics never: `None` for an id of another program.")]
-            pub fn $one(&self, id: $Id) -> Option<&$Info> {
-                self.$list.get(id.index())
-            }
-            #[doc = concat!("The ", $what, " with this fully qualified name.")]
-            pub fn $by_name(&self, name: &str) -> Option<$Id> {
-                self.$list.iter().position(|x| x.name == name).map(|i| $Id(i as u32))
-            }
-        )*}
-    };
-}
+impl Deref for Program {
+    type Target = Definition;
 
-lists! {
-    tables table table_by_name TableInfo TableId "table"
-    actions action action_by_name ActionInfo ActionId "action"
-    profiles profile profile_by_name ProfileInfo ProfileId "action profile"
-    counters counter counter_by_name CounterInfo CounterId "counter"
-    meters meter meter_by_name MeterInfo MeterId "meter"
-    registers register register_by_name RegisterInfo RegisterId "register"
-    value_sets value_set value_set_by_name ValueSetInfo ValueSetId "value set"
-    digests digest digest_by_name DigestInfo DigestId "digest"
+    fn deref(&self) -> &Definition {
+        &self.definition
+    }
 }
 
 impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        crate::load::load(text)
-    }
-
-    /// The number of a parser error (`error.NoMatch` and so on) and its name, as the program has them.
-    pub fn error_names(&self) -> &[(u64, String)] {
-        &self.ir.error_names
-    }
-
-    /// The code of ingress and egress as it is run, an instruction a line; slots are numbers, named where they are fields.
-    pub fn listing(&self) -> String {
-        let ir = &self.ir;
-        let mut text = String::new();
-        for (header, ty) in ir
-            .layout
-            .headers
-            .iter()
-            .map(|h| (h, &ir.layout.types[h.ty]))
-        {
-            for f in ty.fields.iter().filter(|f| !f.varbit) {
-                text += &format!("{:5} {}.{}\n", header.base + f.rel, header.name, f.name);
-            }
-        }
-        for (name, code) in [("ingress", ir.ingress), ("egress", ir.egress)] {
-            text += &format!("{name}\n");
-            for at in code.start..code.end {
-                text += &format!("{at:5} {:?}\n", ir.code[at as usize]);
-            }
-        }
-        text
+        Ok(Program { definition: crate::load::load(text)?, native: OnceLock::new() })
     }
 
     /// Translates the program to machine code, once; how many bytes it has, or what stands against it. Switches
@@ -92,10 +35,5 @@ impl Program {
             Ok(native) => Ok(native.bytes),
             Err(why) => Err(why),
         }
-    }
-
-    /// The program's enums: name, and entries with their values.
-    pub fn enums(&self) -> &[(String, Vec<(String, i64)>)] {
-        &self.ir.enums
     }
 }

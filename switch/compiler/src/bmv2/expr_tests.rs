@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::Expressions;
-use crate::check::consteval::wrap;
+use crate::check::constants::wrap;
 use crate::ir::{Expr, ExprKind, Header, HeaderId, HeaderRef, HeaderType, HeaderTypeId, Place, Program};
 use crate::lower::fold;
 use crate::types::Type;

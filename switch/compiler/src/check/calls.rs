@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fairlane_syntax::ast::*;
 use fairlane_syntax::Code;
 
-use super::decls::{ParamSig, Signature};
+use super::defs::{ParamSig, Signature};
 use super::scope::{CallTarget, Context, Local};
 use super::{CallInfo, Checker};
 use crate::types::{Named, Type, TypeParam};

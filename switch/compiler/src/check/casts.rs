@@ -72,7 +72,7 @@ impl Checker<'_, '_> {
             return;
         }
         let Some(v) = self.eval_int(e) else { return };
-        let kept = super::consteval::wrap(v.clone(), expected);
+        let kept = super::constants::wrap(v.clone(), expected);
         if kept == v {
             return;
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fairlane_syntax::ast::*;
 
-use super::decls::Signature;
+use super::defs::Signature;
 use super::scope::{Access, Context, Local};
 use super::Checker;
 use crate::types::{DeclId, Type};

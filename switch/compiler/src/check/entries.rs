@@ -7,8 +7,8 @@ use fairlane_syntax::Code;
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::consteval::{wrap, ConstVal};
-use super::decls::Signature;
+use super::constants::{wrap, ConstVal};
+use super::defs::Signature;
 use super::Checker;
 use crate::types::Type;
 

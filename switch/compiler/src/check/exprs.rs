@@ -149,7 +149,7 @@ impl<'a> Checker<'a, '_> {
             return Type::Unknown;
         }
         let t = Type::Bits { width: w.bits, signed: w.signed };
-        if super::consteval::wrap(l.value.clone(), &t) != l.value {
+        if super::constants::wrap(l.value.clone(), &t) != l.value {
             self.report.warning(Code::Overflow, span, format!("the value {} does not fit into `{t}` and is cut", l.value));
         }
         t
@@ -521,7 +521,7 @@ impl<'a> Checker<'a, '_> {
                         self.error(r.span, "P4_16 8.10.2 (shifts)", format!("the shift amount {a} is negative"));
                         return Type::Unknown;
                     }
-                    if a.to_u32().is_none_or(|a| a > super::consteval::MAX_SHIFT) {
+                    if a.to_u32().is_none_or(|a| a > super::constants::MAX_SHIFT) {
                         self.error(r.span, "P4_16 8.10.2 (shifts)", format!("the shift amount {a} is absurdly large"));
                         return Type::Unknown;
                     }

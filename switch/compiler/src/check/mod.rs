@@ -8,10 +8,12 @@
 mod annotations;
 mod calls;
 mod casts;
-pub(crate) mod consteval;
+pub(crate) mod constants;
+mod consteval;
 mod controls;
 mod division;
 mod decls;
+mod defs;
 mod entries;
 mod exprs;
 mod infer;
@@ -27,10 +29,10 @@ use std::rc::Rc;
 use fairlane_syntax::ast::*;
 use fairlane_syntax::Code;
 
-pub use consteval::ConstVal;
+pub use constants::ConstVal;
 pub(crate) use decls::declared_name;
 pub(crate) use division::{no_division, tell_divisions, NO_DIVISION_HELP};
-pub use decls::{Applicable, EnumDef, ExternDef, ParamSig, Signature, StructDef};
+pub use defs::{Applicable, EnumDef, ExternDef, ParamSig, Signature, StructDef};
 pub use scope::CallTarget;
 
 use crate::report::Report;

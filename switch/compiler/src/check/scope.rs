@@ -6,8 +6,9 @@ use std::rc::Rc;
 use fairlane_syntax::ast::*;
 use fairlane_syntax::names::nearest;
 
-use super::decls::Signature;
-use super::{Checker, ConstVal};
+use super::constants::ConstVal;
+use super::defs::Signature;
+use super::Checker;
 use crate::types::{DeclId, Type};
 
 /// What is being checked; says which statements are allowed.

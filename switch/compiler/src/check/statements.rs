@@ -371,7 +371,7 @@ impl<'a> Checker<'a, '_> {
         match value {
             Some(super::ConstVal::Int(v)) => {
                 let ty = self.strip_newtype(ty);
-                Some(super::ConstVal::Int(super::consteval::wrap(v, &ty)))
+                Some(super::ConstVal::Int(super::constants::wrap(v, &ty)))
             }
             Some(v) => Some(v),
             None => {

@@ -7,7 +7,7 @@ use fairlane_syntax::names::nearest;
 use fairlane_syntax::print::expression;
 use fairlane_syntax::Code;
 
-use super::decls::Signature;
+use super::defs::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
 use super::Checker;
 use crate::types::Type;

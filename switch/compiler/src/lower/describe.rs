@@ -6,7 +6,6 @@ use fairlane_syntax::ast::*;
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
-use super::tables::prefix_length;
 use super::{fold, names, Lower};
 use crate::control_plane::*;
 use crate::ir::{self, Match, Stmt, TableId};
@@ -39,22 +38,6 @@ pub(super) fn table(name: &str, annotations: &[Annotation]) -> Table {
         support_timeout: false,
         entries: Vec::new(),
         const_entries: false,
-    }
-}
-
-/// A match of an entry as the control plane would write it.
-pub(super) fn entry_match(m: &Match, kind: &str, width: u32) -> EntryMatch {
-    let all: BigInt = (BigInt::one() << width) - 1;
-    match (m, kind) {
-        (Match::Any, _) => EntryMatch::DontCare,
-        (Match::Exact(v), "lpm") => EntryMatch::Lpm(v.clone(), width),
-        (Match::Exact(v), "ternary") => EntryMatch::Ternary(v.clone(), all),
-        (Match::Exact(v), "range") => EntryMatch::Range(v.clone(), v.clone()),
-        (Match::Exact(v), _) => EntryMatch::Exact(v.clone()),
-        (Match::Mask(_, mask), _) if mask.is_zero() => EntryMatch::DontCare,
-        (Match::Mask(v, mask), "lpm") => EntryMatch::Lpm(v.clone(), prefix_length(mask, width).unwrap_or(width)),
-        (Match::Mask(v, mask), _) => EntryMatch::Ternary(v.clone(), mask.clone()),
-        (Match::Range(a, b), _) => EntryMatch::Range(a.clone(), b.clone()),
     }
 }
 

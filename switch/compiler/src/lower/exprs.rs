@@ -63,7 +63,7 @@ impl<'a> Lower<'a, '_> {
                     Some(w) => Type::Bits { width: w.bits, signed: w.signed },
                     None => Type::Int,
                 };
-                Val::Scalar(Expr::constant(crate::check::consteval::wrap(l.value.clone(), &ty), ty))
+                Val::Scalar(Expr::constant(crate::check::constants::wrap(l.value.clone(), &ty), ty))
             }
             ast::ExprKind::Bool(b) => Val::Scalar(Expr::boolean(*b)),
             ast::ExprKind::String(s) => Val::Text(s.clone()),
@@ -172,7 +172,7 @@ impl<'a> Lower<'a, '_> {
         let Some(i) = def.members.iter().position(|(name, _)| name == m) else { return Val::Broken };
         let ty = self.scalar(t);
         Val::Scalar(match &def.members[i].1 {
-            Some(v) => Expr::constant(crate::check::consteval::wrap(v.clone(), &ty), ty),
+            Some(v) => Expr::constant(crate::check::constants::wrap(v.clone(), &ty), ty),
             None => Expr::constant(i, ty),
         })
     }

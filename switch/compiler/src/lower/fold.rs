@@ -4,7 +4,7 @@ use fairlane_syntax::ast::{BinaryOp, UnaryOp};
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive, Zero};
 
-use crate::check::consteval::{compare, int_op, wrap};
+use crate::check::constants::{compare, int_op, wrap};
 use crate::ir::{Expr, ExprKind};
 use crate::types::Type;
 

@@ -11,21 +11,23 @@ mod builder;
 mod checksums;
 mod choices;
 mod controls;
+mod conversions;
 mod describe;
 mod exprs;
+mod extern_functions;
 mod externs;
 pub(crate) mod fold;
 mod functions;
 mod instances;
 mod loops;
 mod main_package;
+mod matches;
 pub(crate) mod names;
 mod parsers;
 mod statements;
 mod storage;
 mod tables;
 mod types;
-mod v1model;
 mod values;
 
 use std::collections::HashMap;
@@ -46,7 +48,7 @@ use values::Val;
 
 #[cfg(test)]
 pub(crate) use parsers::range_masks;
-pub(crate) use tables::prefix_length;
+pub(crate) use matches::prefix_length;
 
 /// What a name stands for during lowering.
 #[derive(Debug, Clone)]

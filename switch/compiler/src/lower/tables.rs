@@ -9,6 +9,7 @@ use num_traits::{One, ToPrimitive};
 use super::arguments::Passing;
 use super::instances::InstanceKind;
 use super::values::Val;
+use super::matches::{entry_match, normalise, prefix_length};
 use super::{describe, fold, names, Binding, Lower, TableBinding};
 use crate::check::{CallInfo, CallTarget, Signature};
 use crate::control_plane as cp;
@@ -522,7 +523,7 @@ impl<'a> Lower<'a, '_> {
                 (None, None) => None,
             };
             shown.entries.push(cp::Entry {
-                matches: matches.iter().zip(keys).map(|(m, (t, k))| describe::entry_match(m, k, fold::bits_of(&self.scalar(t)))).collect(),
+                matches: matches.iter().zip(keys).map(|(m, (t, k))| entry_match(m, k, fold::bits_of(&self.scalar(t)))).collect(),
                 action: l.full_name.clone(),
                 arguments: args.clone(),
                 priority: 0,
@@ -615,27 +616,9 @@ impl<'a> Lower<'a, '_> {
 /// The bits of a value, as the target holds them.
 fn unsigned(v: BigInt, t: &Type) -> BigInt {
     match t {
-        Type::Bits { width, .. } => crate::check::consteval::wrap(v, &Type::bit(*width)),
+        Type::Bits { width, .. } => crate::check::constants::wrap(v, &Type::bit(*width)),
         _ => v,
     }
-}
-
-/// Brings a match into the form that a match kind wants.
-fn normalise(m: &mut Match, kind: &str, width: u32) {
-    let all: BigInt = (BigInt::one() << width) - 1;
-    if let Match::Mask(v, mask) = m {
-        if *mask == all {
-            *m = Match::Exact(v.clone());
-        } else if kind == "ternary" || kind == "lpm" {
-            let masked: BigInt = &*v & &*mask;
-            *v = masked;
-        }
-    }
-}
-
-/// The length of a prefix mask, `None` when the mask is none.
-pub(crate) fn prefix_length(mask: &BigInt, width: u32) -> Option<u32> {
-    (0..=width).find(|n| *mask == ((BigInt::one() << *n) - 1) << (width - n))
 }
 
 /// Numbers the entries: the one that wins gets 1.

@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use super::text::Text;
-use crate::check::consteval::int_op;
+use crate::check::constants::int_op;
 use crate::types::Type;
 
 /// Annotations that P4Info holds elsewhere, in fields of their own.

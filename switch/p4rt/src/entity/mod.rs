@@ -5,6 +5,7 @@
 
 mod actions;
 mod cells;
+mod data;
 mod keys;
 mod profiles;
 mod replication;

@@ -92,9 +92,9 @@ impl Target<'_> {
         let idle_timeout = self.check_resources(table, entry)?;
         let given = entry.action.as_ref().ok_or_else(|| Status::invalid("an INSERT needs an action"))?;
         let action = self.table_action(table, given)?;
-        let counter = entry.counter_data.as_ref().map(super::cells::counter_data).transpose()?;
+        let counter = entry.counter_data.as_ref().map(super::data::counter_data).transpose()?;
         let meter = match (&entry.meter_config, table.direct_meter) {
-            (Some(config), Some(kind)) => Some(super::cells::meter_config(config, kind)?),
+            (Some(config), Some(kind)) => Some(super::data::meter_config(config, kind)?),
             _ => None,
         };
         let new = TableEntry { key: key.1.clone(), priority: key.2, action, idle_timeout };
@@ -132,9 +132,9 @@ impl Target<'_> {
         if old.is_const && entry.action.is_some() {
             return Err(Status::denied("the entry is constant: only its counter and meter can be modified"));
         }
-        let counter = entry.counter_data.as_ref().map(super::cells::counter_data).transpose()?;
+        let counter = entry.counter_data.as_ref().map(super::data::counter_data).transpose()?;
         let meter = match (&entry.meter_config, table.direct_meter) {
-            (Some(config), Some(kind)) => Some(super::cells::meter_config(config, kind)?),
+            (Some(config), Some(kind)) => Some(super::data::meter_config(config, kind)?),
             _ => None,
         };
         let mut notes = notes_of(entry);
@@ -353,10 +353,10 @@ impl Target<'_> {
         entry.idle_timeout_ns = i64::try_from(state.entry.idle_timeout).unwrap_or(i64::MAX);
         entry.is_const = state.is_const;
         if wanted.counter {
-            entry.counter_data = state.counter.map(super::cells::counter_message);
+            entry.counter_data = state.counter.map(super::data::counter_message);
         }
         if wanted.meter {
-            entry.meter_config = state.meter.map(super::cells::meter_message);
+            entry.meter_config = state.meter.map(super::data::meter_message);
         }
         if wanted.elapsed {
             let elapsed = self.now.saturating_sub(state.last_hit);

@@ -5,11 +5,11 @@ use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
 use crate::ir::*;
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::table::Target;
 
 /// Runs a pipeline to its end, or to an exit.
-pub fn apply(program: &Program, st: &mut State, pkt: &mut Packet, pipeline: Code) {
+pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: Code) {
     let ir = &program.ir;
     let mut code = pipeline;
     while let Some(t) = run_to_table(ir, st, pkt, code) {
@@ -33,7 +33,7 @@ fn bind(ir: &Ir, pkt: &mut Packet, action: u32, params: &[u64]) -> Code {
 type Choice = (Code, Option<u32>);
 
 /// Looks a packet up: the code of the action, its arguments bound, and where the pipeline goes on.
-pub fn find(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> (Code, u32) {
+pub fn find(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize) -> (Code, u32) {
     let hit = st.tables[t].lookup(&program.ir.tables[t], &pkt.slots);
     found(program, st, pkt, t, hit)
 }
@@ -41,7 +41,7 @@ pub fn find(program: &Program, st: &mut State, pkt: &mut Packet, t: usize) -> (C
 /// [`find`] for a table whose key, of one limb, is at hand.
 #[inline]
 pub fn find_narrow(
-    program: &Program,
+    program: &Definition,
     st: &mut State,
     pkt: &mut Packet,
     t: usize,
@@ -53,7 +53,7 @@ pub fn find_narrow(
 
 #[inline]
 fn found(
-    program: &Program,
+    program: &Definition,
     st: &mut State,
     pkt: &mut Packet,
     t: usize,
@@ -81,7 +81,7 @@ fn found(
 
 /// The action of an entry, or of the default when `at` is none, its arguments bound.
 fn choose(
-    program: &Program,
+    program: &Definition,
     st: &mut State,
     pkt: &mut Packet,
     t: usize,

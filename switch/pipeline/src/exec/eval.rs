@@ -3,7 +3,7 @@
 
 use num_bigint::BigInt;
 
-use super::headers::{header, header_eq, union, union_eq, union_valid};
+use super::headers::{header_eq, union_eq, union_valid};
 use super::num::Num;
 use super::packet::{field_of, Packet};
 use super::state::Register;
@@ -142,5 +142,40 @@ pub fn decimal(n: &Num) -> String {
     match n {
         Num::Small(v) => v.to_string(),
         Num::Big(v) => BigInt::to_string(v),
+    }
+}
+
+/// The header an expression names.
+pub fn header(env: &Env, h: &HeaderRef) -> Option<u32> {
+    match h {
+        HeaderRef::Fixed(h) => Some(*h),
+        HeaderRef::StackElem(s, idx) => {
+            let i = env.num(idx).to_u64()?;
+            env.ir.layout.stacks[*s as usize]
+                .headers
+                .get(usize::try_from(i).ok()?)
+                .copied()
+        }
+        HeaderRef::UnionMember(u, i) => {
+            let u = union(env, u)?;
+            env.ir.layout.unions[u as usize]
+                .headers
+                .get(*i as usize)
+                .copied()
+        }
+    }
+}
+
+/// The header union an expression names.
+pub fn union(env: &Env, u: &UnionRef) -> Option<u32> {
+    match u {
+        UnionRef::Fixed(u) => Some(*u),
+        UnionRef::StackElem(s, idx) => {
+            let i = env.num(idx).to_u64()?;
+            env.ir.layout.union_stacks[*s as usize]
+                .unions
+                .get(usize::try_from(i).ok()?)
+                .copied()
+        }
     }
 }

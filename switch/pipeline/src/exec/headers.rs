@@ -1,43 +1,7 @@
-//! Validity, header unions, header stacks, and copies of whole headers.
+//! Validity, header unions, header stacks, copies of whole headers, and their bytes.
 
-use super::eval::Env;
-use super::packet::Packet;
+use super::packet::{BitWriter, Packet};
 use crate::ir::*;
-
-/// The header an expression names.
-pub fn header(env: &Env, h: &HeaderRef) -> Option<u32> {
-    match h {
-        HeaderRef::Fixed(h) => Some(*h),
-        HeaderRef::StackElem(s, idx) => {
-            let i = env.num(idx).to_u64()?;
-            env.ir.layout.stacks[*s as usize]
-                .headers
-                .get(usize::try_from(i).ok()?)
-                .copied()
-        }
-        HeaderRef::UnionMember(u, i) => {
-            let u = union(env, u)?;
-            env.ir.layout.unions[u as usize]
-                .headers
-                .get(*i as usize)
-                .copied()
-        }
-    }
-}
-
-/// The header union an expression names.
-pub fn union(env: &Env, u: &UnionRef) -> Option<u32> {
-    match u {
-        UnionRef::Fixed(u) => Some(*u),
-        UnionRef::StackElem(s, idx) => {
-            let i = env.num(idx).to_u64()?;
-            env.ir.layout.union_stacks[*s as usize]
-                .unions
-                .get(usize::try_from(i).ok()?)
-                .copied()
-        }
-    }
-}
 
 pub fn is_valid(ir: &Ir, pkt: &Packet, h: u32) -> bool {
     pkt.slots[ir.layout.headers[h as usize].valid as usize] != 0
@@ -253,4 +217,22 @@ pub fn pop_union(ir: &Ir, pkt: &mut Packet, stack: u32, n: usize) {
     }
     let next = &mut pkt.slots[stack.next as usize];
     *next = next.saturating_sub(n as u64);
+}
+
+/// Writes the fields of header `h`.
+pub fn write_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut BitWriter) {
+    let header = &ir.layout.headers[h as usize];
+    for f in &ir.layout.types[header.ty].fields {
+        let slot = (header.base + f.rel) as usize;
+        if f.varbit {
+            out.bytes(pkt.varbit(ir, h));
+        } else if f.width <= 64 {
+            out.push(pkt.slots[slot], f.width);
+        } else {
+            out.push_limbs(
+                &pkt.slots[slot..slot + f.width.div_ceil(64) as usize],
+                f.width,
+            );
+        }
+    }
 }

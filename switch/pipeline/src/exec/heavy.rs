@@ -1,13 +1,13 @@
 //! The rarer instructions.
 
 use super::calc;
-use super::eval::{decimal, Env};
-use super::headers::{self, header, union};
+use super::eval::{decimal, header, union, Env};
+use super::headers;
 use super::num::Num;
 use super::packet::{field_of, Packet};
 use super::state::State;
 use crate::ir::*;
-use crate::switch::DropCause;
+use crate::drop_cause::DropCause;
 
 /// Lines of log kept at most.
 const MAX_LOG: usize = 1 << 16;

@@ -1,6 +1,7 @@
 //! Running a program.
 
 pub mod calc;
+pub mod checksums;
 pub mod control;
 pub mod deparser;
 pub mod eval;
@@ -14,4 +15,3 @@ pub mod packet;
 pub mod parser;
 pub mod run;
 pub mod state;
-pub mod wire;

@@ -1,11 +1,10 @@
 //! A packet inside the pipeline: its slots, its bytes, and what the program asked for it.
 
 use crate::ir::{Field, FieldOfType, Ir, Layout};
-use crate::switch::DropCause;
+use crate::drop_cause::DropCause;
 use crate::Port;
 
 use super::num::{cut, Num};
-use super::wire;
 
 /// A variable-length field: whole bytes.
 #[derive(Debug, Clone, Default)]
@@ -238,7 +237,7 @@ pub fn field_of(ir: &Ir, h: u32, f: &FieldOfType) -> Field {
 pub fn load_bits(buf: &[u8], offset: usize, width: u32) -> u64 {
     let byte = offset / 8;
     let bit = (offset % 8) as u32;
-    let word = wire::load(buf, byte) << bit;
+    let word = crate::words::load(buf, byte) << bit;
     let mut v = word >> (64 - width);
     if bit + width > 64 {
         let rest = bit + width - 64;

@@ -1,6 +1,6 @@
 //! The parser.
 
-use super::calc;
+use super::checksums;
 use super::eval::Env;
 use super::headers::set_valid;
 use super::packet::{field_of, load_bits, load_limbs, Packet};
@@ -32,7 +32,7 @@ pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
             }
         }
     }
-    pkt.checksum_error = calc::verify(ir, st, pkt);
+    pkt.checksum_error = checksums::verify(ir, st, pkt);
 }
 
 #[inline]

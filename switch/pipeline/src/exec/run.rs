@@ -6,7 +6,7 @@ use super::heavy;
 use super::packet::Packet;
 use super::state::State;
 use crate::ir::*;
-use crate::switch::DropCause;
+use crate::drop_cause::DropCause;
 
 /// Backward jumps one run may take before the packet is given up.
 const MAX_JUMPS: u32 = 100_000;

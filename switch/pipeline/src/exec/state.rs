@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
 use crate::ir::Ir;
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::table::{Profile, Table};
 use crate::Nanos;
 
@@ -114,7 +114,7 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(program: &Program, config: &crate::SwitchConfig) -> State {
+    pub fn new(program: &Definition, config: &crate::config::SwitchConfig) -> State {
         let ir: &Ir = &program.ir;
         let mut state = State {
             tables: (0..program.tables.len())

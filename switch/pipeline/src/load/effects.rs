@@ -3,7 +3,7 @@
 use crate::exec::hash::Algo;
 use crate::info::TableInfo;
 use crate::ir::*;
-use crate::program::Program;
+use crate::definition::Definition;
 
 /// The slots an instruction touches.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ pub fn field_slots(f: &Field) -> impl Iterator<Item = Slot> {
 
 impl Context<'_> {
     /// That of a program that has been loaded.
-    pub fn of_program(program: &Program) -> Context<'_> {
+    pub fn of_program(program: &Definition) -> Context<'_> {
         let ir = &program.ir;
         Context {
             layout: &ir.layout,
@@ -352,4 +352,18 @@ pub fn operands(op: &mut Op) -> impl Iterator<Item = &mut Slot> {
         | Op::Heavy(_) => [None, None, None],
     };
     list.into_iter().flatten()
+}
+
+/// Where a jump goes.
+pub fn target(op: &mut Op) -> Option<&mut u32> {
+    match op {
+        Op::Jump(to) | Op::JumpIfZero(_, to) | Op::JumpIfNonZero(_, to) => Some(to),
+        Op::UnlessEq(b)
+        | Op::UnlessNe(b)
+        | Op::UnlessLtU(b)
+        | Op::UnlessLeU(b)
+        | Op::UnlessLtS(b)
+        | Op::UnlessLeS(b) => Some(&mut b.to),
+        _ => None,
+    }
 }

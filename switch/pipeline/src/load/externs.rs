@@ -8,12 +8,12 @@ use super::Loader;
 use crate::exec::hash;
 use crate::info::*;
 use crate::ir::*;
-use crate::program::Program;
+use crate::definition::Definition;
 
 /// Largest array of registers, counters or meters.
 const MAX_CELLS: u64 = 1 << 24;
 
-pub fn registers(root: &Node, program: &mut Program) -> Result<HashMap<String, u32>> {
+pub fn registers(root: &Node, program: &mut Definition) -> Result<HashMap<String, u32>> {
     let mut names = HashMap::new();
     for node in root.list("register_arrays")? {
         let name = node.get("name")?.str()?.to_string();
@@ -33,7 +33,7 @@ pub fn registers(root: &Node, program: &mut Program) -> Result<HashMap<String, u
     Ok(names)
 }
 
-pub fn counters(root: &Node, program: &mut Program) -> Result<HashMap<String, u32>> {
+pub fn counters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u32>> {
     let mut names = HashMap::new();
     for node in root.list("counter_arrays")? {
         let name = node.get("name")?.str()?.to_string();
@@ -55,7 +55,7 @@ pub fn counters(root: &Node, program: &mut Program) -> Result<HashMap<String, u3
     Ok(names)
 }
 
-pub fn meters(root: &Node, program: &mut Program) -> Result<HashMap<String, u32>> {
+pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u32>> {
     let mut names = HashMap::new();
     for node in root.list("meter_arrays")? {
         let name = node.get("name")?.str()?.to_string();

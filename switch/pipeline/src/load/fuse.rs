@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::effects::{field_slots, Context};
+use super::constants::Constants;
+use super::effects::{field_slots, target, Context};
 use super::optimise::{optimise, Unit};
 use super::Loader;
 use crate::ir::*;
@@ -342,50 +343,5 @@ impl Loader<'_> {
         }
         let end = at(0);
         (Code { start: base, end }, needed)
-    }
-}
-
-/// Where a jump goes.
-pub fn target(op: &mut Op) -> Option<&mut u32> {
-    match op {
-        Op::Jump(to) | Op::JumpIfZero(_, to) | Op::JumpIfNonZero(_, to) => Some(to),
-        Op::UnlessEq(b)
-        | Op::UnlessNe(b)
-        | Op::UnlessLtU(b)
-        | Op::UnlessLeU(b)
-        | Op::UnlessLtS(b)
-        | Op::UnlessLeS(b) => Some(&mut b.to),
-        _ => None,
-    }
-}
-
-/// The slots of constants, by value; new ones follow the last slot.
-pub struct Constants {
-    by_value: HashMap<u64, Slot>,
-    pub by_slot: HashMap<Slot, u64>,
-    next: Slot,
-    pub added: Vec<u64>,
-}
-
-impl Constants {
-    pub fn new(known: &HashMap<u64, Slot>, slots: usize) -> Constants {
-        Constants {
-            by_value: known.clone(),
-            by_slot: known.iter().map(|(v, s)| (*s, *v)).collect(),
-            next: slots as Slot,
-            added: Vec::new(),
-        }
-    }
-
-    pub fn slot(&mut self, v: u64) -> Slot {
-        if let Some(&slot) = self.by_value.get(&v) {
-            return slot;
-        }
-        let slot = self.next;
-        self.next += 1;
-        self.by_value.insert(v, slot);
-        self.by_slot.insert(slot, v);
-        self.added.push(v);
-        slot
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
-use crate::exec::wire::Words;
+use crate::words::Words;
 use crate::ir::*;
 
 /// Widest field, bits.
@@ -105,7 +105,7 @@ impl Names {
                 ty.slots += bits.div_ceil(64);
                 ty.bits += bits;
             }
-            ty.words = Words::new(&ty.fields);
+            ty.words = Words::new(ty.fields.iter().map(|f| (f.rel, (!f.varbit).then_some(f.width))));
             let at = self.layout.types.len();
             if self.types.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two header types '{name}'")));

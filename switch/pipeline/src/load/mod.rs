@@ -5,11 +5,12 @@
 
 mod arch;
 pub mod codegen;
+mod constants;
 mod control;
 pub mod effects;
 mod expr;
 mod externs;
-pub mod fuse;
+mod fuse;
 mod json;
 mod layout;
 mod needs;
@@ -27,13 +28,13 @@ use primitives::Objects;
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Layout, NextNode, Slot};
-use crate::program::Program;
+use crate::definition::Definition;
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
 
 /// Loads a program.
-pub fn load(text: &str) -> std::result::Result<Program, LoadError> {
+pub fn load(text: &str) -> std::result::Result<Definition, LoadError> {
     let root: serde_json::Value = serde_json::from_str(text).map_err(|e| LoadError {
         path: String::new(),
         position: Some((e.line(), e.column())),
@@ -84,7 +85,7 @@ fn check_version(root: &Node) -> Result<()> {
 /// What is known while a program is loaded.
 struct Loader<'n> {
     names: &'n Names,
-    program: Program,
+    program: Definition,
     gen: CodeGen,
     registers: HashMap<String, u32>,
     counters: HashMap<String, u32>,
@@ -102,7 +103,7 @@ struct Loader<'n> {
 
 impl<'n> Loader<'n> {
     fn new(root: &Node, names: &'n Names) -> Result<Loader<'n>> {
-        let mut program = Program::default();
+        let mut program = Definition::default();
         let registers = externs::registers(root, &mut program)?;
         let counters = externs::counters(root, &mut program)?;
         let meters = externs::meters(root, &mut program)?;
@@ -168,7 +169,7 @@ impl<'n> Loader<'n> {
         ))
     }
 
-    fn run(mut self, root: &Node) -> Result<Program> {
+    fn run(mut self, root: &Node) -> Result<Definition> {
         self.load_calculations(root)?;
         self.load_header_lengths(root)?;
         self.load_errors(root)?;

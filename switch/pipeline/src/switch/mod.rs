@@ -8,7 +8,9 @@ mod tables;
 
 use std::sync::Arc;
 
+use crate::config::{MachineCode, SwitchConfig};
 use crate::control::Digest;
+use crate::drop_cause::DropCause;
 use crate::error::ControlError;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
@@ -35,92 +37,8 @@ pub enum InstanceType {
     Resubmitted = 6,
 }
 
-/// When a switch runs a program as machine code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MachineCode {
-    /// Once some packets have come: a thread translates the program meanwhile.
-    Auto,
-    /// From the first packet.
-    Always,
-    /// Never: everything is interpreted.
-    Never,
-}
-
-impl MachineCode {
-    /// The variable that chooses for switches that are not told: `auto`, `always` or `never`.
-    pub const VARIABLE: &'static str = "FAIRLANE_MACHINE_CODE";
-
-    fn from_environment() -> MachineCode {
-        match std::env::var(MachineCode::VARIABLE).as_deref() {
-            Ok("always") => MachineCode::Always,
-            Ok("never") => MachineCode::Never,
-            _ => MachineCode::Auto,
-        }
-    }
-}
-
-/// How a switch is set up.
-#[derive(Debug, Clone)]
-pub struct SwitchConfig {
-    /// `egress_spec` that means drop; 511 in v1model.
-    pub drop_port: Port,
-    /// The port of packet-in and packet-out, when there is one. Frames for it are emitted like for any port.
-    pub cpu_port: Option<Port>,
-    /// Seed of `random()`.
-    pub seed: u64,
-    /// Priority queues per port; a packet whose priority is not below this is dropped, as in BMv2.
-    pub priorities: u32,
-    /// How often one packet may be resubmitted or recirculated before it is dropped.
-    pub max_passes: u32,
-    /// Most parser states one packet may go through.
-    pub max_parser_states: u32,
-    /// Digests kept until taken; more are lost and counted.
-    pub max_digests: usize,
-    /// Keep `log_msg` lines for [`Switch::take_log`].
-    pub log: bool,
-    /// What comes out is the same either way.
-    pub machine_code: MachineCode,
-}
-
-impl Default for SwitchConfig {
-    fn default() -> Self {
-        SwitchConfig {
-            drop_port: 511,
-            cpu_port: None,
-            seed: 0,
-            priorities: 8,
-            max_passes: 64,
-            max_parser_states: 4096,
-            max_digests: 65536,
-            log: false,
-            machine_code: MachineCode::from_environment(),
-        }
-    }
-}
-
 /// Longest frame taken, bytes.
 pub const MAX_FRAME: usize = 65535;
-
-/// Why a packet left the pipeline without being queued or emitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DropCause {
-    /// `egress_spec` was the drop port at the end of ingress.
-    Ingress,
-    /// `egress_spec` was the drop port at the end of egress.
-    Egress,
-    /// The multicast group is unknown or empty.
-    MulticastEmpty,
-    /// The packet's priority is not below [`SwitchConfig::priorities`].
-    Priority,
-    /// Resubmitted or recirculated too often.
-    Loop,
-    /// An `assert` or `assume` failed.
-    Assert,
-    /// Longer than [`MAX_FRAME`] bytes, or the program ran without end.
-    Limit,
-    /// Queued before another program was loaded.
-    Swapped,
-}
 
 /// A packet between ingress and egress.
 #[derive(Debug)]

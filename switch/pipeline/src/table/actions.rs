@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use super::{coded, copy, Call, Target, INLINE};
 use crate::control::TableAction;
 use crate::info::ActionInfo;
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::ActionId;
 
 /// What an entry runs: the number of a [`Call`] and its arguments, or else a row.
@@ -85,7 +85,7 @@ fn hash(coded: &[u8]) -> u64 {
 
 impl Actions {
     /// For a table with these actions.
-    pub fn new(program: &Program, actions: &[ActionId]) -> Actions {
+    pub fn new(program: &Definition, actions: &[ActionId]) -> Actions {
         let limbs = |a: &ActionId| {
             let params = program.actions[a.index()].params.iter();
             params.map(|p| p.width.div_ceil(64) as usize).sum::<usize>()
@@ -138,7 +138,7 @@ impl Actions {
     /// The row of an action for one more entry of table `t`, and the entry's word; `target` is the action, ready to run.
     pub fn take(
         &mut self,
-        program: &Program,
+        program: &Definition,
         t: usize,
         a: &TableAction,
         target: Target,

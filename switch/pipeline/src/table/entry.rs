@@ -1,13 +1,13 @@
 //! Checking and packing of what the control plane writes.
 
-use super::index::Packed;
+use super::key::Packed;
 use super::range::RangeCheck;
 use super::{resolve, Bound};
 use crate::control::{ActionCall, KeyMatch};
 use crate::error::ControlError;
 use crate::info::{KeyInfo, MatchKind, TableInfo};
 use crate::ir::{KeyPart, TableIr, TableKind};
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::value::Value;
 
 /// Bounds on what the control plane may store.
@@ -197,7 +197,7 @@ pub fn prefix_mask(width: u32, prefix_len: u32) -> Value {
 
 /// Checks a call against a table's actions and flattens its arguments.
 pub fn flatten(
-    program: &Program,
+    program: &Definition,
     info: &TableInfo,
     call: &ActionCall,
 ) -> Result<Bound, ControlError> {
@@ -223,7 +223,7 @@ pub fn flatten(
 
 /// Arguments of an action as limbs, after checking number and widths.
 pub fn arguments(
-    program: &Program,
+    program: &Definition,
     action: usize,
     args: &[Value],
 ) -> Result<Box<[u64]>, ControlError> {

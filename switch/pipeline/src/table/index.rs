@@ -9,45 +9,12 @@
 //! number of entries or of tables has doubled.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::BTreeMap;
 
-use rustc_hash::FxHasher;
-
+use super::key::{Key, KeyMap, Packed};
 use super::list::List;
 use super::plan::{and, bits, plan, sample, total, Masked};
-use super::range::RangeCheck;
 use super::rows::{Piece, RangeField, Rows};
-
-/// A packed key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key<const N: usize>(pub [u64; N]);
-
-impl<const N: usize> Hash for Key<N> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for limb in self.0 {
-            state.write_u64(limb);
-        }
-    }
-}
-
-impl<const N: usize> std::fmt::Debug for Key<N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:x?}", self.0)
-    }
-}
-
-pub type KeyMap<const N: usize, V> = HashMap<Key<N>, V, BuildHasherDefault<FxHasher>>;
-
-/// What an entry matches, packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packed {
-    pub value: Vec<u64>,
-    pub mask: Vec<u64>,
-    pub ranges: Vec<RangeCheck>,
-    /// Larger wins: the priority, or the prefix length in an LPM table.
-    pub rank: i32,
-}
 
 /// The entries of one masked key, in as little room as can be: most keys have one.
 #[derive(Debug, Clone, Copy)]
@@ -121,14 +88,6 @@ pub struct TupleSpace<const N: usize> {
 const FEWEST: usize = 4;
 /// What a new plan's cost must be at most of the old one's.
 const BETTER: f64 = 0.75;
-
-pub fn array<const N: usize>(limbs: &[u64]) -> [u64; N] {
-    let mut out = [0; N];
-    for (o, l) in out.iter_mut().zip(limbs) {
-        *o = *l;
-    }
-    out
-}
 
 impl<const N: usize> TupleSpace<N> {
     /// For keys with these fields to be matched by ranges.
@@ -459,6 +418,7 @@ fn top<const N: usize>(tuple: &Tuple<N>) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::range::RangeCheck;
     use proptest::prelude::*;
 
     /// A match of two limbs, from few distinct values so that hits and overlaps are common: masks,

@@ -1,6 +1,6 @@
 //! Lookup in an LPM table: a trie over the prefix field for each combination of the exact fields.
 
-use super::index::{array, Key, KeyMap, Packed};
+use super::key::{array, Key, KeyMap, Packed};
 use super::trie::{Path, Record, Root, Tries};
 use super::NO_ENTRY;
 

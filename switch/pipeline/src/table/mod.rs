@@ -4,6 +4,7 @@ mod actions;
 mod coded;
 mod entry;
 mod index;
+mod key;
 mod list;
 mod lpm;
 mod plan;
@@ -16,13 +17,14 @@ use crate::control::{ActionCall, CounterData, KeyMatch, TableAction, TableEntry}
 use crate::exec::meter::Meter;
 use crate::info::{MatchKind, MeterUnit, TableInfo};
 use crate::ir::{Code, KeyPart, TableIr, TableKind};
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::Nanos;
 
 use actions::{Actions, Word};
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
-pub use index::Packed;
-use index::{array, Key, KeyMap, TupleSpace};
+use index::TupleSpace;
+pub use key::Packed;
+use key::{array, Key, KeyMap};
 use lpm::{Lpm, PrefixField};
 pub use profile::{Group, Member, Profile};
 use rows::RangeField;
@@ -67,7 +69,7 @@ pub struct Call {
 impl Call {
     /// For an entry of table `t`, or for its default when `hit` is false; with its parameters.
     fn new<'a>(
-        program: &Program,
+        program: &Definition,
         t: usize,
         target: Option<&'a Target>,
         hit: bool,
@@ -309,7 +311,7 @@ pub struct Table {
 
 impl Table {
     /// The table in its initial state: the program's entries and default action.
-    pub fn new(program: &Program, at: usize) -> Table {
+    pub fn new(program: &Definition, at: usize) -> Table {
         let info = &program.tables[at];
         let ir = &program.ir.tables[at];
         let unit = match info.direct_meter {
@@ -363,7 +365,7 @@ impl Table {
 
     pub fn set_default(
         &mut self,
-        program: &Program,
+        program: &Definition,
         at: usize,
         default: Option<(Target, TableAction)>,
     ) {
@@ -489,7 +491,7 @@ impl Table {
     /// `entries`. `target` is its action, ready to run.
     pub fn add(
         &mut self,
-        program: &Program,
+        program: &Definition,
         t: usize,
         now: Nanos,
         packed: &Packed,
@@ -538,7 +540,7 @@ impl Table {
     }
 
     /// Gives an entry its action.
-    fn take(&mut self, program: &Program, t: usize, at: u32, new: &TableEntry, target: Target) {
+    fn take(&mut self, program: &Definition, t: usize, at: u32, new: &TableEntry, target: Target) {
         let (row, word) = self.actions.take(program, t, &new.action, target);
         self.action[at as usize] = row;
         self.ready[at as usize] = word;
@@ -547,7 +549,7 @@ impl Table {
     /// Replaces action and idle timeout of an entry; the action it had.
     pub fn modify(
         &mut self,
-        program: &Program,
+        program: &Definition,
         t: usize,
         now: Nanos,
         at: u32,
@@ -653,7 +655,7 @@ fn build<const N: usize>(parts: &[KeyPart], slots: &[u64]) -> [u64; N] {
 }
 
 /// The call as written, with the action the table knows by that name.
-pub fn resolve(program: &Program, actions: &[crate::ActionId], call: &ActionCall) -> Option<u32> {
+pub fn resolve(program: &Definition, actions: &[crate::ActionId], call: &ActionCall) -> Option<u32> {
     if let Some(place) = actions.iter().position(|a| *a == call.action) {
         return Some(place as u32);
     }

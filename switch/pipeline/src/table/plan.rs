@@ -4,7 +4,7 @@
 //! checked one by one (Daly et al. 2019, "TupleMerge"). One table fewer saves a probe, more entries
 //! behind a hash cost checks. What the second would cost is counted on a sample of the entries.
 
-use super::index::{Key, KeyMap};
+use super::key::{Key, KeyMap};
 
 /// Pieces of entries to count on.
 pub const SAMPLE: usize = 512;

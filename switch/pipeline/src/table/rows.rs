@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::index::{array, Key, Packed};
+use super::key::{array, Key, Packed};
 use super::range::{cover, RangeCheck, COVERED_WIDTH};
 
 type FxMap<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;

@@ -24,7 +24,7 @@ use cranelift_module::FuncId;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
 use crate::exec::{calc, control, deparser, headers, heavy, parser};
-use crate::program::Program;
+use crate::definition::Definition;
 
 /// What a lookup found is no code to run.
 pub const FOUND_NOTHING: u32 = u32::MAX;
@@ -34,7 +34,7 @@ pub const NO_STATE: u64 = u64::MAX;
 /// What machine code hands back to the functions it calls.
 #[repr(C)]
 struct Env {
-    program: *const Program,
+    program: *const Definition,
     state: *mut State,
     packet: *mut Packet,
 }
@@ -189,7 +189,7 @@ impl Code {
 
     /// Runs one pass. `program` is what the code was made from, `st` and `pkt` are of that program.
     #[inline]
-    pub fn call(&self, pass: usize, program: &Program, st: &mut State, pkt: &mut Packet) -> u64 {
+    pub fn call(&self, pass: usize, program: &Definition, st: &mut State, pkt: &mut Packet) -> u64 {
         let (slots, frame) = (pkt.slots.as_mut_ptr(), pkt.buf.as_mut_ptr());
         let addresses = st.addresses.as_ptr();
         let (state, packet): (*mut State, *mut Packet) = (st, pkt);

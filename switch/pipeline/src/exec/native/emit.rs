@@ -15,7 +15,7 @@ use super::steps::{Label, Step, Steps};
 use crate::exec::packet::Packet;
 use crate::ir::*;
 use crate::load::effects::Context;
-use crate::program::Program;
+use crate::definition::Definition;
 
 /// The value a function returns when there is nothing to say.
 pub const DONE: i64 = 0;
@@ -39,7 +39,7 @@ pub struct Emitter<'a, 'b> {
     pub(super) b: FunctionBuilder<'b>,
     pub(super) module: &'a mut JITModule,
     pub(super) functions: HashMap<&'static str, FuncRef>,
-    pub(super) program: &'a Program,
+    pub(super) program: &'a Definition,
     pub(super) ir: &'a Ir,
     pub(super) steps: &'a Steps,
     pub(super) constants: &'a HashMap<Slot, u64>,
@@ -63,7 +63,7 @@ pub fn own() -> MemFlags {
 pub fn emit(
     mut b: FunctionBuilder,
     module: &mut JITModule,
-    program: &Program,
+    program: &Definition,
     context: &Context,
     steps: &Steps,
     live: &[Slot],

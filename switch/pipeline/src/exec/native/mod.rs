@@ -28,7 +28,7 @@ use super::packet::Packet;
 use super::state::State;
 use crate::ir::*;
 use crate::load::effects::Context;
-use crate::program::Program;
+use crate::definition::Definition;
 use calls::Code;
 use emit::{emit, EMITTED};
 use steps::Steps;
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Native {
 impl Native {
     /// Translates a program; what stands against it otherwise: no translator for this processor, no
     /// memory that may be executed, code that jumps back.
-    pub fn new(program: &Program) -> Result<Native, String> {
+    pub fn new(program: &Definition) -> Result<Native, String> {
         let again = |what: &str| format!("the {what} has a loop that is not translated");
         let ingress = Steps::ingress(program).ok_or_else(|| again("ingress"))?;
         let egress = Steps::egress(program).ok_or_else(|| again("egress"))?;
@@ -71,12 +71,12 @@ impl Native {
 
     /// Parser, verification of checksums, ingress.
     #[inline]
-    pub fn ingress(&self, program: &Program, st: &mut State, pkt: &mut Packet) {
+    pub fn ingress(&self, program: &Definition, st: &mut State, pkt: &mut Packet) {
         self.code.call(INGRESS, program, st, pkt);
     }
 
     #[inline]
-    pub fn egress(&self, program: &Program, st: &mut State, pkt: &mut Packet) {
+    pub fn egress(&self, program: &Definition, st: &mut State, pkt: &mut Packet) {
         self.code.call(EGRESS, program, st, pkt);
     }
 
@@ -84,7 +84,7 @@ impl Native {
     #[inline]
     pub fn deparse(
         &self,
-        program: &Program,
+        program: &Definition,
         st: &mut State,
         pkt: &mut Packet,
         spare: &mut Vec<Vec<u8>>,
@@ -101,7 +101,7 @@ impl Native {
 }
 
 /// Translates passes, each with what is read of the packet after it.
-fn compile(program: &Program, passes: &[(&Steps, &[Slot])]) -> Result<Native, String> {
+fn compile(program: &Definition, passes: &[(&Steps, &[Slot])]) -> Result<Native, String> {
     if usize::BITS != 64 {
         return Err("machine code is made for 64-bit processors only".to_string());
     }

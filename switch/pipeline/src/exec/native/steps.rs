@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 
 use crate::ir::*;
-use crate::load::effects::Context;
-use crate::load::fuse::target;
-use crate::program::Program;
+use crate::load::effects::{target, Context};
+use crate::definition::Definition;
 
 pub type Label = u32;
 
@@ -63,7 +62,7 @@ pub struct Steps {
 
 impl Steps {
     /// Parser, verification and ingress.
-    pub fn ingress(program: &Program) -> Option<Steps> {
+    pub fn ingress(program: &Definition) -> Option<Steps> {
         let mut all = Steps::new();
         all.parser(&program.ir)?;
         all.verify(&program.ir)?;
@@ -71,14 +70,14 @@ impl Steps {
         all.finish()
     }
 
-    pub fn egress(program: &Program) -> Option<Steps> {
+    pub fn egress(program: &Definition) -> Option<Steps> {
         let mut all = Steps::new();
         all.pipeline(program, program.ir.egress)?;
         all.finish()
     }
 
     /// Checksum update and deparser.
-    pub fn deparser(program: &Program) -> Option<Steps> {
+    pub fn deparser(program: &Definition) -> Option<Steps> {
         let ir = &program.ir;
         let mut all = Steps::new();
         for (i, c) in ir.checksums.iter().enumerate().filter(|(_, c)| c.update) {
@@ -93,7 +92,7 @@ impl Steps {
 
     /// A piece of register code by itself.
     #[cfg(test)]
-    pub fn only(program: &Program, code: Code) -> Option<Steps> {
+    pub fn only(program: &Definition, code: Code) -> Option<Steps> {
         let mut all = Steps::new();
         all.pipeline(program, code)?;
         all.finish()
@@ -148,7 +147,7 @@ impl Steps {
         Some(())
     }
 
-    fn pipeline(&mut self, program: &Program, code: Code) -> Option<()> {
+    fn pipeline(&mut self, program: &Definition, code: Code) -> Option<()> {
         let ir = &program.ir;
         let mut to: HashMap<u32, Label> = HashMap::from([(code.end, 0)]);
         for at in code.start..code.end {
@@ -190,7 +189,7 @@ impl Steps {
     }
 
     /// A lookup, all the table's actions, and what may follow.
-    fn table(&mut self, program: &Program, t: u32, next: Vec<(u32, Label)>) -> Option<()> {
+    fn table(&mut self, program: &Definition, t: u32, next: Vec<(u32, Label)>) -> Option<()> {
         let ir = &program.ir;
         let done = self.label();
         let mut arms: Vec<(Code, Label)> = Vec::new();

@@ -49,8 +49,8 @@ fn header_type(widths: &[u32]) -> HeaderType {
 }
 
 /// A program of registers, a counter and a meter, and this code.
-fn program(code: Vec<Op>, live: &[Slot]) -> Program {
-    let mut p = Program::default();
+fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
+    let mut p = Definition::default();
     let header = |ty, metadata, base, valid| Header {
         name: "h".into(),
         ty,
@@ -255,7 +255,7 @@ fn draft() -> impl Strategy<Value = Draft> {
 }
 
 /// All that can be seen after the code ran: slots, registers, counters, the packet, the state.
-fn outcome(p: &Program, start: &[u64], native: bool) -> (Vec<u64>, String) {
+fn outcome(p: &Definition, start: &[u64], native: bool) -> (Vec<u64>, String) {
     let mut st = State::new(p, &SwitchConfig::default());
     for (i, r) in st.registers.iter_mut().enumerate() {
         r.cells

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::Unit;
 use crate::ir::*;
 use crate::load::codegen::ones;
-use crate::load::effects::{operands, Context, Effects};
-use crate::load::fuse::{target, Constants};
+use crate::load::constants::Constants;
+use crate::load::effects::{operands, target, Context, Effects};
 
 /// What is known of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ mod unread;
 
 use std::collections::HashMap;
 
-use super::effects::Context;
-use super::fuse::{target, Constants};
+use super::constants::Constants;
+use super::effects::{target, Context};
 use crate::ir::*;
 use forward::propagate;
 use unread::{remove_unread, Slots};

@@ -5,7 +5,7 @@ use crate::exec::packet::Packet;
 use crate::exec::run::run;
 use crate::exec::state::State;
 use crate::load::codegen::ones;
-use crate::program::Program;
+use crate::definition::Definition;
 use crate::SwitchConfig;
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ fn draft() -> impl Strategy<Value = Draft> {
 
 /// Slots 0 to 7 and the register after the code ran.
 fn outcome(layout: &Layout, code: Vec<Op>, start: &[u64]) -> (Vec<u64>, Vec<u64>, u64) {
-    let mut program = Program::default();
+    let mut program = Definition::default();
     let mut copy = Layout {
         types: layout.types.clone(),
         headers: layout.headers.clone(),

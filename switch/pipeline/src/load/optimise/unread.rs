@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use super::Unit;
 use crate::ir::*;
-use crate::load::effects::Context;
-use crate::load::fuse::target;
+use crate::load::effects::{target, Context};
 
 /// A set of slots.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,6 @@
 //! Headers as words of the frame: each of up to eight bytes is loaded or stored once for all fields
 //! in it.
 
-use crate::ir::{FieldDef, Slot};
-
 /// A field within a word.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
@@ -32,7 +30,8 @@ pub struct Words {
 
 impl Words {
     /// `None` when a field is too wide, too crooked, or of variable length.
-    pub fn new(fields: &[FieldDef]) -> Option<Words> {
+    /// fields: of each, in order, its slot relative to the header's base, and its bits; `None` for one of variable length.
+    pub fn new(fields: impl IntoIterator<Item = (u32, Option<u32>)>) -> Option<Words> {
         let mut all = Words::default();
         // Fields of the word that is not complete, and its bits.
         let (mut open, mut bits): (Vec<(u32, u32)>, u32) = (Vec::new(), 0);
@@ -49,11 +48,9 @@ impl Words {
             let bytes = bits / 8;
             all.words.push(Word { at, bytes, end });
         };
-        for f in fields {
-            if f.varbit || f.width > 64 {
-                return None;
-            }
-            if bits + f.width > 64 {
+        for (rel, width) in fields {
+            let width = width.filter(|w| *w <= 64)?;
+            if bits + width > 64 {
                 // Only a word that ends with a byte can be left behind.
                 if !bits.is_multiple_of(8) {
                     return None;
@@ -62,8 +59,8 @@ impl Words {
                 at += bits / 8;
                 bits = 0;
             }
-            open.push((f.rel, f.width));
-            bits += f.width;
+            open.push((rel, width));
+            bits += width;
         }
         if !bits.is_multiple_of(8) {
             return None;
@@ -83,7 +80,7 @@ impl Words {
 
     /// Reads all fields; the header begins at byte `start`.
     #[inline]
-    pub fn load(&self, slots: &mut [u64], base: Slot, buf: &[u8], start: usize) {
+    pub fn load(&self, slots: &mut [u64], base: u32, buf: &[u8], start: usize) {
         let mut first = 0;
         for w in &self.words {
             let v = load(buf, start + w.at as usize) >> (64 - 8 * w.bytes);
@@ -97,7 +94,7 @@ impl Words {
 
     /// Writes all fields; the header begins at byte `start`.
     #[inline]
-    pub fn store(&self, slots: &[u64], base: Slot, buf: &mut [u8], start: usize) {
+    pub fn store(&self, slots: &[u64], base: u32, buf: &mut [u8], start: usize) {
         let mut first = 0;
         for w in &self.words {
             let end = w.end as usize;
@@ -160,22 +157,9 @@ mod tests {
     use crate::exec::packet::{load_bits, BitWriter};
     use proptest::prelude::*;
 
-    fn fields(widths: &[u32]) -> Vec<FieldDef> {
-        let mut offset = 0;
-        let make = |(i, &width): (usize, &u32)| {
-            let at = offset;
-            offset += width;
-            FieldDef {
-                name: format!("f{i}"),
-                width,
-                signed: false,
-                saturating: false,
-                rel: i as u32,
-                offset: at,
-                varbit: false,
-            }
-        };
-        widths.iter().enumerate().map(make).collect()
+    /// Of each field its slot and its bits, as they are given to [`Words::new`].
+    fn fields(widths: &[u32]) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
+        (0..).zip(widths.iter().map(|w| Some(*w)))
     }
 
     proptest! {
@@ -190,19 +174,22 @@ mod tests {
             if !bits.is_multiple_of(8) {
                 widths.push(8 - bits % 8);
             }
-            let fields = fields(&widths);
-            if let Some(words) = Words::new(&fields) {
-                let n = fields.len();
-                let mut slots = vec![0; n];
+            if let Some(words) = Words::new(fields(&widths)) {
+                let mut slots = vec![0; widths.len()];
                 words.load(&mut slots, 0, &bytes, start);
-                let single: Vec<u64> = fields.iter()
-                    .map(|f| load_bits(&bytes, start * 8 + f.offset as usize, f.width)).collect();
+                let offsets = widths.iter().scan(0_u32, |at, w| {
+                    let offset = *at;
+                    *at += w;
+                    Some(offset)
+                });
+                let single: Vec<u64> = widths.iter().zip(offsets)
+                    .map(|(w, offset)| load_bits(&bytes, start * 8 + offset as usize, *w)).collect();
                 prop_assert_eq!(&slots, &single);
                 let mut expected = bytes[..start.min(bytes.len())].to_vec();
                 expected.resize(start, 0);
                 let mut writer = BitWriter::new(&mut expected);
-                for f in &fields {
-                    writer.push(single[f.rel as usize], f.width);
+                for (value, width) in single.iter().zip(&widths) {
+                    writer.push(*value, *width);
                 }
                 writer.finish();
                 expected.push(7);
@@ -218,7 +205,7 @@ mod tests {
     #[test]
     fn a_router_has_few_words() {
         let ipv4 = [4, 4, 8, 16, 16, 3, 13, 8, 8, 16, 32, 32];
-        assert_eq!(Words::new(&fields(&ipv4)).map(|w| w.words.len()), Some(3));
-        assert!(Words::new(&fields(&[4, 64, 4])).is_none());
+        assert_eq!(Words::new(fields(&ipv4)).map(|w| w.words.len()), Some(3));
+        assert!(Words::new(fields(&[4, 64, 4])).is_none());
     }
 }
