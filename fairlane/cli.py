@@ -349,7 +349,7 @@ def copy_labs(folder: Annotated[Path, typer.Argument(help="Must not exist.")] = 
 
 @labs.command("check")
 def check_lab(
-    number: Annotated[str, typer.Argument(help="Of the lab, such as 04.", show_default=False)],
+    number: Annotated[str, typer.Argument(help="The lab's number, such as 04.", show_default=False)],
     folder: Annotated[Path | None, typer.Argument(help="The files to grade. Default: labs/NUMBER here.", show_default=False)] = None,
 ) -> None:
     """Grade the answer to a lab: points, what was seen, and a hint. Exit code 1 unless all points are reached."""

@@ -200,7 +200,7 @@ def test_forged_announcements_join_no_strange_groups(layers: list[tuple[int, flo
     ("groups", "message"),
     [
         ((), "group_addresses is empty"),
-        ((0x0A000001,), "167772161 is no IPv4 group"),
+        ((0x0A000001,), "167772161 is not an IPv4 group"),
         ((BASE, BASE), "each layer needs a group of its own"),
     ],
 )
