@@ -54,14 +54,14 @@ class NotRun:
 
 
 def copy(root: Path, to: Path) -> None:
-    """The checkout as a clone would have it, with uncommitted changes, and its environments linked."""
+    """The checkout as a clone would have it, with uncommitted changes, and its environments and compiled module linked."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True)
     for name in listed.stdout.split("\0"):
-        if name and (root / name).is_file():
+        if name and ((root / name).is_file() or (root / name).is_symlink()):
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, to / name)
-    for venv in root.glob(".venv*"):
-        (to / venv.name).symlink_to(venv)
+            shutil.copy2(root / name, to / name, follow_symlinks=False)
+    for built in (*root.glob(".venv*"), *root.glob("fairlane/*.so")):
+        (to / built.relative_to(root)).symlink_to(built)
     for script in _LEFT_ALONE:
         (to / "scripts" / script).write_text("#!/bin/sh\n")
     for lab in (to / "labs").glob("[0-9]*"):  # a reader has filled the TODOs in
