@@ -61,6 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-rate", type=arguments.rate, default=10e6, help="rate of the own link: 10mbit, 500kbit (default 10mbit)")
     parser.add_argument("--ssrc", type=arguments.ssrc, help="default: drawn from the seed")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--run-seed", type=int, help="seed of the run, from which the end draws as in virtual time (default: --seed)")
+    parser.add_argument("--flow", metavar="NAME", help="the flow's name, for the same draws (default: the algorithm's)")
     parser.add_argument("--pacing-jitter", type=arguments.fraction, default=0.0, help="move each packet by up to half this part of a gap")
     parser.add_argument(
         "--loss-resolution",
@@ -161,7 +163,8 @@ def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: 
     base_group = str(IPv4Address(parameters.group_addresses[0])) if kind is not None and kind.layered else None
     place = native.Place(
         args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
-        epoch_ns=clock.offset_ns, name=args.algorithm, seed=args.seed % (1 << 64), base_group=base_group, wake_fd=wake_fd,
+        epoch_ns=clock.offset_ns, name=args.flow or args.algorithm,
+        seed=(args.seed if args.run_seed is None else args.run_seed) % (1 << 64), base_group=base_group, wake_fd=wake_fd,
     )  # fmt: skip
     if kind is None:
         return make.source(place, args.source.application(), packet_bytes=args.packet_bytes) if args.role == "sender" else make.sink(place)

@@ -54,7 +54,9 @@ def record_roles(flow: Flow) -> tuple[str, ...]:
     return ("sender", *(f"receiver-{host}" for host in flow.receivers)) if flow.receivers else ("sender", "receiver")
 
 
-def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed: int, log: Mapping[str, str]) -> list[Program]:
+def programs(
+    flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed: int, log: Mapping[str, str], run_seed: int | None = None
+) -> list[Program]:
     """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
@@ -67,6 +69,8 @@ def programs(flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed:
     made = []
     for role, name, host, peer, start_s, own_seed in ends:
         module, arguments = make(flow, timing, role, start_s, own_seed)
+        if module == "fairlane.hosts.agent" and run_seed is not None:
+            arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
         argv = (sys.executable, "-m", module, "--role", role, "--local", hosts[host].ip, "--peer", hosts[peer].ip,
                 *arguments, "--log", log[name])
         made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "fairlane.hosts.tcp_iperf3"))
