@@ -31,6 +31,9 @@ pub(crate) struct Place {
     arrivals: Option<Vec<Arrival>>,
 }
 
+/// `(time_ns, rtcp, group, payload)`.
+type RecordedArrival = (u64, bool, Option<u32>, Vec<u8>);
+
 #[pymethods]
 impl Place {
     /// arrivals: `[(time_ns, rtcp, group, payload)]`, what comes to the end: a recorded trace takes the place of sockets and clock. Raises
@@ -49,7 +52,7 @@ impl Place {
         seed: u64,
         base_group: Option<&str>,
         wake_fd: Option<i32>,
-        arrivals: Option<Vec<(u64, bool, Option<u32>, Vec<u8>)>>,
+        arrivals: Option<Vec<RecordedArrival>>,
     ) -> PyResult<Place> {
         let (local, peer) = (ipv4(local)?.into(), ipv4(peer)?.into());
         let base_group = base_group.map(ipv4).transpose()?;

@@ -10,7 +10,7 @@ import ptf
 import ptf.testutils as tu
 from ptf.base_tests import BaseTest
 
-from controller import DELETE, INSERT, MODIFY, Controller, number, p4r
+from ptf_controller import DELETE, INSERT, MODIFY, Controller, number, p4r
 
 DST = "00:00:00:00:00:aa"
 DST_NUMBER = 0xAA

@@ -3,12 +3,10 @@
 use std::collections::HashSet;
 
 use fairlane_syntax::ast::*;
-use num_bigint::BigInt;
-use num_traits::{One, Zero};
 
 use super::{fold, names, Lower};
 use crate::control_plane::*;
-use crate::ir::{self, Match, Stmt, TableId};
+use crate::ir::{self, Stmt, TableId};
 use crate::types::{DeclId, Type};
 
 /// An action that may be shown. One of the top level counts as declared in each block of `main` that uses it, in the order of uses.

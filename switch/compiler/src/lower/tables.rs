@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fairlane_syntax::ast::{self, *};
 use num_bigint::BigInt;
-use num_traits::{One, ToPrimitive};
+use num_traits::ToPrimitive;
 
 use super::arguments::Passing;
 use super::instances::InstanceKind;

@@ -3,13 +3,12 @@
 
 use std::sync::Once;
 
-use fairlane_pipeline::{CounterData, EntryState, MeterConfig};
+use fairlane_pipeline::EntryState;
 
 use super::data::{counter_data, counter_message, meter_config, meter_message};
 use super::tables::key_message;
 use super::{cells, find, only_modify, select, wrap, Kind, Target, Type, Window};
 use crate::model::Table;
-use crate::proto::p4::config::v1::meter_spec;
 use crate::proto::p4::v1 as p4;
 use crate::status::{Result, Status};
 
