@@ -63,8 +63,22 @@ def _add(table: dict, actions: dict, name: str, match: dict, arguments: dict[str
 
 def _ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"") -> bytes:
     words = 5 + len(options) // 4
-    header = struct.pack("!BBHHHBBH4s4s", 0x40 | words, 0, 4 * words + len(payload), 0, 0x4000, 64, protocol, 0,
-                         socket.inet_aton(source), socket.inet_aton(destination)) + options
+    header = (
+        struct.pack(
+            "!BBHHHBBH4s4s",
+            0x40 | words,
+            0,
+            4 * words + len(payload),
+            0,
+            0x4000,
+            64,
+            protocol,
+            0,
+            socket.inet_aton(source),
+            socket.inet_aton(destination),
+        )
+        + options
+    )
     total = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -172,8 +172,15 @@ def inserts(name: str, command: list[str], pipeline: Pipeline, count: int, batch
         raise CannotRun(f"{name} serves no P4Runtime:\n{(folder / f'{name}.log').read_text(errors='replace')[-1000:]}") from None
     finally:
         stop(process)
-    return {"inserts": count, "batch": batch, "per_s": count / wall, "cpu_us": cpu / count * 1e6, "bytes_per_entry": memory,
-            "one_by_one": one_by_one, "one_by_one_per_s": one_by_one / single_s}
+    return {
+        "inserts": count,
+        "batch": batch,
+        "per_s": count / wall,
+        "cpu_us": cpu / count * 1e6,
+        "bytes_per_entry": memory,
+        "one_by_one": one_by_one,
+        "one_by_one_per_s": one_by_one / single_s,
+    }
 
 
 # A client's work while frames go through the switch; each returns how often it did it.
@@ -216,8 +223,12 @@ def push(session: Session, own: Pipeline, als: Pipeline, stopped: threading.Even
     return done
 
 
-BUSY: dict[str, Busy] = {"nothing": nothing, "reads 65,536 cells in a loop": read_register, "reads each second": read_each_second,
-                         "pushes pipelines in a loop": push}
+BUSY: dict[str, Busy] = {
+    "nothing": nothing,
+    "reads 65,536 cells in a loop": read_register,
+    "reads each second": read_each_second,
+    "pushes pipelines in a loop": push,
+}
 
 
 def client(title: str, folder: Path) -> int:
@@ -241,13 +252,22 @@ def client(title: str, folder: Path) -> int:
 def gaps(net: Network, title: str, seconds: float, folder: Path) -> dict:
     """Frames at an even rate through the switch while a client is busy."""
     ports = [word for number, name in SWITCH_PORTS.items() for word in ("-i", f"{number}@{name}")]
-    command = [program("fairlane-switch") or "fairlane-switch", *ports, str(folder / "control.json"), "--", "--grpc-server-addr", GAP_ADDRESS]
+    command = [
+        program("fairlane-switch") or "fairlane-switch",
+        *ports,
+        str(folder / "control.json"),
+        "--",
+        "--grpc-server-addr",
+        GAP_ADDRESS,
+    ]
     blast, pipes = program("fairlane-blast") or "fairlane-blast", {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     running: list[subprocess.Popen] = []
     try:
         with (folder / "log").open("wb") as log:
             running.append(subprocess.Popen(net.command("s1", command), stdout=log, stderr=log))
-        busy = subprocess.Popen(net.command("s1", [sys.executable, __file__, "--client", title, "--folder", str(folder)]), stdin=subprocess.PIPE, **pipes)
+        busy = subprocess.Popen(
+            net.command("s1", [sys.executable, __file__, "--client", title, "--folder", str(folder)]), stdin=subprocess.PIPE, **pipes
+        )
         running.append(busy)
         if busy.stdout.readline().strip() != "ready":
             raise CannotRun(f"the client does not reach the switch: {busy.communicate()[1][-1000:]}")
@@ -265,8 +285,12 @@ def gaps(net: Network, title: str, seconds: float, folder: Path) -> dict:
     finally:
         for process in reversed(running):
             stop(process)
-    return {"sent": sent["sent"], "received": received["frames"], "done": json.loads(done)["done"], **{
-        key: received[key] for key in ("longest_way_ms", "slowest_in_1000_ms", "median_way_ms", "longest_gap_ms")}}
+    return {
+        "sent": sent["sent"],
+        "received": received["frames"],
+        "done": json.loads(done)["done"],
+        **{key: received[key] for key in ("longest_way_ms", "slowest_in_1000_ms", "median_way_ms", "longest_gap_ms")},
+    }
 
 
 def run(count: int, batch: int, one_by_one: int, seconds: float, rounds: int) -> dict:
@@ -297,8 +321,10 @@ def run(count: int, batch: int, one_by_one: int, seconds: float, rounds: int) ->
                 for title in BUSY:
                     sample = gaps(net, title, seconds, folder)
                     result["gaps"].setdefault(title, []).append(sample)
-                    show(f"round {turn + 1} of {rounds}, client {title} ({sample['done']} times): longest way {sample['longest_way_ms']:.2f} ms,"
-                         f" slowest in 1000 {sample['slowest_in_1000_ms']:.2f} ms, longest gap {sample['longest_gap_ms']:.2f} ms")
+                    show(
+                        f"round {turn + 1} of {rounds}, client {title} ({sample['done']} times): longest way {sample['longest_way_ms']:.2f} ms,"
+                        f" slowest in 1000 {sample['slowest_in_1000_ms']:.2f} ms, longest gap {sample['longest_gap_ms']:.2f} ms"
+                    )
     return result
 
 
@@ -308,18 +334,29 @@ def _median(samples: list[dict], key: str) -> float:
 
 def table(result: dict) -> str:
     about = result["machine"]
-    lines = [f"P4Runtime over gRPC; {about['model']}, load {about['load']:.1f}", "",
-             f"{'inserts':20}{'number':>11}{'per second':>12}{'CPU us':>8}{'bytes/entry':>13}{'one by one/s':>14}"]
+    lines = [
+        f"P4Runtime over gRPC; {about['model']}, load {about['load']:.1f}",
+        "",
+        f"{'inserts':20}{'number':>11}{'per second':>12}{'CPU us':>8}{'bytes/entry':>13}{'one by one/s':>14}",
+    ]
     for name, sample in result["inserts"].items():
-        lines.append(f"{name:20}{sample['inserts']:>11,}{sample['per_s']:>12,.0f}{sample['cpu_us']:>8.1f}{sample['bytes_per_entry']:>13,.0f}"
-                     f"{sample['one_by_one_per_s']:>14,.0f}")
+        lines.append(
+            f"{name:20}{sample['inserts']:>11,}{sample['per_s']:>12,.0f}{sample['cpu_us']:>8.1f}{sample['bytes_per_entry']:>13,.0f}"
+            f"{sample['one_by_one_per_s']:>14,.0f}"
+        )
     if result["gaps"]:
-        lines += ["", f"{RATE_PER_S} frames/s of {SIZE} B, {result['seconds']:g} s, medians of {result['rounds']}, milliseconds", "",
-                  f"{'while a client':32}{'times':>8}{'median way':>12}{'1 in 1000':>11}{'longest way':>13}{'longest gap':>13}{'lost':>7}"]
+        lines += [
+            "",
+            f"{RATE_PER_S} frames/s of {SIZE} B, {result['seconds']:g} s, medians of {result['rounds']}, milliseconds",
+            "",
+            f"{'while a client':32}{'times':>8}{'median way':>12}{'1 in 1000':>11}{'longest way':>13}{'longest gap':>13}{'lost':>7}",
+        ]
         for title, samples in result["gaps"].items():
             lost = sum(sample["sent"] - sample["received"] for sample in samples)
-            ways = "".join(f"{_median(samples, key):>{width}.2f}" for key, width in (
-                ("median_way_ms", 12), ("slowest_in_1000_ms", 11), ("longest_way_ms", 13), ("longest_gap_ms", 13)))
+            ways = "".join(
+                f"{_median(samples, key):>{width}.2f}"
+                for key, width in (("median_way_ms", 12), ("slowest_in_1000_ms", 11), ("longest_way_ms", 13), ("longest_gap_ms", 13))
+            )
             lines.append(f"{title:32}{_median(samples, 'done'):>8.0f}{ways}{lost:>7}")
     lines += [f"not measured: {reason}" for reason in result["absent"].values()]
     return "\n".join(lines)
@@ -332,7 +369,9 @@ def verdicts(result: dict) -> list[tuple[bool, str]]:
         base = _median(result["gaps"]["nothing"], "slowest_in_1000_ms")
         for title in list(result["gaps"])[1:]:
             more = _median(result["gaps"][title], "slowest_in_1000_ms") - base
-            judged.append((more < GAP_GOAL_MS, f"a client that {title}: one frame in 1000 waits {more:.2f} ms longer (goal {GAP_GOAL_MS:g})"))
+            judged.append(
+                (more < GAP_GOAL_MS, f"a client that {title}: one frame in 1000 waits {more:.2f} ms longer (goal {GAP_GOAL_MS:g})")
+            )
     return judged
 
 
@@ -349,7 +388,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.client:
         return client(arguments.client, arguments.folder)
-    if min(arguments.inserts, arguments.batch, arguments.one_by_one, arguments.rounds) < 1 or arguments.inserts + arguments.one_by_one > 2_000_000:
+    if (
+        min(arguments.inserts, arguments.batch, arguments.one_by_one, arguments.rounds) < 1
+        or arguments.inserts + arguments.one_by_one > 2_000_000
+    ):
         parser.error("numbers are at least 1, and all inserts together at most 2000000, the size of the table")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:

@@ -92,8 +92,12 @@ def compile_als(counter: str, folder: Path) -> tuple[Path, Path]:
     outputs = folder / f"{counter}.json", folder / f"{counter}.p4info.txtpb"
     define = ["-DCONNECTION_SKETCH"] if counter == "sketch" else []
     source = ROOT / "p4src/als.p4"
-    done = subprocess.run([compiler, *define, "-o", outputs[0], "--p4runtime-files", outputs[1], "-I", source.parent, source],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [compiler, *define, "-o", outputs[0], "--p4runtime-files", outputs[1], "-I", source.parent, source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise CannotRun(f"{source} does not compile:\n{done.stderr}")
     return outputs
@@ -129,9 +133,17 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
     command = [switch_program, *ports, "--no-p4", "--device-id", "1", "--", "--grpc-server-addr", "127.0.0.1:9559", "--cpu-port", "510"]
     running: list[subprocess.Popen] = []
     with (folder / "log").open("w") as log:
+
         def start(node: str, words: list) -> subprocess.Popen:
-            running.append(subprocess.Popen(net.command(node, [str(w) for w in words]), stdout=subprocess.PIPE if node == "h1" else log,
-                                            stderr=log, text=True, cwd=ROOT))
+            running.append(
+                subprocess.Popen(
+                    net.command(node, [str(w) for w in words]),
+                    stdout=subprocess.PIPE if node == "h1" else log,
+                    stderr=log,
+                    text=True,
+                    cwd=ROOT,
+                )
+            )
             return running[-1]
 
         try:
@@ -141,8 +153,26 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
             lasting = (intervals + 3) * interval_s
             rate = max(100, round(SPARE * connections / interval_s))
             before = net.received("h2")
-            sender = start("h1", [program("fairlane-blast"), "send", "eth0", "--size", 64, "--seconds", lasting, "--rate", rate,
-                                  "--source", "10.128.0.1", "--sources", connections, "--destination", "10.0.2.2"])
+            sender = start(
+                "h1",
+                [
+                    program("fairlane-blast"),
+                    "send",
+                    "eth0",
+                    "--size",
+                    64,
+                    "--seconds",
+                    lasting,
+                    "--rate",
+                    rate,
+                    "--source",
+                    "10.128.0.1",
+                    "--sources",
+                    connections,
+                    "--destination",
+                    "10.0.2.2",
+                ],
+            )
             wait(lambda: net.received("h2") > before, START_S, folder / "log", running)
             began = time.time()
             # The interval that sending begins in, and the one after it, whose memory is the first to look at.
@@ -161,8 +191,19 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
     possible = math.floor((began + lasting) / interval_s) - first_epoch(began, interval_s)
     # Sources take turns: so many frames in a row are so many connections, and an interval with fewer (the generator had to wait) has fewer.
     found = [n for n, _, frames in records if frames >= connections]
-    return Row(counter, connections, interval_s, stated, found, [1000 * delay for _, delay, _ in records], (first[0], last[0]),
-               (first[1], last[1]), sent, lost, possible - len(records))
+    return Row(
+        counter,
+        connections,
+        interval_s,
+        stated,
+        found,
+        [1000 * delay for _, delay, _ in records],
+        (first[0], last[0]),
+        (first[1], last[1]),
+        sent,
+        lost,
+        possible - len(records),
+    )
 
 
 def first_epoch(began: float, interval_s: float) -> int:
@@ -218,23 +259,28 @@ def run(sizes: Iterable[int], intervals: int, frames_per_s: float, exact_to: int
     return rows
 
 
-HEADING = ("counter  connections  interval  intervals  mean n_conn   mean error  worst error    stated  delay p50    p99 (ms)"
-           "  controller MiB   switch MiB  frames lost")
+HEADING = (
+    "counter  connections  interval  intervals  mean n_conn   mean error  worst error    stated  delay p50    p99 (ms)"
+    "  controller MiB   switch MiB  frames lost"
+)
 
 
 def line(row: Row) -> str:
     if not row.found:
         return f"{row.counter:7} {row.connections:12,}  {row.interval_s:6.0f} s  no interval was closed"
     worst = max(row.errors, key=abs)
-    return (f"{row.counter:7} {row.connections:12,}  {row.interval_s:6.0f} s  {len(row.found):9}  {sum(row.found) / len(row.found):11,.1f}"
-            f"  {sum(row.errors) / len(row.errors):+10.3%}  {worst:+10.3%}  {row.stated_error / row.connections:8.3%}"
-            f"  {percentile(row.delays_ms, 50):9.1f}  {percentile(row.delays_ms, 99):10.1f}"
-            f"  {row.controller_kib[0] / 1024:6.1f} {row.controller_kib[1] / 1024:6.1f}  {row.switch_kib[0] / 1024:6.1f} {row.switch_kib[1] / 1024:5.1f}"
-            f"  {row.lost:,} of {row.sent:,}{'' if row.holds else '  NOT WITHIN ITS ERROR'}{'' if row.in_time else '  LATE'}")
+    return (
+        f"{row.counter:7} {row.connections:12,}  {row.interval_s:6.0f} s  {len(row.found):9}  {sum(row.found) / len(row.found):11,.1f}"
+        f"  {sum(row.errors) / len(row.errors):+10.3%}  {worst:+10.3%}  {row.stated_error / row.connections:8.3%}"
+        f"  {percentile(row.delays_ms, 50):9.1f}  {percentile(row.delays_ms, 99):10.1f}"
+        f"  {row.controller_kib[0] / 1024:6.1f} {row.controller_kib[1] / 1024:6.1f}  {row.switch_kib[0] / 1024:6.1f} {row.switch_kib[1] / 1024:5.1f}"
+        f"  {row.lost:,} of {row.sent:,}{'' if row.holds else '  NOT WITHIN ITS ERROR'}{'' if row.in_time else '  LATE'}"
+    )
 
 
 def plot(rows: list[Row], path: Path, intervals_of: str) -> None:
     import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -247,15 +293,31 @@ def plot(rows: list[Row], path: Path, intervals_of: str) -> None:
         shift = 0.93 if counter == "exact" else 1.07
         marker = "o" if counter == "exact" else "s"
         points = [(row.connections * shift, 100 * error) for row in mine for error in row.errors]
-        above.plot(*zip(*points), marker, color=colours[counter], markersize=4, alpha=0.5, linestyle="none", label=f"{counter}, each interval")
+        above.plot(
+            *zip(*points), marker, color=colours[counter], markersize=4, alpha=0.5, linestyle="none", label=f"{counter}, each interval"
+        )
         sizes = [row.connections for row in mine]
-        below.plot(sizes, [percentile(row.delays_ms, 99) for row in mine], marker=marker, color=colours[counter], label=f"{counter}, 99th percentile")
-        below.plot(sizes, [percentile(row.delays_ms, 50) for row in mine], marker=marker, markersize=3, linestyle=":", color=colours[counter],
-                   label=f"{counter}, median")
+        below.plot(
+            sizes,
+            [percentile(row.delays_ms, 99) for row in mine],
+            marker=marker,
+            color=colours[counter],
+            label=f"{counter}, 99th percentile",
+        )
+        below.plot(
+            sizes,
+            [percentile(row.delays_ms, 50) for row in mine],
+            marker=marker,
+            markersize=3,
+            linestyle=":",
+            color=colours[counter],
+            label=f"{counter}, median",
+        )
         if counter == "sketch":
             band = [100 * row.stated_error / row.connections for row in mine]
-            above.fill_between(sizes, [-b for b in band], band, color=colours[counter], alpha=0.15, linewidth=0,
-                               label="stated error of the sketch")
+            above.fill_between(
+                sizes, [-b for b in band], band, color=colours[counter], alpha=0.15, linewidth=0, label="stated error of the sketch"
+            )
     above.set_xscale("log")
     above.set_yscale("symlog", linthresh=1)
     above.set_ylabel("error of n_conn, per cent")
@@ -286,8 +348,13 @@ def main() -> int:
         print(f"bench/counter.py {lacking}", file=sys.stderr)
         return 2
     try:
-        rows = run([int(size) for size in arguments.sizes.split(",")], arguments.intervals, arguments.frames_per_s, arguments.exact_to,
-                   lambda text: print(text, flush=True))
+        rows = run(
+            [int(size) for size in arguments.sizes.split(",")],
+            arguments.intervals,
+            arguments.frames_per_s,
+            arguments.exact_to,
+            lambda text: print(text, flush=True),
+        )
     except CannotRun as error:
         print(f"bench/counter.py: {error}", file=sys.stderr)
         return 2

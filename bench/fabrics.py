@@ -57,14 +57,18 @@ def rows(first: dict[str, Any], second: dict[str, Any]) -> list[Row]:
         return Row(label, is_mean, both("goodput_bps"), both("loss_fraction"))
 
     kinds = {kind: [f["name"] for f in first["flows"] if f["kind"] == kind] for kind in dict.fromkeys(f["kind"] for f in first["flows"])}
-    return [*(row(name, [name], False) for names in kinds.values() for name in names),
-            *(row(f"{kind} mean", names, True) for kind, names in kinds.items())]
+    return [
+        *(row(name, [name], False) for names in kinds.values() for name in names),
+        *(row(f"{kind} mean", names, True) for kind, names in kinds.items()),
+    ]
 
 
 def table(compared: list[Row]) -> str:
     lines = [f"{'':14} {'Mb/s':>8} {'Mb/s':>8} {'ratio':>6} {'loss %':>8} {'loss %':>8}"]
-    lines += [f"{r.label:14.14} {r.rates[0] / 1e6:8.3f} {r.rates[1] / 1e6:8.3f} {r.ratio:6.3f} {100 * r.losses[0]:8.2f} {100 * r.losses[1]:8.2f}"
-              for r in compared]
+    lines += [
+        f"{r.label:14.14} {r.rates[0] / 1e6:8.3f} {r.rates[1] / 1e6:8.3f} {r.ratio:6.3f} {100 * r.losses[0]:8.2f} {100 * r.losses[1]:8.2f}"
+        for r in compared
+    ]
     return "\n".join(lines)
 
 

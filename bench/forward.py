@@ -42,6 +42,8 @@ class Times:
 
     flood_s: float = 2.0
     trial_s: float = 1.0
+
+
 BMV2 = ("simple_switch_grpc", "simple_switch")
 BMV2_GOAL, RELAY_GOAL, KEPT_GOAL = 8.0, 0.8, 0.8
 
@@ -139,7 +141,17 @@ def wait_until_forwarding(net: Network, contender: Contender, process: subproces
 
 
 def blast(net: Network, size: int, seconds: float, rate: int) -> dict:
-    command = [program("fairlane-blast") or "fairlane-blast", "send", "eth0", "--size", str(size), "--seconds", f"{seconds:g}", "--rate", str(rate)]
+    command = [
+        program("fairlane-blast") or "fairlane-blast",
+        "send",
+        "eth0",
+        "--size",
+        str(size),
+        "--seconds",
+        f"{seconds:g}",
+        "--rate",
+        str(rate),
+    ]
     done = subprocess.run(net.command("h1", command), capture_output=True, text=True, check=False, timeout=seconds + 20)
     if done.returncode != 0:
         raise CannotRun(f"fairlane-blast: {done.stderr.strip()}")
@@ -178,8 +190,7 @@ def run(times: Times, rounds: int, sizes: list[int]) -> dict:
         "rounds": rounds,
         "absent": {name: f"{name} is not installed here" for name in BMV2 if name not in results},
         "samples": {
-            name: {size: [asdict(sample) for sample in samples] for size, samples in by_size.items()}
-            for name, by_size in results.items()
+            name: {size: [asdict(sample) for sample in samples] for size, samples in by_size.items()} for name, by_size in results.items()
         },
     }
 
@@ -199,17 +210,27 @@ def table(result: dict) -> str:
         f" flooded {result['flood_s']:g} s; trials of {result['trial_s']:g} s with less than 0.1% loss",
     ]
     for size in samples["fairlane-switch"]:
-        lines += ["", f"{size + ' B frames':20}{'no loss/s':>12}{'ours/this':>11}{'flooded/s':>12}{'least':>12}{'most':>12}{'ours/this':>11}{'kept':>7}{'CPU us':>9}"]
+        lines += [
+            "",
+            f"{size + ' B frames':20}{'no loss/s':>12}{'ours/this':>11}{'flooded/s':>12}{'least':>12}{'most':>12}{'ours/this':>11}{'kept':>7}{'CPU us':>9}",
+        ]
         for name in samples:
             rates = [sample["frames_per_s"] for sample in samples[name][size]]
             middle, lossless = statistics.median(rates), median(result, name, size, "no_loss_per_s")
-            ours = [ratio(median(result, "fairlane-switch", size, what), value)
-                    for what, value in (("no_loss_per_s", lossless), ("frames_per_s", middle))]
+            ours = [
+                ratio(median(result, "fairlane-switch", size, what), value)
+                for what, value in (("no_loss_per_s", lossless), ("frames_per_s", middle))
+            ]
             # The generator could do no more: the rate is a lower bound.
             mark = "+" if any(sample["limited"] for sample in samples[name][size]) else " "
-            lines.append(f"{name:20}{lossless:>11,.0f}{mark}{ours[0]:>11.2f}{middle:>12,.0f}{min(rates):>12,.0f}{max(rates):>12,.0f}{ours[1]:>11.2f}"
-                         f"{ratio(middle, lossless):>7.2f}{median(result, name, size, 'cpu_us'):>9.2f}")
-    lines += ["", "kept: flooded / without loss (well below 1 is livelock); +: the generator offered no more; CPU: of the forwarding process, a frame"]
+            lines.append(
+                f"{name:20}{lossless:>11,.0f}{mark}{ours[0]:>11.2f}{middle:>12,.0f}{min(rates):>12,.0f}{max(rates):>12,.0f}{ours[1]:>11.2f}"
+                f"{ratio(middle, lossless):>7.2f}{median(result, name, size, 'cpu_us'):>9.2f}"
+            )
+    lines += [
+        "",
+        "kept: flooded / without loss (well below 1 is livelock); +: the generator offered no more; CPU: of the forwarding process, a frame",
+    ]
     lines += [f"not measured: {reason}" for reason in result["absent"].values()]
     return "\n".join(lines)
 

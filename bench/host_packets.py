@@ -100,7 +100,14 @@ def main() -> None:
         raise SystemExit("bench: network namespaces need root")
     with namespaces(), tempfile.TemporaryDirectory() as folder:
         for rate in args.rate or ["10mbit", "100mbit"]:
-            measure(Path(folder), args.algorithm, rate, args.seconds, args.packet_bytes, args.param or defaults(args.algorithm, rate, args.packet_bytes))
+            measure(
+                Path(folder),
+                args.algorithm,
+                rate,
+                args.seconds,
+                args.packet_bytes,
+                args.param or defaults(args.algorithm, rate, args.packet_bytes),
+            )
 
 
 if __name__ == "__main__":

@@ -119,8 +119,27 @@ class Run:
     def __init__(self, folder: str, *options: str) -> None:
         flows = [word for flow in FLOWS for word in ("--flow", flow)]
         self._process = subprocess.Popen(
-            [Path(sys.executable).with_name("fairlane"), "run", "dumbbell", *flows, "--bottleneck", "50mbit", "--queue", "red", "--seed", "1",
-             "--duration", str(LONG_S), "--out", f"{folder}/results", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [
+                Path(sys.executable).with_name("fairlane"),
+                "run",
+                "dumbbell",
+                *flows,
+                "--bottleneck",
+                "50mbit",
+                "--queue",
+                "red",
+                "--seed",
+                "1",
+                "--duration",
+                str(LONG_S),
+                "--out",
+                f"{folder}/results",
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self.pid = self._process.pid
 
     def wait_for(self, pattern: str) -> str:
@@ -181,7 +200,9 @@ def frames(page: Page) -> None:
     page.goto("about:blank")
     page.evaluate("() => { window.asked = 0; const ask = () => { asked += 1; requestAnimationFrame(ask); }; ask(); }")
     time.sleep(_SETTLE_S)
-    asked = page.evaluate(f"async () => {{ const before = asked; await new Promise(f => setTimeout(f, {1000 * _LOOK_S})); return asked - before; }}")
+    asked = page.evaluate(
+        f"async () => {{ const before = asked; await new Promise(f => setTimeout(f, {1000 * _LOOK_S})); return asked - before; }}"
+    )
     print(f"an empty page is asked for {asked / _LOOK_S:.1f} frames a second\n")
     print("view  speed  reached   frames/s  pictures/s  ms a frame  browser, of a core")
     for view in VIEWS:
@@ -204,7 +225,10 @@ def frames(page: Page) -> None:
                 time.sleep(_LOOK_S)
                 pictures = (page.evaluate("() => fairlane.pictures") - seen) / (time.monotonic() - begun)
             name = "max" if speed is None else f"{speed:g}x"
-            print(f"{view:>4}  {name:>5}  {reached:6.1f}x  {drawn / took:9.1f}  {pictures:10.1f}  {each:10.2f}  {100 * browser:17.0f} %", flush=True)
+            print(
+                f"{view:>4}  {name:>5}  {reached:6.1f}x  {drawn / took:9.1f}  {pictures:10.1f}  {each:10.2f}  {100 * browser:17.0f} %",
+                flush=True,
+            )
 
 
 def slowdown(page: Page, pairs: int) -> None:
@@ -217,8 +241,11 @@ def slowdown(page: Page, pairs: int) -> None:
         else:
             live, plain = run_shown(page), run_plain()
         calm = max(plain.others, live.others) <= _CALM
-        print(f"  {plain.wall:.2f} s and {live.wall:.2f} s ({100 * (live.wall / plain.wall - 1):+.1f} %); others took {plain.others:.2f} and "
-              f"{live.others:.2f} of a core{'' if calm else ': not counted'}", flush=True)
+        print(
+            f"  {plain.wall:.2f} s and {live.wall:.2f} s ({100 * (live.wall / plain.wall - 1):+.1f} %); others took {plain.others:.2f} and "
+            f"{live.others:.2f} of a core{'' if calm else ': not counted'}",
+            flush=True,
+        )
         if calm:
             without.append(plain)
             beside.append(live)
@@ -227,10 +254,14 @@ def slowdown(page: Page, pairs: int) -> None:
     print(f"medians of {len(without)} pairs")
     if not without:
         return
-    plain, live, spent, served, browser, rate = (statistics.median(values) for values in zip(
-        *((a.wall, b.wall, b.spent, b.page / b.wall, b.browser / b.wall, b.frames) for a, b in zip(without, beside))))
-    print(f"without a page {plain:.2f} s; with one {live:.2f} s, its process {spent:.2f} s of processor, its page's {served:.2f} and the browser "
-          f"{browser:.2f} of a core, {rate:.1f} frames/s (least {min(row.frames for row in beside):.1f})")
+    plain, live, spent, served, browser, rate = (
+        statistics.median(values)
+        for values in zip(*((a.wall, b.wall, b.spent, b.page / b.wall, b.browser / b.wall, b.frames) for a, b in zip(without, beside)))
+    )
+    print(
+        f"without a page {plain:.2f} s; with one {live:.2f} s, its process {spent:.2f} s of processor, its page's {served:.2f} and the browser "
+        f"{browser:.2f} of a core, {rate:.1f} frames/s (least {min(row.frames for row in beside):.1f})"
+    )
     each = [100 * (b.wall / a.wall - 1) for a, b in zip(without, beside)]
     low, high = interval(each)
     mean = 100 * (sum(row.wall for row in beside) / sum(row.wall for row in without) - 1)

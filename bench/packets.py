@@ -33,15 +33,30 @@ SOURCE = ROOT / "p4src" / "als.p4"
 GOAL_NS = 300.0
 SENDERS = 2000
 """Different frames: enough that the connection table and the caches are used as in a network."""
-CASES = {"data, UDP, 1000 B": lambda sender: data_frame(1000, sender), "data, UDP, 64 B": lambda sender: data_frame(64, sender),
-         "RTCP with ALSF": control_frame}
+CASES = {
+    "data, UDP, 1000 B": lambda sender: data_frame(1000, sender),
+    "data, UDP, 64 B": lambda sender: data_frame(64, sender),
+    "RTCP with ALSF": control_frame,
+}
 BMV2_READY_S = 3
 
 
 def build_runner() -> Path:
     """The benchmark program of the pipeline's crate, built for release."""
-    command = [str(ROOT / "scripts" / "cargo"), "bench", "--manifest-path", str(ROOT / "switch" / "Cargo.toml"), "--locked", "-p", "fairlane-pipeline",
-               "--bench", "program", "--no-run", "--message-format", "json"]
+    command = [
+        str(ROOT / "scripts" / "cargo"),
+        "bench",
+        "--manifest-path",
+        str(ROOT / "switch" / "Cargo.toml"),
+        "--locked",
+        "-p",
+        "fairlane-pipeline",
+        "--bench",
+        "program",
+        "--no-run",
+        "--message-format",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CannotRun(f"the benchmark does not build:\n{done.stderr[-2000:]}")
@@ -58,7 +73,15 @@ def compile_times(rounds: int, folder: Path, defines: Sequence[str]) -> dict[str
             if compiler is None:
                 continue
             before = _children_s()
-            command = [compiler, *(f"-D{name}" for name in defines), "-o", str(folder / f"{name}.json"), "--p4runtime-files", str(folder / f"{name}.p4info.txtpb"), str(SOURCE)]
+            command = [
+                compiler,
+                *(f"-D{name}" for name in defines),
+                "-o",
+                str(folder / f"{name}.json"),
+                "--p4runtime-files",
+                str(folder / f"{name}.p4info.txtpb"),
+                str(SOURCE),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise CannotRun(f"{name} does not compile {SOURCE}:\n{done.stderr[-2000:]}")
@@ -85,10 +108,23 @@ def run_bmv2(json_file: Path, frames: list[bytes], packets: int, folder: Path) -
     folder.mkdir()
     write_pcap(folder / "p1_in.pcap", [frames[i % len(frames)] for i in range(packets)])
     write_pcap(folder / "p2_in.pcap", [])
-    command = [program("simple_switch") or "simple_switch", "--use-files", str(BMV2_READY_S), "-i", "1@p1", "-i", "2@p2",
-               "--log-level", "off", "--thrift-port", str(20000 + os.getpid() % 10000), str(json_file)]
+    command = [
+        program("simple_switch") or "simple_switch",
+        "--use-files",
+        str(BMV2_READY_S),
+        "-i",
+        "1@p1",
+        "-i",
+        "2@p2",
+        "--log-level",
+        "off",
+        "--thrift-port",
+        str(20000 + os.getpid() % 10000),
+        str(json_file),
+    ]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+
     def still(seconds: float, more_than: float = 0.0, deadline_s: float = 120.0) -> tuple[float, float]:
         """CPU time once it has passed `more_than` and then stood still for so long, and since when it has."""
         cpu, since, ends = cpu_s(process.pid), time.monotonic(), time.monotonic() + deadline_s
@@ -114,7 +150,12 @@ def run_bmv2(json_file: Path, frames: list[bytes], packets: int, folder: Path) -
         cpu, wall = cpu - idle_cpu, ended - started
     finally:
         stop(process)
-    return {"packets": packets, "emitted": count_pcap(folder / "p2_out.pcap") / packets, "ns_cpu": cpu / packets * 1e9, "ns_wall": wall / packets * 1e9}
+    return {
+        "packets": packets,
+        "emitted": count_pcap(folder / "p2_out.pcap") / packets,
+        "ns_cpu": cpu / packets * 1e9,
+        "ns_wall": wall / packets * 1e9,
+    }
 
 
 def run(packets: int, bmv2_packets: int, rounds: int, defines: Sequence[str] = ()) -> dict:
@@ -155,8 +196,11 @@ def ours_ns(samples: dict, link: str) -> float:
 
 def table(result: dict) -> str:
     about = result["machine"]
-    lines = [f"als.p4 without I/O; {about['model']}, load {about['load']:.1f}; medians of {result['rounds']} rounds in turns, nanoseconds of CPU per packet", "",
-             f"{'packet':22}{'busy link':>11}{'idle link':>11}{'simple_switch':>15}{'its wall time':>15}{'times':>8}"]
+    lines = [
+        f"als.p4 without I/O; {about['model']}, load {about['load']:.1f}; medians of {result['rounds']} rounds in turns, nanoseconds of CPU per packet",
+        "",
+        f"{'packet':22}{'busy link':>11}{'idle link':>11}{'simple_switch':>15}{'its wall time':>15}{'times':>8}",
+    ]
     for title, samples in result["cases"].items():
         busy = ours_ns(samples, "busy")
         line = f"{title:22}{busy:>11,.0f}{ours_ns(samples, 'idle'):>11,.0f}"
@@ -164,8 +208,11 @@ def table(result: dict) -> str:
             cpu, wall = (statistics.median(s[key] for s in samples["simple_switch"]) for key in ("ns_cpu", "ns_wall"))
             line += f"{cpu:>15,.0f}{wall:>15,.0f}{ratio(cpu, busy):>8.0f}"
         lines.append(line)
-    lines += ["", "compiling als.p4, seconds of CPU: "
-              + ", ".join(f"{name} {statistics.median(times):.3f}" for name, times in result["compile_s"].items())]
+    lines += [
+        "",
+        "compiling als.p4, seconds of CPU: "
+        + ", ".join(f"{name} {statistics.median(times):.3f}" for name, times in result["compile_s"].items()),
+    ]
     lines += [f"not measured: {reason}" for reason in result["absent"].values()]
     return "\n".join(lines)
 
@@ -186,7 +233,9 @@ def main() -> int:
     parser.add_argument("--packets", type=int, default=200_000, help="packets of one pass (default: 200000)")
     parser.add_argument("--bmv2-packets", type=int, default=20_000, help="packets that BMv2 reads (default: 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
-    parser.add_argument("--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION")
+    parser.add_argument(
+        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION"
+    )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()
     try:

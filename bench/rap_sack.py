@@ -108,7 +108,9 @@ class Outcome:
     """Of each adaptive flow: (second, bit/s that its algorithm set)."""
 
 
-def run(case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda half: half, profile: cProfile.Profile | None = None) -> Outcome:
+def run(
+    case: Dumbbell, parameters: dict[str, Any] | None = None, wrap=lambda half: half, profile: cProfile.Profile | None = None
+) -> Outcome:
     """One run; the building of the network is not in the times. `wrap`: put around each algorithm half and the
     control plane."""
     options = virtual_fabric.Options(targets.compiler())
@@ -152,12 +154,33 @@ def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[S
             receiver: Receiver = wrap(algorithm.receiver(parameters))
             halves.append(sender)
             network.add_rtp_flow(
-                f"f{i}", *ends, 5004, *times, sender, random.Random(f"{case.seed}/{i}/s"), receiver, random.Random(f"{case.seed}/{i}/r"),
-                packet_bytes=case.packet_bytes, session_bandwidth_bps=case.rate_per_flow_bps, sender_ssrc=2 * i + 1, receiver_ssrc=2 * i + 2,
-                sender_cname=f"s{i}", receiver_cname=f"r{i}", pacing_jitter=case.pacing_jitter)
+                f"f{i}",
+                *ends,
+                5004,
+                *times,
+                sender,
+                random.Random(f"{case.seed}/{i}/s"),
+                receiver,
+                random.Random(f"{case.seed}/{i}/r"),
+                packet_bytes=case.packet_bytes,
+                session_bandwidth_bps=case.rate_per_flow_bps,
+                sender_ssrc=2 * i + 1,
+                receiver_ssrc=2 * i + 2,
+                sender_cname=f"s{i}",
+                receiver_cname=f"r{i}",
+                pacing_jitter=case.pacing_jitter,
+            )
         else:
-            network.add_tcp_flow(f"f{i}", *ends, 5201, *times, flavour="sack", packet_bytes=tcp.packet_bytes, options=tcp.network_options(),
-                                 sending_jitter_ns=round(tcp.sending_jitter_s * NS))
+            network.add_tcp_flow(
+                f"f{i}",
+                *ends,
+                5201,
+                *times,
+                flavour="sack",
+                packet_bytes=tcp.packet_bytes,
+                options=tcp.network_options(),
+                sending_jitter_ns=round(tcp.sending_jitter_s * NS),
+            )
     return halves
 
 
@@ -181,12 +204,26 @@ def ns2(case: Dumbbell) -> dict[str, Any]:
     """The same in ns-2: goodput of each flow, link traversals, CPU and wall seconds, frozen SRTTs."""
     tcp = case.tcp
     given = {
-        "agent": {"rap": "rap", "rap-fine": "rap", "tfrc": "tfrc"}[case.kind], "fine": int(case.kind == "rap-fine"),
-        "adaptive": case.adaptive, "sacks": case.sacks, "rate_bps": int(case.rate_bps), "delay_ms": case.delay_s * 1e3,
-        "access_bps": int(case.access_rate_bps), "access_ms": case.access_delay_s * 1e3, "buffer_packets": case.buffer_packets,
-        "packet_bytes": case.packet_bytes, "seconds": case.seconds, "from": case.window_from * case.seconds, "seed": case.seed,
-        "jitter_s": round(tcp.sending_jitter_s, 9), "tcp_tick": tcp.timer_granularity_s, "initial_window": tcp.initial_window_packets,
-        "limited_transmit": int(tcp.limited_transmit), "initial_rto": tcp.initial_rto_s, "min_rto": tcp.min_rto_s}
+        "agent": {"rap": "rap", "rap-fine": "rap", "tfrc": "tfrc"}[case.kind],
+        "fine": int(case.kind == "rap-fine"),
+        "adaptive": case.adaptive,
+        "sacks": case.sacks,
+        "rate_bps": int(case.rate_bps),
+        "delay_ms": case.delay_s * 1e3,
+        "access_bps": int(case.access_rate_bps),
+        "access_ms": case.access_delay_s * 1e3,
+        "buffer_packets": case.buffer_packets,
+        "packet_bytes": case.packet_bytes,
+        "seconds": case.seconds,
+        "from": case.window_from * case.seconds,
+        "seed": case.seed,
+        "jitter_s": round(tcp.sending_jitter_s, 9),
+        "tcp_tick": tcp.timer_granularity_s,
+        "initial_window": tcp.initial_window_packets,
+        "limited_transmit": int(tcp.limited_transmit),
+        "initial_rto": tcp.initial_rto_s,
+        "min_rto": tcp.min_rto_s,
+    }
     argv = ["ns", str(TCL), *(str(x) for pair in given.items() for x in pair)]
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime, time.perf_counter()
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=900)
@@ -198,8 +235,15 @@ def ns2(case: Dumbbell) -> dict[str, Any]:
         elif words[0] == "drops":
             totals = {k: int(v) for k, v in zip(words[::2], words[1::2])}
     traversals = 3 * (totals["departures"] + totals["back"]) + totals["drops"]
-    return {"goodput_bps": goodput, "cpu_s": cpu, "wall_s": wall, "link_traversals": traversals, "data_packets": totals["departures"] + totals["drops"],
-            "frozen": totals["frozen"], "dropped": totals["drops"]}
+    return {
+        "goodput_bps": goodput,
+        "cpu_s": cpu,
+        "wall_s": wall,
+        "link_traversals": traversals,
+        "data_packets": totals["departures"] + totals["drops"],
+        "frozen": totals["frozen"],
+        "dropped": totals["drops"],
+    }
 
 
 def compare(case: Dumbbell, rounds: int) -> None:
@@ -223,7 +267,9 @@ def compare(case: Dumbbell, rounds: int) -> None:
         medians[name] = (wall, cpu, traversals / cpu)
         print(f"{name:9} {wall:7.2f} {cpu:7.2f} {packets:13.0f} {traversals:11.0f} {traversals / cpu / 1e6:20.3f}")
     (our_wall, our_cpu, our_speed), (wall, cpu, speed) = medians["fairlane"], medians["ns-2"]
-    print(f"fairlane / ns-2: wall time {our_wall / wall:.2f}, CPU time {our_cpu / cpu:.2f}, speed by traversals {our_speed / speed:.2f} (floor 0.33)")
+    print(
+        f"fairlane / ns-2: wall time {our_wall / wall:.2f}, CPU time {our_cpu / cpu:.2f}, speed by traversals {our_speed / speed:.2f} (floor 0.33)"
+    )
     print(f"P4 executions: {ours[0].work['switch_packets']}, which ns-2 has none of")
 
 
@@ -260,10 +306,14 @@ def profile(case: Dumbbell) -> None:
     packets = plain.work["data_packets"]
     counted = run(case, wrap=Counting)
     calls, seconds = sum(Counting.calls.values()), sum(Counting.seconds.values())
-    print(f"{packets} data packets, {plain.work['switch_packets']} P4 executions, {plain.work['events']} events, {plain.cpu_s:.2f} s of CPU:"
-          f" {1e6 * plain.cpu_s / packets:.2f} us for each data packet, {1e6 * plain.cpu_s / plain.work['link_traversals']:.2f} for each link traversal")
-    print(f"Python's handlers: {calls} calls ({calls / packets:.3f} for each data packet), {seconds:.2f} s in them"
-          f" = {1e6 * seconds / packets:.2f} us for each data packet; with counting {counted.cpu_s:.2f} s of CPU in all")
+    print(
+        f"{packets} data packets, {plain.work['switch_packets']} P4 executions, {plain.work['events']} events, {plain.cpu_s:.2f} s of CPU:"
+        f" {1e6 * plain.cpu_s / packets:.2f} us for each data packet, {1e6 * plain.cpu_s / plain.work['link_traversals']:.2f} for each link traversal"
+    )
+    print(
+        f"Python's handlers: {calls} calls ({calls / packets:.3f} for each data packet), {seconds:.2f} s in them"
+        f" = {1e6 * seconds / packets:.2f} us for each data packet; with counting {counted.cpu_s:.2f} s of CPU in all"
+    )
     for name, count in Counting.calls.most_common():
         print(f"  {name:28} {count:8} calls {1e6 * Counting.seconds[name] / count:7.2f} us each")
     # Two switches more: what a pass through a switch, with the link behind it, adds. Their control plane's part is taken away.
@@ -272,9 +322,13 @@ def profile(case: Dumbbell) -> None:
     passes = longer.work["switch_packets"] - counted.work["switch_packets"]
     hop_us = 1e6 * (longer.cpu_s - sum(Counting.seconds.values()) - (counted.cpu_s - seconds)) / passes
     through_us = hop_us * plain.work["switch_packets"] / packets
-    print(f"a pass through als.p4, its queue and its link: {hop_us:.2f} us (by two more switches); {plain.work['switch_packets'] / packets:.2f}"
-          f" passes for each data packet, acknowledgements too = {through_us:.2f} us for each data packet")
-    print(f"the rest, hosts, TCP, and calls into Python: {1e6 * (counted.cpu_s - seconds) / packets - through_us:.2f} us for each data packet")
+    print(
+        f"a pass through als.p4, its queue and its link: {hop_us:.2f} us (by two more switches); {plain.work['switch_packets'] / packets:.2f}"
+        f" passes for each data packet, acknowledgements too = {through_us:.2f} us for each data packet"
+    )
+    print(
+        f"the rest, hosts, TCP, and calls into Python: {1e6 * (counted.cpu_s - seconds) / packets - through_us:.2f} us for each data packet"
+    )
     profiler = cProfile.Profile()
     run(case, profile=profiler)
     print("cProfile, by time in the function itself (run_until is all of Rust):")
@@ -297,10 +351,12 @@ def main() -> None:
         profile(case)
     else:
         result = run(case)
-        adaptive, tcp = result.goodput_bps[: args.flows], result.goodput_bps[args.flows:]
+        adaptive, tcp = result.goodput_bps[: args.flows], result.goodput_bps[args.flows :]
         print(f"{result.work}\nwall {result.wall_s:.2f} s, CPU {result.cpu_s:.2f} s, dropped {result.dropped}")
-        print(f"mean goodput: {args.kind} {statistics.mean(adaptive):.0f} bit/s, SACK {statistics.mean(tcp):.0f} bit/s,"
-              f" ratio {statistics.mean(adaptive) / statistics.mean(tcp):.3f}")
+        print(
+            f"mean goodput: {args.kind} {statistics.mean(adaptive):.0f} bit/s, SACK {statistics.mean(tcp):.0f} bit/s,"
+            f" ratio {statistics.mean(adaptive) / statistics.mean(tcp):.3f}"
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,15 @@ import packets
 from veths import CannotRun, missing
 
 ROOT = Path(__file__).resolve().parent.parent
-CARGO_BENCH = [str(ROOT / "scripts" / "cargo"), "bench", "--manifest-path", str(ROOT / "switch" / "Cargo.toml"), "--locked", "-p", "fairlane-pipeline"]
+CARGO_BENCH = [
+    str(ROOT / "scripts" / "cargo"),
+    "bench",
+    "--manifest-path",
+    str(ROOT / "switch" / "Cargo.toml"),
+    "--locked",
+    "-p",
+    "fairlane-pipeline",
+]
 
 
 def run_forward(quick: bool, target: Path) -> list[tuple[bool, str]]:
@@ -48,8 +56,15 @@ def run_tables(quick: bool, target: Path) -> list[tuple[bool, str]]:
         raise CannotRun("the benchmark of the tables failed")
     result = json.loads(target.read_text())
     most = max(row["entries"] for row in result["rows"])
-    return [(row["flat"] <= result["flat_goal"], f"{row['table']}: a packet costs {row['flat']:.2f} times as much with {most:,} entries as with 10"
-             f" (goal {result['flat_goal']:g})") for row in result["rows"] if row["entries"] == most and row["table"].startswith("LPM")]
+    return [
+        (
+            row["flat"] <= result["flat_goal"],
+            f"{row['table']}: a packet costs {row['flat']:.2f} times as much with {most:,} entries as with 10"
+            f" (goal {result['flat_goal']:g})",
+        )
+        for row in result["rows"]
+        if row["entries"] == most and row["table"].startswith("LPM")
+    ]
 
 
 def run_control(quick: bool, target: Path) -> list[tuple[bool, str]]:

@@ -83,8 +83,7 @@ class Network:
     def join(self, host: str) -> None:
         """Make the veth pair between a host and its port, and set it up."""
         port = SWITCH_PORTS[list(ADDRESSES).index(host) + 1]
-        _ip("link", "add", "name", "eth0", "netns", self.names[host], "type", "veth",
-            "peer", "name", port, "netns", self.names["s1"])
+        _ip("link", "add", "name", "eth0", "netns", self.names[host], "type", "veth", "peer", "name", port, "netns", self.names["s1"])
         self.ip(host, "address", "add", ADDRESSES[host], "dev", "eth0")
         self.ip(host, "link", "set", "lo", "up")
         self.ip(host, "link", "set", "eth0", "up")

@@ -1,8 +1,8 @@
 """Speed of the network in virtual time: SACK flows over one bottleneck with RED, als.p4 executed for each packet at each switch.
 
-    python bench/virtual.py [--flows 100] [--rate-mbps 100] [--seconds 20]    one run
-    python bench/virtual.py --compare                                         beside ns-2 (Debian's ns2) with the same scenario, in turns
-    python bench/virtual.py --growth                                          cost of a packet over numbers of flows and switches
+python bench/virtual.py [--flows 100] [--rate-mbps 100] [--seconds 20]    one run
+python bench/virtual.py --compare                                         beside ns-2 (Debian's ns2) with the same scenario, in turns
+python bench/virtual.py --growth                                          cost of a packet over numbers of flows and switches
 """
 
 from __future__ import annotations
@@ -38,15 +38,20 @@ def experiment(flows: int, rate_bps: float, seconds: float, switches: int = 2) -
     if switches == 1:
         senders = [f"h{i + 1}" for i in range(pairs)]
         sink = f"h{pairs + 1}"
-        topology = Topology((*(Node(h, "host") for h in (*senders, sink)), Node("s1", "switch")),
-                            (trunk.between("s1", sink), *(access.between(h, "s1") for h in senders)))
+        topology = Topology(
+            (*(Node(h, "host") for h in (*senders, sink)), Node("s1", "switch")),
+            (trunk.between("s1", sink), *(access.between(h, "s1") for h in senders)),
+        )
     else:
         topology = builders.chain([(1, switches)] * pairs, switches, trunk, access)
     first_receiver, receivers = pairs + 1, 1 if switches == 1 else pairs
     groups = (FlowGroup("tcp", "tcp-sack", flows),)
     settings = Settings("speed", "s1->s2", {}, groups, duration_s=seconds, control=Control())
     tcp = TcpSettings(packet_bytes=1000, paper_reno=False)
-    ends = tuple(Flow(f"tcp-{i}", "tcp-sack", f"h{i % pairs + 1}", f"h{first_receiver + i % pairs % receivers}", i * 0.001, tcp) for i in range(flows))
+    ends = tuple(
+        Flow(f"tcp-{i}", "tcp-sack", f"h{i % pairs + 1}", f"h{first_receiver + i % pairs % receivers}", i * 0.001, tcp)
+        for i in range(flows)
+    )
     return Experiment("speed", settings, topology, ends, ("s1", 1), seconds, 1)
 
 
@@ -58,16 +63,31 @@ def measure(case: Experiment) -> dict[str, float]:
         timing = Timing(1.5, 1.5 + case.duration_s)
         for index, flow in enumerate(case.flows):
             start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)
-            network.add_tcp_flow(flow.name, flow.sender, flow.receiver, 5201 + index // MAX_PAIRS, start, stop, flavour="sack",
-                                 packet_bytes=flow.settings.packet_bytes, options=flow.settings.network_options())
+            network.add_tcp_flow(
+                flow.name,
+                flow.sender,
+                flow.receiver,
+                5201 + index // MAX_PAIRS,
+                start,
+                stop,
+                flavour="sack",
+                packet_bytes=flow.settings.packet_bytes,
+                options=flow.settings.network_options(),
+            )
         network.run_until(1_000_000_000)
         wall, cpu = time.perf_counter(), time.process_time()
         network.run_until(round(timing.end_s * 1e9))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         controller.close()
     work = network.work()
-    return {**work, "wall_s": wall, "cpu_s": cpu, "traversals_per_cpu_s": work["link_traversals"] / cpu,
-            "packets_per_cpu_s": work["data_packets"] / cpu, "us_per_switch_packet": 1e6 * cpu / work["switch_packets"]}
+    return {
+        **work,
+        "wall_s": wall,
+        "cpu_s": cpu,
+        "traversals_per_cpu_s": work["link_traversals"] / cpu,
+        "packets_per_cpu_s": work["data_packets"] / cpu,
+        "us_per_switch_packet": 1e6 * cpu / work["switch_packets"],
+    }
 
 
 def ns2(flows: int, rate_bps: float, seconds: float) -> dict[str, float]:
@@ -95,20 +115,26 @@ def compare(flows: int, rate_bps: float, seconds: float, rounds: int = 5) -> Non
         cpu = statistics.median(r["cpu_s"] for r in runs)
         speeds[name] = runs[0]["link_traversals"] / cpu
         print(f"{name:10} {runs[0]['link_traversals']:16} {cpu:7.2f} {speeds[name] / 1e6:14.3f}")
-    print(f"speed of fairlane / ns-2: {speeds['fairlane'] / speeds['ns-2']:.2f} (floor 0.33), with {ours[0]['switch_packets']} executions of als.p4")
+    print(
+        f"speed of fairlane / ns-2: {speeds['fairlane'] / speeds['ns-2']:.2f} (floor 0.33), with {ours[0]['switch_packets']} executions of als.p4"
+    )
 
 
 def growth(seconds: float) -> None:
     """Cost of a packet: it should not grow with flows (only with the logarithm), nor that of a link traversal with switches."""
     print(f"SACK flows over 50 Mb/s with RED, {seconds:g} s; als.p4 executed for each packet at each switch")
-    print(f"{'flows':>6} {'switches':>9} {'data packets':>13} {'wall s':>7} {'wall us/packet':>15} {'CPU us/packet':>14} {'CPU us/traversal':>17}"
-          f" {'CPU us/switch packet':>21}")
+    print(
+        f"{'flows':>6} {'switches':>9} {'data packets':>13} {'wall s':>7} {'wall us/packet':>15} {'CPU us/packet':>14} {'CPU us/traversal':>17}"
+        f" {'CPU us/switch packet':>21}"
+    )
     for switches in (1, 5, 20):
         for flows in (1, 10, 100, 1000):
             r = measure(experiment(flows, 50e6, seconds, switches))
-            print(f"{flows:6} {switches:9} {r['data_packets']:13} {r['wall_s']:7.2f} {1e6 * r['wall_s'] / r['data_packets']:15.2f}"
-                  f" {1e6 * r['cpu_s'] / r['data_packets']:14.2f} {1e6 * r['cpu_s'] / r['link_traversals']:17.2f} {r['us_per_switch_packet']:21.2f}",
-                  flush=True)
+            print(
+                f"{flows:6} {switches:9} {r['data_packets']:13} {r['wall_s']:7.2f} {1e6 * r['wall_s'] / r['data_packets']:15.2f}"
+                f" {1e6 * r['cpu_s'] / r['data_packets']:14.2f} {1e6 * r['cpu_s'] / r['link_traversals']:17.2f} {r['us_per_switch_packet']:21.2f}",
+                flush=True,
+            )
 
 
 def main() -> None:

@@ -16,8 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fairlane.controller", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="JSON, see controller/README.md")
     parser.add_argument("--out", type=Path, required=True, help="folder for controller.csv and controller.jsonl")
-    parser.add_argument("--ready-timeout", type=float, default=20.0, metavar="S",
-                        help="seconds to wait for every switch to answer (default 20)")
+    parser.add_argument(
+        "--ready-timeout", type=float, default=20.0, metavar="S", help="seconds to wait for every switch to answer (default 20)"
+    )
     given = parser.parse_args(arguments)
     try:
         controller = Controller(read(given.config), given.out)
@@ -39,8 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
     watcher.start()
     controller.run()
     if late:
-        print(f"controller: no answer from {', '.join(late)} within {given.ready_timeout:g} s;"
-              " are the switches running, and at these addresses?", file=sys.stderr)
+        print(
+            f"controller: no answer from {', '.join(late)} within {given.ready_timeout:g} s;"
+            " are the switches running, and at these addresses?",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

@@ -58,7 +58,9 @@ class Igmp:
         if not 0.1 <= self.query_response_s <= 25.5:
             raise ValueError(f"query_response_s: must be in 0.1 to 25.5, got {self.query_response_s:g} s")
         if not (self.query_interval_s == 0 or self.query_response_s < self.query_interval_s < float("inf")):
-            raise ValueError(f"query_interval_s: 0 or more than query_response_s ({self.query_response_s:g} s), got {self.query_interval_s:g} s")
+            raise ValueError(
+                f"query_interval_s: 0 or more than query_response_s ({self.query_response_s:g} s), got {self.query_interval_s:g} s"
+            )
         for name in ("robustness", "max_groups_per_port"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: at least 1, got {getattr(self, name)}")

@@ -110,7 +110,9 @@ class SwitchControl:
         # F of each port, where the program has flow protection.
         self._shares: dict[int, float] = {
             p.number: fair_rate_bps(p.rate_bps, config.utilisation_target, 0)
-            for p in switch.ports if p.als and record_kind(p4info) is ProtectedPortRecord}
+            for p in switch.ports
+            if p.als and record_kind(p4info) is ProtectedPortRecord
+        }
         self._counters = (*COUNTERS, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
@@ -118,9 +120,15 @@ class SwitchControl:
         self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
         # Each port's entry, or the entry that it would have if the port wrote fair rates.
-        self._fair_rates = {p.number: self._table("AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": p.number}, _SET_FAIR_RATE,
-                                                  {"rate_bps": fair_rate_bps(p.rate_bps, config.utilisation_target, 0), "utilisation_ppm": 0})
-                            for p in switch.ports}
+        self._fair_rates = {
+            p.number: self._table(
+                "AlsEgress.fair_rate.fair_rate",
+                {"standard_metadata.egress_port": p.number},
+                _SET_FAIR_RATE,
+                {"rate_bps": fair_rate_bps(p.rate_bps, config.utilisation_target, 0), "utilisation_ppm": 0},
+            )
+            for p in switch.ports
+        }
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
         """Everything that a switch needs except multicast groups: digests on, routes, links, RED, and for a fresh pipeline a first fair
@@ -136,9 +144,12 @@ class SwitchControl:
     def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
             network = IPv4Network(route.prefix)
-            yield "AlsIngress.forward.ipv4_lpm", \
-                {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)}, "AlsIngress.forward.send", \
-                {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)}
+            yield (
+                "AlsIngress.forward.ipv4_lpm",
+                {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)},
+                "AlsIngress.forward.send",
+                {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)},
+            )
         yield from self._link_entries()
         for port, (first, mask) in self._sketch.regions().items() if self._sketch else ():
             for sketch in _SKETCHES:
@@ -151,16 +162,17 @@ class SwitchControl:
             yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
             if port.red is not None:
                 red = port.red.action_parameters(port.rate_bps)
-                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, \
-                    "AlsIngress.red.set_red", red
+                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, "AlsIngress.red.set_red", red
                 yield "AlsEgress.replica.red_parameters", key, "AlsEgress.replica.set_red", red
 
     def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
         if self._sketch:
             self._sketch.begin(epoch)
-        return [self._table(f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}, True)
-                for where in (_SKETCHES if self._sketch else (_REPORTS,))]
+        return [
+            self._table(f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}, True)
+            for where in (_SKETCHES if self._sketch else (_REPORTS,))
+        ]
 
     def change_rate(self, port: int, rate_bps: int) -> list[p4runtime_pb2.Entity]:
         """A port's link has another rate from now on: what to write (MODIFY). R_f and utilisation follow with the next interval."""
@@ -179,14 +191,21 @@ class SwitchControl:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
         if self._counter_entities is None:
             self._counter_entities = [
-                p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
-                    counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)))
-                for name in self._counters for port in self.switch.ports
+                p4runtime_pb2.Entity(
+                    counter_entry=p4runtime_pb2.CounterEntry(
+                        counter_id=self._p4info.counter_id(name), index=p4runtime_pb2.Index(index=port.number)
+                    )
+                )
+                for name in self._counters
+                for port in self.switch.ports
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED)  # RED drops nothing where it has no parameters
             ]
             self._counter_entities += [
-                p4runtime_pb2.Entity(counter_entry=p4runtime_pb2.CounterEntry(
-                    counter_id=self._p4info.counter_id(FILLED), index=p4runtime_pb2.Index(index=cell)))
+                p4runtime_pb2.Entity(
+                    counter_entry=p4runtime_pb2.CounterEntry(
+                        counter_id=self._p4info.counter_id(FILLED), index=p4runtime_pb2.Index(index=cell)
+                    )
+                )
                 for cell in (self._sketch.cells() if self._sketch else ())
             ]
         return self._counter_entities
@@ -201,17 +220,24 @@ class SwitchControl:
                 values.setdefault(name, {})[entry.index.index] = (entry.data.packet_count, entry.data.byte_count)
         if self._sketch:
             self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
-        self._previous, self._latest = self._latest, Reading(
-            now_s, values.get(TRANSMITTED, {}),
-            _sum(values, RED_EARLY), _sum(values, RED_FORCED), values.get(WITHIN_SHARE, {}), values.get(HELD_BACK, {}))
+        self._previous, self._latest = (
+            self._latest,
+            Reading(
+                now_s,
+                values.get(TRANSMITTED, {}),
+                _sum(values, RED_EARLY),
+                _sum(values, RED_FORCED),
+                values.get(WITHIN_SHARE, {}),
+                values.get(HELD_BACK, {}),
+            ),
+        )
 
     def on_digest(self, digests: p4runtime_pb2.DigestList) -> p4runtime_pb2.StreamMessageRequest | None:
         """Take a list of connections; the answer is the acknowledgement to send. A digest of another kind gives None."""
         if self._sketch or digests.digest_id != self._p4info.digest_id(DIGEST):
             return None
         for data in digests.data:
-            members = {name: int.from_bytes(member.bitstring, "big")
-                       for name, member in zip(self._digest_fields, data.struct.members)}
+            members = {name: int.from_bytes(member.bitstring, "big") for name, member in zip(self._digest_fields, data.struct.members)}
             self._counter.add(Connection(**members))
         ack = p4runtime_pb2.DigestListAck(digest_id=digests.digest_id, list_id=digests.list_id)
         return p4runtime_pb2.StreamMessageRequest(digest_ack=ack)
@@ -263,8 +289,14 @@ class SwitchControl:
 
     def _next_share(self, port: Port, fair_rate: int, utilisation: int) -> float:
         within, elapsed_s = self._grown("within_share", port.number)
-        return share_bps(self._shares[port.number], fair_rate, port.rate_bps, self._config.utilisation_target, utilisation / PPM,
-                         8 * within / elapsed_s if elapsed_s > 0 else 0.0)
+        return share_bps(
+            self._shares[port.number],
+            fair_rate,
+            port.rate_bps,
+            self._config.utilisation_target,
+            utilisation / PPM,
+            8 * within / elapsed_s if elapsed_s > 0 else 0.0,
+        )
 
     def _limits(self, port: Port) -> list[p4runtime_pb2.Entity]:
         share = self._shares[port.number]
@@ -274,12 +306,16 @@ class SwitchControl:
     def _protected(self, record: PortRecord) -> ProtectedPortRecord:
         within = self._latest.within_share.get(record.port, (0, 0)) if self._latest else (0, 0)
         held = self._latest.held_back.get(record.port, (0, 0)) if self._latest else (0, 0)
-        return ProtectedPortRecord(**vars(record), share_bps=int(self._shares.get(record.port, 0)), within_share_bytes=within[1],
-                                   held_packets=held[0], held_bytes=held[1])
+        return ProtectedPortRecord(
+            **vars(record),
+            share_bps=int(self._shares.get(record.port, 0)),
+            within_share_bytes=within[1],
+            held_packets=held[0],
+            held_bytes=held[1],
+        )
 
     def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int], default: bool = False) -> p4runtime_pb2.Entity:
-        return p4runtime_pb2.Entity(
-            table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
+        return p4runtime_pb2.Entity(table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
 
     def _digest_config(self) -> p4runtime_pb2.Entity:
         entry = p4runtime_pb2.DigestEntry(digest_id=self._p4info.digest_id(DIGEST))

@@ -19,8 +19,12 @@ from fairlane.controller.config import Tls
 from fairlane.controller.core import updates
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
-_OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", 64 << 20),
-            ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
+_OPTIONS = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+]
 
 
 class SwitchError(RuntimeError):
@@ -34,9 +38,18 @@ class GrpcSwitch:
     on_closed, once, when the stream ends. Every call has a deadline of `timeout_s` and raises SwitchError.
     """
 
-    def __init__(self, name: str, address: str, device_id: int, election_id: int, *,
-                 on_message: Callable[[p4runtime_pb2.StreamMessageResponse], None],
-                 on_closed: Callable[[str], None], timeout_s: float = 2.0, tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        device_id: int,
+        election_id: int,
+        *,
+        on_message: Callable[[p4runtime_pb2.StreamMessageResponse], None],
+        on_closed: Callable[[str], None],
+        timeout_s: float = 2.0,
+        tls: Tls | None = None,
+    ) -> None:
         """OSError when a file of `tls` cannot be read."""
         self.name = name
         self.device_id = device_id
@@ -49,8 +62,11 @@ class GrpcSwitch:
         self._refused = ""
         self._closing = False
         self._tls = tls
-        self._channel = (grpc.insecure_channel(address, options=_OPTIONS) if tls is None else
-                         grpc.secure_channel(address, credentials(tls), options=_OPTIONS))
+        self._channel = (
+            grpc.insecure_channel(address, options=_OPTIONS)
+            if tls is None
+            else grpc.secure_channel(address, credentials(tls), options=_OPTIONS)
+        )
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._address = address
 
@@ -84,8 +100,8 @@ class GrpcSwitch:
     def cookie(self) -> int | None:
         """The cookie of the pipeline that the switch runs; None when it has none."""
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
-            device_id=self.device_id,
-            response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
+            device_id=self.device_id, response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY
+        )
         try:
             config = self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout_s).config
         except grpc.RpcError as error:
@@ -96,8 +112,8 @@ class GrpcSwitch:
 
     def push_pipeline(self, p4info: p4info_pb2.P4Info, bmv2_json: Path, cookie: int) -> None:
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
-            device_id=self.device_id, election_id=self._election,
-            action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+            device_id=self.device_id, election_id=self._election, action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        )
         request.config.p4info.CopyFrom(p4info)
         request.config.p4_device_config = Path(bmv2_json).read_bytes()
         request.config.cookie.cookie = cookie
@@ -109,8 +125,7 @@ class GrpcSwitch:
     def insert(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
         """Insert; an existing entry is modified instead, so that a controller can take over a running switch."""
         wanted = list(entities)
-        existing = [e for e, code in self._write(wanted, p4runtime_pb2.Update.INSERT).items()
-                    if code == code_pb2.ALREADY_EXISTS]
+        existing = [e for e, code in self._write(wanted, p4runtime_pb2.Update.INSERT).items() if code == code_pb2.ALREADY_EXISTS]
         if existing:
             self.modify(wanted[i] for i in existing)
 
@@ -210,5 +225,6 @@ def _update_messages(error: grpc.RpcError) -> str:
     def name(code: int) -> str:
         return code_pb2.Code.Name(cast("code_pb2.Code.ValueType", code))
 
-    return "; ".join(f"update {i}: {name(e.canonical_code)} {e.message}"
-                     for i, e in enumerate(_status(error)) if e.canonical_code != code_pb2.OK)
+    return "; ".join(
+        f"update {i}: {name(e.canonical_code)} {e.message}" for i, e in enumerate(_status(error)) if e.canonical_code != code_pb2.OK
+    )

@@ -77,7 +77,7 @@ def is_link_local(address: int) -> bool:
 
 def checksum(data: bytes) -> int:
     """The Internet checksum (RFC 1071); 0 over data that holds its own right one."""
-    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[:len(data) & ~1]))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1]))
     if len(data) & 1:
         total += data[-1] << 8
     while total >> 16:
@@ -90,16 +90,16 @@ def parse(frame: bytes) -> Message:
     alert (section 10), from off the link (section 2: TTL 1), or sent to the wrong address for its type (section 9)."""
     if len(frame) < 14 + 20:
         raise IgmpError(Reason.TRUNCATED, f"a frame of {len(frame)} bytes")
-    ether_type, = struct.unpack_from("!H", frame, 12)
+    (ether_type,) = struct.unpack_from("!H", frame, 12)
     packet = frame[14:]
     header_bytes = (packet[0] & 15) * 4
     if ether_type != _ETHERTYPE_IPV4 or packet[0] >> 4 != 4 or packet[9] != _PROTOCOL_IGMP:
         raise IgmpError(Reason.NOT_IGMP)
-    total_bytes, = struct.unpack_from("!H", packet, 2)
+    (total_bytes,) = struct.unpack_from("!H", packet, 2)
     if header_bytes < 20 or total_bytes > len(packet) or total_bytes < header_bytes + _MESSAGE_BYTES:
         raise IgmpError(Reason.TRUNCATED, f"a header of {header_bytes} bytes, a packet of {total_bytes}, {len(packet)} came")
     header, body = packet[:header_bytes], packet[header_bytes:total_bytes]
-    fragment, = struct.unpack_from("!H", header, 6)
+    (fragment,) = struct.unpack_from("!H", header, 6)
     if fragment & 0x3FFF:
         raise IgmpError(Reason.FRAGMENT)
     if checksum(header) or checksum(body):
@@ -132,7 +132,7 @@ def _has_router_alert(options: bytes) -> bool:
         if options[at] == 1:  # no operation
             at += 1
             continue
-        if options[at:at + 4] == _ROUTER_ALERT:
+        if options[at : at + 4] == _ROUTER_ALERT:
             return True
         length = options[at + 1] if at + 1 < len(options) else 0
         if length < 2:

@@ -264,8 +264,11 @@ class MulticastControl:
         if message.kind is Kind.QUERY:
             raise IgmpError(Reason.QUERY, f"from port {number} of {switch}")
         source = IPv4Address(message.source)
-        best = max((r for r in self._switches[switch].routes if source in IPv4Network(r.prefix)),
-                   key=lambda r: IPv4Network(r.prefix).prefixlen, default=None)
+        best = max(
+            (r for r in self._switches[switch].routes if source in IPv4Network(r.prefix)),
+            key=lambda r: IPv4Network(r.prefix).prefixlen,
+            default=None,
+        )
         if best is None or best.port != number:
             raise IgmpError(Reason.UNKNOWN_SOURCE, f"{source} at port {number} of {switch}")
 
@@ -299,8 +302,7 @@ class MulticastControl:
         if not any(g == group for held in self._expiry.values() for _, g in held):
             return frozenset()
         ports = {p for p, g in self._expiry[switch] if g == group} | self._router_ports[switch]
-        ports |= {toward[name] for name, held in self._expiry.items()
-                  if name in toward and any(g == group for _, g in held)}
+        ports |= {toward[name] for name, held in self._expiry.items() if name in toward and any(g == group for _, g in held)}
         return frozenset(ports)
 
     def _fits(self, group: int) -> bool:
@@ -309,8 +311,10 @@ class MulticastControl:
             if installed is not None:
                 others = [port for g, port in installed.ids if g != group]
                 groups = others.count(None)
-                if groups + 1 > self._table_sizes[TABLE] or \
-                        len(others) - groups + len(self.ports_of(name, group)) > self._table_sizes[TABLE_FROM]:
+                if (
+                    groups + 1 > self._table_sizes[TABLE]
+                    or len(others) - groups + len(self.ports_of(name, group)) > self._table_sizes[TABLE_FROM]
+                ):
                     return False
         return True
 
@@ -335,8 +339,10 @@ class MulticastControl:
             return []
         installed.set_ports(FLOOD_ID, ports)
         entry = self._p4info.table_entry(TABLE, {}, REPLICATE, {"group": FLOOD_ID}, default=True)
-        return [Update(type=Update.INSERT if fresh else Update.MODIFY, entity=_replicas(FLOOD_ID, ports)),
-                Update(type=Update.MODIFY, entity=Entity(table_entry=entry))]
+        return [
+            Update(type=Update.INSERT if fresh else Update.MODIFY, entity=_replicas(FLOOD_ID, ports)),
+            Update(type=Update.MODIFY, entity=Entity(table_entry=entry)),
+        ]
 
     def _difference(self, installed: _Installed, group: int, ports: frozenset[int]) -> Iterator[Update]:
         """The updates that bring a switch from its present entries of a group to `ports`."""
@@ -413,8 +419,7 @@ class MulticastControl:
         for route in self._switches[switch].routes:
             if not (self._is_host_port(switch, route.port) and IPv4Network(route.prefix).prefixlen == 32):
                 continue
-            packet = p4runtime_pb2.PacketOut(
-                payload=igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s))
+            packet = p4runtime_pb2.PacketOut(payload=igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s))
             for name, value in (("egress_port", route.port), ("pad", 0)):
                 number, width = fields[name]
                 packet.metadata.add(metadata_id=number, value=canonical(value, width))

@@ -26,8 +26,9 @@ _MOST_RISE = 2.0
 _RATE_MAXIMUM = (1 << 32) - 1
 
 
-def share_bps(previous_bps: float, fair_rate_bps: float, bandwidth_bps: float, utilisation_target: float, utilisation: float,
-              within_bps: float) -> float:
+def share_bps(
+    previous_bps: float, fair_rate_bps: float, bandwidth_bps: float, utilisation_target: float, utilisation: float, within_bps: float
+) -> float:
     """F of the next interval in bit/s.
 
     previous_bps: F of the interval that ended. fair_rate_bps: R_f. bandwidth_bps: b > 0. utilisation_target: U_l in (0, 1].

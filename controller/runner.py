@@ -214,8 +214,15 @@ class SwitchSession:
 
     def _connect(self) -> None:
         switch = self.switch
-        client = GrpcSwitch(switch.name, switch.address, switch.device_id, self._config.election_id,
-                            on_message=self._on_message, on_closed=self._give_up, tls=self._config.tls)
+        client = GrpcSwitch(
+            switch.name,
+            switch.address,
+            switch.device_id,
+            self._config.election_id,
+            on_message=self._on_message,
+            on_closed=self._give_up,
+            tls=self._config.tls,
+        )
         self._client = client
         client.connect()
         fresh = client.cookie() != self._cookie
@@ -259,8 +266,7 @@ class Controller:
     def wait_ready(self, timeout_s: float) -> list[str]:
         """Wait for all switches; returns the names of the switches that are not ready in time."""
         deadline = time.monotonic() + timeout_s
-        return [s.switch.name for s in self.sessions
-                if not s.ready.wait(max(0.0, deadline - time.monotonic()))]
+        return [s.switch.name for s in self.sessions if not s.ready.wait(max(0.0, deadline - time.monotonic()))]
 
     def run(self) -> None:
         for session in self.sessions:

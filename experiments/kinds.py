@@ -75,15 +75,36 @@ TCP_PROFILES: dict[str, dict[str, Any]] = {
     "rfc": {},
     # 4.4BSD's TCP in W. R. Stevens, "TCP/IP Illustrated, Volume 1", 1994, chapters 20 and 21.
     "stevens-1994": {
-        "initial_window_packets": 1, "delayed_ack": False, "limited_transmit": False, "timestamps": False, "byte_counting": False,
-        "reduction_base": "window", "avoid_multiple_fast_retransmits": False, "hold_ssthresh": False,
-        "rtt_estimator": "ticks", "timer_granularity_s": 0.5, "initial_rto_s": 6.0, "min_rto_s": 1.0, "max_rto_s": 64.0,
+        "initial_window_packets": 1,
+        "delayed_ack": False,
+        "limited_transmit": False,
+        "timestamps": False,
+        "byte_counting": False,
+        "reduction_base": "window",
+        "avoid_multiple_fast_retransmits": False,
+        "hold_ssthresh": False,
+        "rtt_estimator": "ticks",
+        "timer_granularity_s": 0.5,
+        "initial_rto_s": 6.0,
+        "min_rto_s": 1.0,
+        "max_rto_s": 64.0,
     },
     # The simulator of K. Fall and S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", 1996, which became ns-2.
     "fall-floyd-1996": {
-        "sack_recovery": "sack1", "initial_window_packets": 1, "delayed_ack": False, "limited_transmit": False, "timestamps": False,
-        "byte_counting": False, "reduction_base": "window", "hold_ssthresh": False, "handshake": False,
-        "rtt_estimator": "ticks", "timer_granularity_s": 0.1, "initial_rto_s": 6.0, "min_rto_s": 0.2, "max_rto_s": 64.0,
+        "sack_recovery": "sack1",
+        "initial_window_packets": 1,
+        "delayed_ack": False,
+        "limited_transmit": False,
+        "timestamps": False,
+        "byte_counting": False,
+        "reduction_base": "window",
+        "hold_ssthresh": False,
+        "handshake": False,
+        "rtt_estimator": "ticks",
+        "timer_granularity_s": 0.1,
+        "initial_rto_s": 6.0,
+        "min_rto_s": 0.2,
+        "max_rto_s": 64.0,
     },
 }
 """TCP of a paper's year: what holds for a key that no table sets. docs/tcp-profiles.md has the source of each value."""
@@ -127,8 +148,17 @@ class TcpSettings:
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes, 100)
-        check_positive(self, "max_window_packets", "initial_window_packets", "initial_ssthresh_packets", "delayed_ack_timeout_s",
-                        "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s")
+        check_positive(
+            self,
+            "max_window_packets",
+            "initial_window_packets",
+            "initial_ssthresh_packets",
+            "delayed_ack_timeout_s",
+            "timer_granularity_s",
+            "initial_rto_s",
+            "min_rto_s",
+            "max_rto_s",
+        )
         if not 0 <= self.sending_jitter_s < float("inf"):
             raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")
 
@@ -136,8 +166,18 @@ class TcpSettings:
         """As `fairlane.native.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
-        for name in ("delayed_ack", "limited_transmit", "handshake", "byte_counting", "reduction_base", "reno_friendliness", "sack_recovery",
-                     "rtt_estimator", "avoid_multiple_fast_retransmits", "hold_ssthresh"):
+        for name in (
+            "delayed_ack",
+            "limited_transmit",
+            "handshake",
+            "byte_counting",
+            "reduction_base",
+            "reno_friendliness",
+            "sack_recovery",
+            "rtt_estimator",
+            "avoid_multiple_fast_retransmits",
+            "hold_ssthresh",
+        ):
             options[name] = getattr(self, name)
         for name, key in (("max_window_packets", "max_window"), ("initial_ssthresh_packets", "initial_ssthresh")):
             value = getattr(self, name)
@@ -150,7 +190,9 @@ class TcpSettings:
     def only_virtual(self) -> list[str]:
         """Keys that are set and that a kernel's TCP cannot be given. A profile is one of them, and stands for its own values."""
         profile = TCP_PROFILES[self.profile]
-        return [f.name for f in dataclasses.fields(self) if f.name not in ON_KERNEL and getattr(self, f.name) != profile.get(f.name, f.default)]
+        return [
+            f.name for f in dataclasses.fields(self) if f.name not in ON_KERNEL and getattr(self, f.name) != profile.get(f.name, f.default)
+        ]
 
 
 @dataclass(frozen=True)
@@ -306,5 +348,6 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], link_rate_bps: float
     for name, value in (("max_rate_bps", float(maximum)), ("packet_bytes", host.packet_bytes)):
         if name in own:
             given.setdefault(name, value)
-    return AlgorithmSettings(host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, host.source,
-                             kind.parameters(**given), given)
+    return AlgorithmSettings(
+        host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, host.source, kind.parameters(**given), given
+    )

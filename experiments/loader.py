@@ -56,7 +56,9 @@ def find(name: str) -> Path:
     return path
 
 
-def load(path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), fabric: str = "virtual") -> Experiment:
+def load(
+    path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), fabric: str = "virtual"
+) -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
     taken otherwise. fabric: on "mininet" the file's [mininet] overrides it. ConfigError names file, line and key."""
     document = read(path)
@@ -93,8 +95,16 @@ def from_document(document: Document, name: str, duration_s: float | None = None
     for i, check in enumerate(settings.checks):
         if check.metric not in METRICS:
             raise document.error(("checks", i, "metric"), f"unknown metric {check.metric!r}{schema.nearest(check.metric, METRICS)}")
-    return Experiment(name, settings, topology, flows, _bottleneck(settings, topology, document),
-                      settings.duration_s, settings.seed, _changes(settings, topology, document))
+    return Experiment(
+        name,
+        settings,
+        topology,
+        flows,
+        _bottleneck(settings, topology, document),
+        settings.duration_s,
+        settings.seed,
+        _changes(settings, topology, document),
+    )
 
 
 def _check_schedule(settings: Settings, document: Document) -> None:
@@ -103,12 +113,15 @@ def _check_schedule(settings: Settings, document: Document) -> None:
         if group.last_start_s >= settings.duration_s:
             keys = ("start_s", *(k for k in ("join_interval_s", "start_jitter_s") if group.start_s < settings.duration_s))
             key = next((k for k in reversed(keys) if k in document.values["flows"][i]), None)
-            raise document.error(("flows", i, key) if key else ("flows", i),
-                                 f"the last of {group.count} flows starts at {group.last_start_s:g} s, after the run's end at {settings.duration_s:g} s")
+            raise document.error(
+                ("flows", i, key) if key else ("flows", i),
+                f"the last of {group.count} flows starts at {group.last_start_s:g} s, after the run's end at {settings.duration_s:g} s",
+            )
         for start_s in group.receiver_start_s:
             if start_s >= settings.duration_s:
-                raise document.error(("flows", i, "receiver_start_s"),
-                                     f"a receiver joins at {start_s:g} s, after the run's end at {settings.duration_s:g} s")
+                raise document.error(
+                    ("flows", i, "receiver_start_s"), f"a receiver joins at {start_s:g} s, after the run's end at {settings.duration_s:g} s"
+                )
     for i, change in enumerate(settings.changes):
         if change.at_s >= settings.duration_s:
             raise document.error(("changes", i, "at_s"), f"{change.at_s:g} s is after the run's end at {settings.duration_s:g} s")
@@ -143,7 +156,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     hosts = topology.hosts
     ports = topology.ports()
     # Builders put all senders before all receivers.
-    free = list(zip(hosts[:len(hosts) // 2], hosts[len(hosts) // 2:]))
+    free = list(zip(hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :]))
     flows: list[Flow] = []
     for i, group in enumerate(settings.flows):
         where = ("flows", i)
@@ -154,9 +167,12 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                 ends = group.hosts[n]
                 _check_ends(group, ends, hosts, document, (*where, "hosts", n))
             elif group.receivers is not None:
-                ends = hosts[:1 + group.receivers]
+                ends = hosts[: 1 + group.receivers]
                 if group.receivers >= len(hosts):
-                    raise document.error((*where, "receivers"), f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more hosts")
+                    raise document.error(
+                        (*where, "receivers"),
+                        f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more hosts",
+                    )
                 _check_ends(group, ends, hosts, document, (*where, "receivers"))
             elif free:
                 ends = free.pop(0)
@@ -169,7 +185,9 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
             values = kinds.settings(document, group.kind, where, ports[sender][0].link.rate_bps)
             many = len(receivers) > 1 or bool(group.receiver_start_s)
             joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
-            flows.append(Flow(name, group.kind, sender, receivers[0], start_s, values, group.stop_s, tuple(receivers) if many else (), joins))
+            flows.append(
+                Flow(name, group.kind, sender, receivers[0], start_s, values, group.stop_s, tuple(receivers) if many else (), joins)
+            )
     _check_distinct(flows, document)
     return tuple(flows)
 
@@ -241,7 +259,9 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
         else:
             port = _output_port(change.link, topology)
         if port is None:
-            raise document.error(("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}")
+            raise document.error(
+                ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
+            )
         if change.at_s < settings.duration_s:
             found.append((change, *port))
     return tuple(sorted(found, key=lambda c: c[0].at_s))

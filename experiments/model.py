@@ -93,14 +93,20 @@ class FlowGroup:
             if not 0 <= start_s < float("inf"):
                 raise ValueError(f"receiver_start_s: must not be negative, got {start_s:g} s")
         if self.stop_s is not None and not self.last_start_s < self.stop_s < float("inf"):
-            raise ValueError(f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, but flows stop at {self.stop_s:g} s")
+            raise ValueError(
+                f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, but flows stop at {self.stop_s:g} s"
+            )
         if self.hosts and len(self.hosts) != self.count:
             raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows")
         if self.receivers is not None and (self.receivers < 1 or self.hosts or self.count > 1):
             raise ValueError(f"receivers: give at least 1, for one flow and without hosts; got {self.receivers}")
         if self.receiver_start_s and self.receivers not in (None, len(self.receiver_start_s)):
             raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times for {self.receivers} receivers")
-        if self.receiver_start_s and self.receivers is None and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),)):
+        if (
+            self.receiver_start_s
+            and self.receivers is None
+            and any(len(ends) - 1 != len(self.receiver_start_s) for ends in self.hosts or ((),))
+        ):
             raise ValueError(f"receiver_start_s: {len(self.receiver_start_s)} times, but another number of receivers in hosts")
 
     @property

@@ -162,7 +162,9 @@ def _seeds(document: Document, path: KeyPath) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _quick(document: Document, axes: dict[str, tuple[Value, ...]], seeds: tuple[int, ...]) -> tuple[dict[str, tuple[Value, ...]], tuple[int, ...]]:
+def _quick(
+    document: Document, axes: dict[str, tuple[Value, ...]], seeds: tuple[int, ...]
+) -> tuple[dict[str, tuple[Value, ...]], tuple[int, ...]]:
     table = document.values.get("quick", {})
     if not isinstance(table, dict):
         raise document.error(("quick",), "expected a table")

@@ -118,7 +118,9 @@ def _group(given: str) -> _Group:
         raise Refusal(f"--flow {given}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
     if count is not None and not (count.isascii() and count.isdigit() and int(count) > 0):
         raise Refusal(f"--flow {given}: {count!r} is not a number of flows: write {kind}:2")
-    start_s = 0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)
+    start_s = (
+        0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)
+    )
     return _Group(kind, int(count or 1), start_s)
 
 
@@ -167,7 +169,12 @@ def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], acces
         values = {"switches": switches, "paths": [[1, switches]] * pairs, "trunk": trunk}
     else:
         values = {"branches": [trunk] * switches, "hosts_per_leaf": -(-pairs // switches)}
-    return ["[topology]", f"kind = {_toml(kind)}", *(f"{key} = {_toml(value)}" for key, value in values.items()), f"access = {_toml(access)}"]
+    return [
+        "[topology]",
+        f"kind = {_toml(kind)}",
+        *(f"{key} = {_toml(value)}" for key, value in values.items()),
+        f"access = {_toml(access)}",
+    ]
 
 
 def _flows(topology: str, groups: list[_Group], switches: int, jitter_s: float, packet_bytes: int | None) -> list[str]:

@@ -76,11 +76,27 @@ class Result:
         return f"<p>{title}</p>{self.kinds.to_html(float_format='%.4g')}"
 
 
-def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float | None = None, seed: int | None = None,
-        at: Sequence[str] = (), bottleneck: str | None = None, rtt: str | None = None, queue: Literal["red", "droptail"] | None = None,
-        buffer: str | None = None, side_delay: str | None = None, side_rate: str | None = None, packet_bytes: int | None = None,
-        start_jitter: str | None = None, switches: int | None = None, settings: Sequence[str] = (),
-        algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
+def run(
+    experiment: str | Path,
+    flows: Sequence[str] = (),
+    *,
+    duration_s: float | None = None,
+    seed: int | None = None,
+    at: Sequence[str] = (),
+    bottleneck: str | None = None,
+    rtt: str | None = None,
+    queue: Literal["red", "droptail"] | None = None,
+    buffer: str | None = None,
+    side_delay: str | None = None,
+    side_rate: str | None = None,
+    packet_bytes: int | None = None,
+    start_jitter: str | None = None,
+    switches: int | None = None,
+    settings: Sequence[str] = (),
+    algorithms: Sequence[str | Path] = (),
+    programs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+) -> Result:
     """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
     `fairlane run`, as text ("10mbit", "64ms").
 
@@ -90,8 +106,9 @@ def run(experiment: str | Path, flows: Sequence[str] = (), *, duration_s: float 
     """
     for path in algorithms:
         user_files.use_algorithm(path)
-    options = ad_hoc.Options(tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches,
-                            tuple(settings))
+    options = ad_hoc.Options(
+        tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
+    )
     if str(experiment) in ad_hoc.TOPOLOGIES:
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
     elif options.given():

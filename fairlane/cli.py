@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from fairlane.paper.row_outcome import Outcome
     from fairlane.paper.wall_clock import Run
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  help="Fairlane: P4 switches that write fair rates into senders' control packets, in virtual time or Mininet.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Fairlane: P4 switches that write fair rates into senders' control packets, in virtual time or Mininet.",
+)
 console = Console()
 
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -59,8 +63,20 @@ def _fail(message: str, code: int) -> None:
 @in_groups
 def run(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; or a topology.json of the P4 tutorials.", show_default=False)],
-    where: Where, extent: Extent, output: Output, own: UserFiles, network: AdHoc, page: Page, tutorial: Tutorial,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; or a topology.json of the P4 tutorials.",
+            show_default=False,
+        ),
+    ],
+    where: Where,
+    extent: Extent,
+    output: Output,
+    own: UserFiles,
+    network: AdHoc,
+    page: Page,
+    tutorial: Tutorial,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
     if experiment.endswith(".json"):
@@ -168,8 +184,16 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
     stray = given - {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
     if stray:
         raise Refusal(f"--{min(stray).strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
-    options = tutorials.Options(where.fabric if "fabric" in given else None, where.target, where.compiler, tuple(own.program or ()), tutorial.prompt,
-                                output.out, output.pcap, where.grpc_port if "grpc_port" in given else None)
+    options = tutorials.Options(
+        where.fabric if "fabric" in given else None,
+        where.target,
+        where.compiler,
+        tuple(own.program or ()),
+        tutorial.prompt,
+        output.out,
+        output.pcap,
+        where.grpc_port if "grpc_port" in given else None,
+    )
     _end(tutorials.run(Path(path), options, console), output)
 
 
@@ -178,8 +202,10 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
     if given and experiment not in loader.names() and not experiment.endswith(".toml"):
         raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc.TOPOLOGIES)}")
     if given:
-        raise Refusal(f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
-                      f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both.")
+        raise Refusal(
+            f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
+            f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both."
+        )
 
 
 def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Experiment:
@@ -215,12 +241,24 @@ def _say_what_differs(document: Document) -> None:
 
 @app.command()
 def paper(
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of rows. Default: every experiment with expectations.", show_default=False)] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids of rows. Default: every experiment with expectations.", show_default=False)
+    ] = None,
     quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the report and its data. Default: results/paper, or results/paper-quick.", show_default=False)] = None,
-    mininet: Annotated[bool, typer.Option("--mininet", help="Also run the rows with a [mininet] table on Mininet, to compare with virtual time (root).")] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the report and its data. Default: results/paper, or results/paper-quick.", show_default=False),
+    ] = None,
+    mininet: Annotated[
+        bool, typer.Option("--mininet", help="Also run the rows with a [mininet] table on Mininet, to compare with virtual time (root).")
+    ] = False,
     grpc_port: PortOption = FIRST_GRPC_PORT,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a row is unexplained.")] = False,
 ) -> None:
@@ -250,7 +288,9 @@ def _wall_clock_runs(rows: list[Row], folder: Path) -> list[Run]:
     return runs if wall_clock.announce(runs, console) else []
 
 
-def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None) -> None:
+def _run_on_wall_clock(
+    runs: list[Run], outcomes: list[Outcome], folder: Path, quick_: bool, grpc_port: int, scheduler: str | None, workers: int | None
+) -> None:
     """Run them, and write the page again with their results, even if some failed."""
     from fairlane.paper import page, wall_clock
 
@@ -262,8 +302,12 @@ def _run_on_wall_clock(runs: list[Run], outcomes: list[Outcome], folder: Path, q
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Result folders of 'fairlane run', from any fabric.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="FILE.html for a page with every run's rates and queue; must not exist.", show_default=False)] = None,
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Result folders of 'fairlane run', from any fabric.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="FILE.html for a page with every run's rates and queue; must not exist.", show_default=False)
+    ] = None,
 ) -> None:
     """Compare finished runs in one table, and on a page. Reads results only, runs nothing."""
     from fairlane.results import compare
@@ -280,7 +324,9 @@ def report(
 @app.command()
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder of 'fairlane run', from any fabric.", show_default=False)],
-    port: Annotated[int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)
+    ] = 0,
 ) -> None:
     """Show a finished run on the live view's page, at any moment of its time. Ctrl-C ends it."""
     probes.need("live", "fairlane view")
@@ -322,15 +368,23 @@ def _new() -> None:
 
 
 @new.command("algorithm")
-def new_algorithm(name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)]) -> None:
+def new_algorithm(
+    name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)],
+) -> None:
     """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
     from fairlane import skeleton
 
     checkout = probes.in_checkout()
     source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout))
     kind, pytest, named = name.replace("_", "-"), ".venv/bin/pytest" if checkout else "pytest", "" if checkout else f" --algorithm {source}"
-    for line in (f"written: {source}", f"written: {test}", f"now put the equation into {source}, until this passes:",
-                 f"    {pytest} {test}", "and run it:", f"    fairlane run dumbbell{named} --flow {kind}:2 --flow tcp-reno:2"):
+    for line in (
+        f"written: {source}",
+        f"written: {test}",
+        f"now put the equation into {source}, until this passes:",
+        f"    {pytest} {test}",
+        "and run it:",
+        f"    fairlane run dumbbell{named} --flow {kind}:2 --flow tcp-reno:2",
+    ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -386,7 +440,10 @@ def _become(name: str, arguments: list[str]) -> None:
 
 @app.command()
 def doctor(
-    place: Annotated[Literal["virtual", "mininet", "bmv2"], typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there.")] = "virtual",
+    place: Annotated[
+        Literal["virtual", "mininet", "bmv2"],
+        typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there."),
+    ] = "virtual",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Check what this machine has and lacks, the consequences, and how to install the rest."""

@@ -15,7 +15,10 @@ from fairlane import ad_hoc
 from fairlane.errors import Refusal
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 
-TargetOption = Annotated[Literal["auto", "embedded", "bmv2"], typer.Option(help="auto: BMv2 if it and p4c are installed and it can run this network, otherwise the embedded switch.")]
+TargetOption = Annotated[
+    Literal["auto", "embedded", "bmv2"],
+    typer.Option(help="auto: BMv2 if it and p4c are installed and it can run this network, otherwise the embedded switch."),
+]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
 
 
@@ -32,12 +35,18 @@ _TUTORIALS = "With a topology.json of the P4 tutorials"
 class Where:
     """Where a run takes place, and how its network behaves there."""
 
-    fabric: Annotated[Literal["virtual", "mininet"], typer.Option(help="virtual: in virtual time; mininet: with real processes (root).")] = "virtual"
+    fabric: Annotated[
+        Literal["virtual", "mininet"], typer.Option(help="virtual: in virtual time; mininet: with real processes (root).")
+    ] = "virtual"
     target: TargetOption = "auto"
-    compiler: Annotated[Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")] = "auto"
+    compiler: Annotated[
+        Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")
+    ] = "auto"
     grpc_port: PortOption = FIRST_GRPC_PORT
     restart_after: Annotated[float, typer.Option(help="Seconds before a dead switch or controller is restarted.", min=0.0)] = 1.0
-    rtt_check: Annotated[bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose measured round trips differ from the declared ones.")] = True
+    rtt_check: Annotated[
+        bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose measured round trips differ from the declared ones.")
+    ] = True
     control_delay: Annotated[float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0)] = 0.001
 
 
@@ -64,7 +73,9 @@ class Output:
 class UserFiles:
     """P4 programs and algorithms of the user's own."""
 
-    program: Annotated[list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")] = None
+    program: Annotated[
+        list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")
+    ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
 
 
@@ -76,19 +87,38 @@ class AdHoc:
     bottleneck: Annotated[str | None, _option("Rate of the bottleneck. Default: 10mbit.", _AD_HOC)] = None
     rtt: Annotated[str | None, _option("Round trip without queues. Default: 64ms.", _AD_HOC)] = None
     queue: Annotated[Literal["red", "droptail"] | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC)] = None
-    buffer: Annotated[str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)] = None
+    buffer: Annotated[
+        str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)
+    ] = None
     side_delay: Annotated[str | None, _option("One-way delay of each host's link, part of the round trip. Default: 0ms.", _AD_HOC)] = None
     side_rate: Annotated[str | None, _option("Rate of each host's link. Default: ten times the bottleneck's.", _AD_HOC)] = None
-    packet_bytes: Annotated[int | None, _option("Packet size of every flow in bytes, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)] = None
+    packet_bytes: Annotated[
+        int | None, _option("Packet size of every flow in bytes, IP header included. Default: the kind's, mostly 1000.", _AD_HOC)
+    ] = None
     start_jitter: Annotated[str | None, _option("Longest random delay of each flow's start, such as 500ms. Default: 0ms.", _AD_HOC)] = None
-    switches: Annotated[int | None, _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)] = None
-    set_: Annotated[list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")] = None
+    switches: Annotated[
+        int | None, _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)
+    ] = None
+    set_: Annotated[
+        list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")
+    ] = None
     save: Annotated[Path | None, _option("Also write the experiment to this TOML file, to run it again or to change it.", _AD_HOC)] = None
 
     def options(self) -> ad_hoc.Options:
         """The same without the file to save to."""
-        return ad_hoc.Options(tuple(self.flow or ()), self.bottleneck, self.rtt, self.queue, self.buffer, self.side_delay, self.side_rate, self.packet_bytes,
-                              self.start_jitter, self.switches, tuple(self.set_ or ()))
+        return ad_hoc.Options(
+            tuple(self.flow or ()),
+            self.bottleneck,
+            self.rtt,
+            self.queue,
+            self.buffer,
+            self.side_delay,
+            self.side_rate,
+            self.packet_bytes,
+            self.start_jitter,
+            self.switches,
+            tuple(self.set_ or ()),
+        )
 
     def given(self) -> list[str]:
         """The options that were given, as the command line calls them."""
@@ -118,13 +148,17 @@ class Tutorial:
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: a parameter for each field of each parameter that is a dataclass."""
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, type[Any]] = {name: p.annotation for name, p in signature.parameters.items() if isinstance(p.annotation, type) and is_dataclass(p.annotation)}
+    groups: dict[str, type[Any]] = {
+        name: p.annotation for name, p in signature.parameters.items() if isinstance(p.annotation, type) and is_dataclass(p.annotation)
+    }
     parameters = []
     for name, parameter in signature.parameters.items():
         if name in groups:
             hints = get_type_hints(groups[name], include_extras=True)
-            parameters += [inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-                           for f in fields(groups[name])]
+            parameters += [
+                inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+                for f in fields(groups[name])
+            ]
         else:
             parameters.append(parameter)
 

@@ -49,8 +49,13 @@ def _machine() -> list[Finding]:
     return [
         Finding("root", root, "no Mininet runs; virtual time, compiling and packet tests still work", "sudo", _MININET),
         Finding("Mininet", probes.has_mininet(), "no Mininet runs", "apt-get install mininet, then make setup", _MININET),
-        Finding("network namespaces", probes.has_namespaces() if root else None, "no Mininet runs",
-                "a kernel with CONFIG_NET_NS, and a container that may create namespaces", _MININET),
+        Finding(
+            "network namespaces",
+            probes.has_namespaces() if root else None,
+            "no Mininet runs",
+            "a kernel with CONFIG_NET_NS, and a container that may create namespaces",
+            _MININET,
+        ),
     ]
 
 
@@ -62,23 +67,35 @@ def _programs() -> list[Finding]:
         _program("iperf3", "iperf3", "no TCP flows in Mininet"),
         _program("tshark", "tshark", "the tests that decode our RTCP with it are skipped"),
         _program("ns", "ns2", "comparisons with ns-2 are skipped", name="ns-2"),
-        Finding("Chromium", any(probes.program(n) for n in ("chromium", "chromium-browser", "google-chrome")),
-                "nothing: any browser shows the reports' pages; Chromium can also be started from the command line", "apt-get install chromium"),
+        Finding(
+            "Chromium",
+            any(probes.program(n) for n in ("chromium", "chromium-browser", "google-chrome")),
+            "nothing: any browser shows the reports' pages; Chromium can also be started from the command line",
+            "apt-get install chromium",
+        ),
     ]
 
 
 def _kernel() -> list[Finding]:
     root = probes.is_root()
     findings = [
-        Finding(f"kernel: {kind}", probes.has_qdisc(kind) if root else None, without, get) for kind, without, get in (
-            ("netem", "delays are in the embedded switch's ports, and in fairlane-link beside BMv2", "a kernel with CONFIG_NET_SCH_NETEM; modprobe sch_netem"),
+        Finding(f"kernel: {kind}", probes.has_qdisc(kind) if root else None, without, get)
+        for kind, without, get in (
+            (
+                "netem",
+                "delays are in the embedded switch's ports, and in fairlane-link beside BMv2",
+                "a kernel with CONFIG_NET_SCH_NETEM; modprobe sch_netem",
+            ),
             ("tbf", "hosts' sending rate is not limited", "a kernel with CONFIG_NET_SCH_TBF; modprobe sch_tbf"),
             ("fq", "nothing: the kernel's TCP paces by itself, ALS senders by their own clock", ""),
             ("red", "nothing: RED runs in P4", ""),
-        )]
+        )
+    ]
     controls = probes.congestion_controls()
-    findings += [Finding(f"kernel: TCP {control}", control in controls, f"no {control} flows in Mininet", f"modprobe tcp_{control}")
-                 for control in ("reno", "cubic")]
+    findings += [
+        Finding(f"kernel: TCP {control}", control in controls, f"no {control} flows in Mininet", f"modprobe tcp_{control}")
+        for control in ("reno", "cubic")
+    ]
     return findings
 
 
@@ -86,33 +103,64 @@ def _builds() -> list[Finding]:
     build = "make build" if probes.in_checkout() else "pip install --force-reinstall fairlane"
     findings = []
     if probes.in_checkout():
-        findings.append(Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "apt-get install rustc-web cargo-web, or rustup"))
+        findings.append(
+            Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "apt-get install rustc-web cargo-web, or rustup")
+        )
     return [
         *findings,
-        Finding("fairlane-compile", _has("fairlane-compile"), "P4 programs compile only with p4c, where it is installed", build,
-                # In virtual time and for BMv2 p4c does, too.
-                ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2")),
-        Finding("fairlane.native (module)", importlib.util.find_spec("fairlane.native") is not None, "no runs in virtual time", build, ("virtual",)),
+        Finding(
+            "fairlane-compile",
+            _has("fairlane-compile"),
+            "P4 programs compile only with p4c, where it is installed",
+            build,
+            # In virtual time and for BMv2 p4c does, too.
+            ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2"),
+        ),
+        Finding(
+            "fairlane.native (module)",
+            importlib.util.find_spec("fairlane.native") is not None,
+            "no runs in virtual time",
+            build,
+            ("virtual",),
+        ),
         Finding("fairlane-switch", _has("fairlane-switch"), "no embedded switch", build, ("mininet",)),
-        Finding("fairlane-link", _has("fairlane-link"), "BMv2 has no delays on a kernel without netem", build,
-                () if probes.has_qdisc("netem") else ("bmv2",)),
+        Finding(
+            "fairlane-link",
+            _has("fairlane-link"),
+            "BMv2 has no delays on a kernel without netem",
+            build,
+            () if probes.has_qdisc("netem") else ("bmv2",),
+        ),
         Finding("fairlane-stf", _has("fairlane-stf"), "no packet tests", build),
     ]
 
 
 def _bmv2() -> list[Finding]:
     return [
-        Finding("BMv2 (simple_switch_grpc)", _has("simple_switch_grpc"), "--target auto means the embedded switch", BMV2_PACKAGES, ("bmv2",)),
-        Finding("p4c (p4c-bm2-ss)", _has("p4c-bm2-ss"), "fairlane-compile compiles, for BMv2 too; --target auto means the embedded switch",
-                BMV2_PACKAGES),
+        Finding(
+            "BMv2 (simple_switch_grpc)", _has("simple_switch_grpc"), "--target auto means the embedded switch", BMV2_PACKAGES, ("bmv2",)
+        ),
+        Finding(
+            "p4c (p4c-bm2-ss)",
+            _has("p4c-bm2-ss"),
+            "fairlane-compile compiles, for BMv2 too; --target auto means the embedded switch",
+            BMV2_PACKAGES,
+        ),
     ]
 
 
 def _ports() -> list[Finding]:
     findings = []
     for port, protocol, needed in ((FIRST_GRPC_PORT, "P4Runtime", _MININET), (thrift_port(FIRST_GRPC_PORT), "BMv2's Thrift", ("bmv2",))):
-        findings.append(Finding(f"port {port} free", not probes.port_in_use(port), f"the first switch serves {protocol} on it",
-                                f"--grpc-port picks others; 'ss -ltnp sport = :{port}' shows who has it", needed))
+        findings.append(
+            Finding(
+                f"port {port} free",
+                not probes.port_in_use(port),
+                f"the first switch serves {protocol} on it",
+                f"--grpc-port picks others; 'ss -ltnp sport = :{port}' shows who has it",
+                needed,
+            )
+        )
     return findings
 
 
@@ -132,7 +180,8 @@ def _rust() -> bool:
 def as_json(findings: Sequence[Finding]) -> str:
     """findings: one for each check; places: whether experiments run there, and what is missing."""
     found: list[dict[str, Any]] = [
-        {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": list(f.needed)} for f in findings]
+        {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": list(f.needed)} for f in findings
+    ]
     places = {place: {"runs": not lacking(findings, place), "lacking": lacking(findings, place)} for place in get_args(Place)}
     return json.dumps({"version": version("fairlane"), "findings": found, "places": places}, indent=2)
 
@@ -147,5 +196,9 @@ def show(console: Console, findings: Sequence[Finding]) -> None:
         console.print(BMV2_PACKAGES, highlight=False, soft_wrap=True)
     for place, words in PLACES.items():
         missing = lacking(findings, place)
-        console.print(f"Experiments run {words}." if not missing else f"Experiments cannot run {words}; missing: {', '.join(missing)}.",
-                      highlight=False, markup=False, soft_wrap=True)
+        console.print(
+            f"Experiments run {words}." if not missing else f"Experiments cannot run {words}; missing: {', '.join(missing)}.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

@@ -22,14 +22,23 @@ from fairlane.fabrics.outcome import Outcome
 from fairlane.results import metrics, plots, plots_layers, report, result_folder, series
 
 
-def execute(experiment: Experiment, options: Options | virtual_fabric.Options, fabric: str, out: Path | None, console: Console,
-            show: Callable[[Path], progress.Progress] | None = None) -> bool:
+def execute(
+    experiment: Experiment,
+    options: Options | virtual_fabric.Options,
+    fabric: str,
+    out: Path | None,
+    console: Console,
+    show: Callable[[Path], progress.Progress] | None = None,
+) -> bool:
     """Run, measure, write, show; returns whether all checks hold. Removes the output of a killed or failed run. show: from the folder of
     the raw records makes a replacement for the progress display."""
     run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
-    console.print(f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, "
-                  f"seed {experiment.seed}", highlight=False, soft_wrap=True)
+    console.print(
+        f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, seed {experiment.seed}",
+        highlight=False,
+        soft_wrap=True,
+    )
     for warning in floors.warnings(experiment):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
@@ -101,10 +110,16 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
 
     console.print(options.toolchain.why, highlight=False)
     # Ctrl-C belongs to the prompt: it ends the command that runs there.
-    with tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder, interruptible((signal.SIGTERM, signal.SIGHUP)), \
-            network(experiment, options, Path(folder), console.print) as (fabric, _, _):
-        console.print(f"hosts {', '.join(experiment.topology.hosts)}; switches {', '.join(experiment.topology.switches)}; logs in {folder}.",
-                      highlight=False, soft_wrap=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder,
+        interruptible((signal.SIGTERM, signal.SIGHUP)),
+        network(experiment, options, Path(folder), console.print) as (fabric, _, _),
+    ):
+        console.print(
+            f"hosts {', '.join(experiment.topology.hosts)}; switches {', '.join(experiment.topology.switches)}; logs in {folder}.",
+            highlight=False,
+            soft_wrap=True,
+        )
         console.print("Try: h1 ping -c 3 h11    (leave with Ctrl-D)", highlight=False)
         setLogLevel("output")
         CLI(fabric.net)

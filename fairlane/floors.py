@@ -21,15 +21,19 @@ def warnings(experiment: Experiment) -> list[str]:
             least_bps = getattr(settings.parameters, "least_rate_bps", getattr(settings.parameters, "min_rate_bps", 0.0))
             if least_bps > fair_bps:
                 too_high.setdefault((flow.kind, least_bps), []).append(settings)
-    return [_warning(kind, least_bps, found, len(crossing), link.link.rate_bps, f"{link.node}->{link.peer}")
-            for (kind, least_bps), found in too_high.items()]
+    return [
+        _warning(kind, least_bps, found, len(crossing), link.link.rate_bps, f"{link.node}->{link.peer}")
+        for (kind, least_bps), found in too_high.items()
+    ]
 
 
 def _warning(kind: str, least_bps: float, found: list[AlgorithmSettings], flows: int, rate_bps: float, link: str) -> str:
     count, fair_bps = len(found), rate_bps / flows
     greatest_bps = getattr(found[0].parameters, "max_rate_bps", found[0].maximum_rate_bps)
     part = min(1.0, count * least_bps / rate_bps)
-    return (f"{kind}: min_rate_bps is {least_bps / 1e6:g} Mb/s by default, with max_rate_bps at {greatest_bps / 1e6:g} Mb/s, and an "
-            f"even share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
-            f"of the link's {rate_bps / 1e6:g} Mb/s even when packets are lost, so that other flows starve. Set a lower one: "
-            f"--set {kind}.min_rate_bps={fair_bps / 10:g}, or min_rate_bps in [{kind}] of the experiment's file.")
+    return (
+        f"{kind}: min_rate_bps is {least_bps / 1e6:g} Mb/s by default, with max_rate_bps at {greatest_bps / 1e6:g} Mb/s, and an "
+        f"even share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
+        f"of the link's {rate_bps / 1e6:g} Mb/s even when packets are lost, so that other flows starve. Set a lower one: "
+        f"--set {kind}.min_rate_bps={fair_bps / 10:g}, or min_rate_bps in [{kind}] of the experiment's file."
+    )

@@ -92,7 +92,9 @@ class Rtcp(Packet):
         ShortField("length", 0),
         IntField("ssrc", 0),
         ConditionalField(StrFixedLenField("app_name", b"ALSF", 4), lambda packet: packet.packet_type == 204),
-        ConditionalField(PacketListField("alsf", [], Alsf, length_from=lambda packet: 4 * packet.length - 8), lambda packet: packet.is_alsf()),
+        ConditionalField(
+            PacketListField("alsf", [], Alsf, length_from=lambda packet: 4 * packet.length - 8), lambda packet: packet.is_alsf()
+        ),
         ConditionalField(StrLenField("body", b"", length_from=lambda packet: packet.body_bytes()), lambda packet: not packet.is_alsf()),
     ]
 

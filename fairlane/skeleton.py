@@ -175,8 +175,10 @@ def algorithm(name: str, root: Path, checkout: bool = True) -> tuple[Path, Path]
     """Write the two files of a new flow kind: (algorithm, test). root: a checkout, where they join Fairlane's own; or any other folder,
     which they are written into. Refusal when the name is invalid or taken, or a file is in the way; then nothing is written."""
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name) or keyword.iskeyword(name):
-        raise Refusal(f"{name!r} cannot be a flow kind: use lower-case letters and digits, words joined by hyphens, no Python keyword,"
-                      " such as 'my-rate'")
+        raise Refusal(
+            f"{name!r} cannot be a flow kind: use lower-case letters and digits, words joined by hyphens, no Python keyword,"
+            " such as 'my-rate'"
+        )
     kind, module = name.replace("_", "-"), name.replace("-", "_")
     if kind in kinds.tables():
         raise Refusal(f"there is a flow kind {kind!r} already: {kinds.summary(kind) if kind in kinds.names() else 'of all of TCP'}")
@@ -186,8 +188,13 @@ def algorithm(name: str, root: Path, checkout: bool = True) -> tuple[Path, Path]
         if path.exists():
             raise Refusal(f"{path.relative_to(root)} exists already, and is not overwritten: choose another name, or remove it.")
     title = kind.replace("-", " ")
-    words = {"CLASS": "".join(part.capitalize() for part in module.split("_")), "NAME": kind, "TITLE": title[0].upper() + title[1:],
-             "SOURCE": names[0], "PACKAGE": f"fairlane.hosts.algorithms.{module}" if checkout else module}
+    words = {
+        "CLASS": "".join(part.capitalize() for part in module.split("_")),
+        "NAME": kind,
+        "TITLE": title[0].upper() + title[1:],
+        "SOURCE": names[0],
+        "PACKAGE": f"fairlane.hosts.algorithms.{module}" if checkout else module,
+    }
     for path, text in zip(files, (_ALGORITHM, _TEST)):
         for word, replacement in words.items():
             text = text.replace(word, replacement)

@@ -53,8 +53,10 @@ def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
     beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
     for path in files:
         if path.name not in beside:
-            raise Refusal(f"{path}: replaces the file of the same name in {program.parent.name}/, but there is none"
-                          f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}")
+            raise Refusal(
+                f"{path}: replaces the file of the same name in {program.parent.name}/, but there is none"
+                f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     for name, path in {**beside, **{path.name: path for path in files}}.items():
         shutil.copyfile(path, folder / name)

@@ -49,7 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="what produces the data: persistent (default), cbr, on-off, mpeg4, as in on-off:rate_bps=1e6,on_s=0.5",
     )  # fmt: skip
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
-    parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address; of a layered sender: of one receiver")
+    parser.add_argument(
+        "--peer", type=arguments.address, required=True, help="the other end's IPv4 address; of a layered sender: of one receiver"
+    )
     parser.add_argument("--port", type=arguments.port, default=5004, help="even UDP port of RTP data, same at both ends (default 5004)")
     parser.add_argument("--start-at", type=float, metavar="T", help="Unix time to start at (default: at once)")
     end = parser.add_mutually_exclusive_group()
@@ -70,9 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
         default="rfc3550",
         help="the report's 8-bit fraction lost, or the difference of cumulative counts",
     )
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable"
-    )
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
     parser.add_argument("--log", default="-", metavar="FILE", help="JSON lines; - is standard output")
     return parser
 
@@ -102,7 +102,9 @@ def main(argv: list[str] | None = None) -> int:
     if args.algorithm == NO_ALGORITHM and not args.source.limits:
         parser.error("--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4")
     try:
-        parameters: Any = None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
+        parameters: Any = (
+            None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
+        )
     except ValueError as error:
         parser.error(str(error))
     if args.duration is not None:
@@ -122,7 +124,11 @@ def main(argv: list[str] | None = None) -> int:
             end = open_end(args, parameters, clock, start_ns, stop.fileno())
         except (OSError, ValueError) as error:
             return _refuse(str(error))
-        described = {"role": args.role, "options": {**vars(args), "source": asdict(args.source)}, "parameters": parameters and asdict(parameters)}
+        described = {
+            "role": args.role,
+            "options": {**vars(args), "source": asdict(args.source)},
+            "parameters": parameters and asdict(parameters),
+        }
         writer = FlowWriter(file, args.packet_bytes, args.role == "sender", epoch_ns=clock.offset_ns, start=described, start_ns=start_ns)
         try:
             run(end, writer, file, stop)

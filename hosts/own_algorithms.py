@@ -28,7 +28,7 @@ def load_file(path: Path | str) -> list[str]:
     spec.loader.exec_module(module)
     found = algorithms.take(getattr(module, "KINDS", ()), str(path))
     if not found:
-        raise ValueError(f"{path}: lists no flow kind. Write KINDS = (Kind(\"my-rate\", ...),), as the files of hosts/algorithms do")
+        raise ValueError(f'{path}: lists no flow kind. Write KINDS = (Kind("my-rate", ...),), as the files of hosts/algorithms do')
     return found
 
 

@@ -231,7 +231,9 @@ def main(argv: list[str] | None = None) -> int:
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--stop-at", type=float, metavar="T", help="Unix time at which the sender stops")
     end.add_argument("--duration", type=arguments.duration, metavar="S", help="seconds the sender sends (default 60)")
-    parser.add_argument("--packet-bytes", type=arguments.packet_bytes, default=1000, help="a full segment as an IPv4 datagram (default 1000)")
+    parser.add_argument(
+        "--packet-bytes", type=arguments.packet_bytes, default=1000, help="a full segment as an IPv4 datagram (default 1000)"
+    )
     parser.add_argument("--congestion", default="reno", help="the kernel's congestion control (default reno)")
     parser.add_argument("--interval", type=float, default=0.5, metavar="S", help="length of a record's interval (default 0.5)")
     parser.add_argument("--log", default="-", metavar="FILE", help="JSON lines; - is standard output")

@@ -31,7 +31,7 @@ def read(path: Path) -> Document:
     except RecursionError as error:
         raise ConfigError(f"{path}: not JSON that can be read: brackets within brackets, too deep") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}:1: expected an object, as in {{\"hosts\": ...}}")
+        raise ConfigError(f'{path}:1: expected an object, as in {{"hosts": ...}}')
     scan = _Scan(str(path), text)
     scan.value(scan.blank(0), ())
     return Document(str(path), values, scan.places)

@@ -65,7 +65,7 @@ def _merge(base: dict[str, Any], top: dict[str, Any], path: KeyPath, places: dic
         if isinstance(value, dict) and isinstance(base.get(key), dict):
             merged[key] = _merge(base[key], value, here, places)
         else:
-            for stale in [p for p in places if p[:len(here)] == here]:
+            for stale in [p for p in places if p[: len(here)] == here]:
                 del places[stale]
             merged[key] = value
     return merged
@@ -159,7 +159,7 @@ class _Scan:
                 start = self._at
                 while self._text[self._at].isalnum() or self._text[self._at] in "_-":
                     self._at += 1
-                keys.append(self._text[start:self._at])
+                keys.append(self._text[start : self._at])
             self._blank()
             if self._text[self._at] != ".":
                 return keys
@@ -212,7 +212,7 @@ class _Scan:
             while self._text[self._at] != quote:
                 self._at += 2 if quote == '"' and self._text[self._at] == "\\" else 1
             self._at += 1
-        return tomllib.loads("x = " + self._text[start:self._at])["x"]
+        return tomllib.loads("x = " + self._text[start : self._at])["x"]
 
     def _blank(self, newlines: bool = False) -> int:
         space = " \t\n" if newlines else " \t"

@@ -1,10 +1,10 @@
 """What the labs' notebooks have in common: the student's files, controls, a button that grades.
 
-    from fairlane.labs.notebook import Lab
-    lab = Lab("04")
-    lab / "fair_rate.p4"                      # the file that the student works on
-    lab.controls(experiment, senders=(1, 10)) # sliders and a button; the function gives a Result
-    lab.check()                               # a button: points and hints
+from fairlane.labs.notebook import Lab
+lab = Lab("04")
+lab / "fair_rate.p4"                      # the file that the student works on
+lab.controls(experiment, senders=(1, 10)) # sliders and a button; the function gives a Result
+lab.check()                               # a button: points and hints
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Lab:
         self._show([sys.executable, *map(str, arguments)])
 
     def _show(self, command: list[str]) -> None:
-        done = subprocess.run(command, cwd=self.folder, text=True, capture_output=True, check=False, env=os.environ | {"PYTHONPATH": str(probes.ROOT)})
+        done = subprocess.run(
+            command, cwd=self.folder, text=True, capture_output=True, check=False, env=os.environ | {"PYTHONPATH": str(probes.ROOT)}
+        )
         print(done.stdout + done.stderr, end="")
 
     def controls(self, experiment: Callable[..., Result], **parameters: Any) -> Any:
@@ -110,7 +112,16 @@ def beside(**results: Result) -> pd.DataFrame:
     for name, result in results.items():
         link = result.bottleneck
         for kind, row in result.kinds.iterrows():
-            rows.append({"run": name, "kind": kind, "flows": row["flows"], "goodput, Mb/s": row["mean_goodput_bps"] / 1e6,
-                         "loss, %": 100 * row["mean_loss_fraction"], "Jain's index": row["jain_index"], "utilisation": link["utilisation"],
-                         "mean queue": link["mean_queue_packets"]})
+            rows.append(
+                {
+                    "run": name,
+                    "kind": kind,
+                    "flows": row["flows"],
+                    "goodput, Mb/s": row["mean_goodput_bps"] / 1e6,
+                    "loss, %": 100 * row["mean_loss_fraction"],
+                    "Jain's index": row["jain_index"],
+                    "utilisation": link["utilisation"],
+                    "mean queue": link["mean_queue_packets"],
+                }
+            )
     return pd.DataFrame(rows).set_index(["run", "kind"]).round(3)

@@ -20,8 +20,18 @@ from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
     "test_mininet_run": "runs on the embedded switch",
-    **dict.fromkeys(("test_experiment_fabrics", "test_paper_mininet", "test_switch_realtime", "test_bmv2_run", "test_multicast_kernel",
-                     "test_bmv2_target", "test_bmv2"), "runs compared, and BMv2"),
+    **dict.fromkeys(
+        (
+            "test_experiment_fabrics",
+            "test_paper_mininet",
+            "test_switch_realtime",
+            "test_bmv2_run",
+            "test_multicast_kernel",
+            "test_bmv2_target",
+            "test_bmv2",
+        ),
+        "runs compared, and BMv2",
+    ),
 }
 """By file name. All other files: each its own."""
 LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks"]
@@ -50,8 +60,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: (order.get(group(str(item.path)), len(order)), item.get_closest_marker("alone") is None))
 
 
-REAL_TIME = {*TOGETHER, "test_p4runtime_ptf", "test_tutorials_run", "test_connection_counter", "test_hosts_pacing", "test_hosts_sockets",
-             "test_hosts_families", "test_hosts_tcp_iperf3", "test_mininet_fabric", "test_live"}
+REAL_TIME = {
+    *TOGETHER,
+    "test_p4runtime_ptf",
+    "test_tutorials_run",
+    "test_connection_counter",
+    "test_hosts_pacing",
+    "test_hosts_sockets",
+    "test_hosts_families",
+    "test_hosts_tcp_iperf3",
+    "test_mininet_fabric",
+    "test_live",
+}
 """Files whose tests hold real time against a bound; all others give way to them."""
 
 

@@ -21,11 +21,26 @@ class Run:
     def __init__(self, folder: Path, target: str, grpc_port: int, *arguments: str) -> None:
         self.out = folder / "out"
         self.log = folder / "printed"
-        command = [sys.executable, "-m", "fairlane", "run", "als-3", "--fabric", "mininet", "--target", target, "--grpc-port", str(grpc_port),
-                   "--out", str(self.out), *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "fairlane",
+            "run",
+            "als-3",
+            "--fabric",
+            "mininet",
+            "--target",
+            target,
+            "--grpc-port",
+            str(grpc_port),
+            "--out",
+            str(self.out),
+            *arguments,
+        ]
         with self.log.open("wb") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True,
-                                            env={**os.environ, "COLUMNS": "160"})
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True, env={**os.environ, "COLUMNS": "160"}
+            )
 
     def printed(self) -> str:
         return self.log.read_text()

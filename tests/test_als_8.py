@@ -13,8 +13,10 @@ from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.results import metrics, series
 
-pytestmark = [pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build"),
-              pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build"),
+    pytest.mark.timeout(300),
+]
 
 
 def run(folder: Path, duration_s: float, joins_s: float):
@@ -59,7 +61,7 @@ def test_layers_follow_the_receivers_without_probing(tmp_path: Path) -> None:
     assert [r["event"] for r in layer_2] == ["join", "leave"] * (len(layer_2) // 2) + ["join"]
     for left, back in zip(layer_2[1::2], layer_2[2::2]):
         assert float(back["time_s"]) - float(left["time_s"]) < 10.0  # two reports
-    assert sorted(r["event"] for r in rows[len(within):]) == ["leave"] * 6
+    assert sorted(r["event"] for r in rows[len(within) :]) == ["leave"] * 6
 
     # n_conn: 9 TCP, and each layer where it goes. r0->r1 is the sender's own link.
     last = {}
@@ -76,7 +78,12 @@ def test_a_layered_run_repeats_byte_for_byte(tmp_path: Path) -> None:
     digests = []
     for n in (1, 2):
         run(tmp_path / str(n), 25.0, 15.0)
-        digests.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest()
-                        for p in sorted((tmp_path / str(n) / "raw").iterdir()) if p.name != "controller.json"})
+        digests.append(
+            {
+                p.name: hashlib.sha256(p.read_bytes()).hexdigest()
+                for p in sorted((tmp_path / str(n) / "raw").iterdir())
+                if p.name != "controller.json"
+            }
+        )
     assert digests[0] == digests[1]
     assert len(memberships(tmp_path / "1")) > 3

@@ -13,7 +13,7 @@ ACHIEVED_KBPS = (248, 249, 497, 245, 246, 499, 742)
 
 
 def test_rates_follow_the_number_of_connections() -> None:
-    """"the transmission rate of a sender starting at time 0 changes in accordance with the new network conditions"
+    """ "the transmission rate of a sender starting at time 0 changes in accordance with the new network conditions"
     [ALS sec 4.1.1]: within two RTCP intervals of each join it is at b U_l / n or a little above."""
     flows = ("als:1", "als:1@30s", "als:1@60s")
     result = fairlane.run("dumbbell", flows, bottleneck="3mbit", rtt="20ms", queue="red", duration_s=90, seed=1)

@@ -14,12 +14,12 @@ from fairlane.errors import Refusal
 from fairlane.experiments import kinds
 from fairlane.hosts import algorithms, own_algorithms
 
-OWN = '''
+OWN = """
 from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
 from fairlane.hosts.algorithms.base import Kind
 
 KINDS = (Kind("own-scheme", "ALS by another name", AlsParameters, AlsSender, AlsReceiver),)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,15 @@ def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithm
     assert "own-scheme" not in kinds.names()
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("x = 1", "lists no flow kind"),
-    (OWN.replace("own-scheme", "als"), r"flow kind 'als' is also listed in hosts/algorithms/als.py"),
-    (OWN.replace("own-scheme", "Own Scheme"), "lower case, words joined by hyphens"),
-    ("KINDS = (1,)", "holds 1, which is no"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "lists no flow kind"),
+        (OWN.replace("own-scheme", "als"), r"flow kind 'als' is also listed in hosts/algorithms/als.py"),
+        (OWN.replace("own-scheme", "Own Scheme"), "lower case, words joined by hyphens"),
+        ("KINDS = (1,)", "holds 1, which is no"),
+    ],
+)
 def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, message: str, no_other_algorithms: None) -> None:
     path = tmp_path / "mine.py"
     path.write_text(text)

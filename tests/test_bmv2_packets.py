@@ -57,16 +57,19 @@ def test_patterns() -> None:
     assert not stf.matches("02", b"\x01")
 
 
-@pytest.mark.parametrize(("text", "prefix", "kind", "want"), [
-    ("0x0a**", None, "lpm", {"key": b"\x0a\x00", "prefix_length": 8}),
-    ("0x0a00", 8, "lpm", {"key": b"\x0a\x00", "prefix_length": 8}),
-    ("0x0a0*", None, "ternary", {"key": b"\x0a\x00", "mask": b"\xff\xf0"}),
-    ("0x3&&&0x7", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x07"}),
-    ("5", None, "ternary", {"key": b"\x00\x05", "mask": b"\xff\xff"}),
-    ("0b11", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x03"}),
-    ("1..0x10", None, "range", {"low": b"\x00\x01", "high": b"\x00\x10"}),
-    ("7", None, "exact", {"key": b"\x00\x07"}),
-])
+@pytest.mark.parametrize(
+    ("text", "prefix", "kind", "want"),
+    [
+        ("0x0a**", None, "lpm", {"key": b"\x0a\x00", "prefix_length": 8}),
+        ("0x0a00", 8, "lpm", {"key": b"\x0a\x00", "prefix_length": 8}),
+        ("0x0a0*", None, "ternary", {"key": b"\x0a\x00", "mask": b"\xff\xf0"}),
+        ("0x3&&&0x7", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x07"}),
+        ("5", None, "ternary", {"key": b"\x00\x05", "mask": b"\xff\xff"}),
+        ("0b11", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x03"}),
+        ("1..0x10", None, "range", {"low": b"\x00\x01", "high": b"\x00\x10"}),
+        ("7", None, "exact", {"key": b"\x00\x07"}),
+    ],
+)
 def test_keys(text: str, prefix: int | None, kind: str, want: dict) -> None:
     assert vars(getattr(stf.key_match(text, prefix, Key("k", kind, 16, ("h", "k"))), kind)) == want
 
@@ -89,6 +92,7 @@ def test_thrift_call_refusal_and_end() -> None:
     """A server that answers one call, refuses the next and ends, byte by byte as Thrift writes it."""
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
+
         def serve() -> None:
             connection, _ = server.accept()
             with connection:

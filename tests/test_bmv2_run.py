@@ -120,8 +120,9 @@ def test_a_killed_switch_and_a_killed_delay_line_do_not_end_a_run(start: Callabl
     assert not (run.out / "raw" / "s2.2.csv").exists()
 
 
-def test_a_run_that_is_killed_leaves_no_process_and_only_what_the_next_one_removes(start: Callable[..., Run], tmp_path: Path,
-                                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_killed_leaves_no_process_and_only_what_the_next_one_removes(
+    start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     sockets = set(Path("/tmp").glob("bmv2-[12]-notifications.ipc"))

@@ -47,10 +47,12 @@ def test_what_bmv2_refuses_is_said(tmp_path: Path) -> None:
 
 
 def test_the_kernels_counters_are_read_by_name() -> None:
-    text = ("Inter-|   Receive                                                |  Transmit\n"
-            " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
-            "    lo:     100       2    0    0    0     0          0         0      100       2    0    0    0     0       0          0\n"
-            "f3a2-s1-p1: 1014000 1000   0    0    0     0          0         0    66000    1001    0    0    0     0       0          0\n")
+    text = (
+        "Inter-|   Receive                                                |  Transmit\n"
+        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+        "    lo:     100       2    0    0    0     0          0         0      100       2    0    0    0     0       0          0\n"
+        "f3a2-s1-p1: 1014000 1000   0    0    0     0          0         0    66000    1001    0    0    0     0       0          0\n"
+    )
     assert interface_counts(text) == {"lo": Counts(2, 100, 2, 100), "f3a2-s1-p1": Counts(1000, 1014000, 1001, 66000)}
     assert interface_counts("") == {}
 
@@ -70,6 +72,7 @@ def test_rows_are_of_the_ports_that_are_there() -> None:
     table.rows(1.0, 100.0, counts, [0, 0, 10])
     assert table.rows(2.0, 101.0, counts, [0, 0, 20]) == [
         ("2.000000", "101.000000", 1, 1, 2, 3, 4, 0, "0.000000", "0.000"),
-        ("2.000000", "101.000000", 2, 5, 6, 7, 8, 20, "15.000000", "15.000")]
+        ("2.000000", "101.000000", 2, 5, 6, 7, 8, 20, "15.000000", "15.000"),
+    ]
     # A switch without a program: nothing waits.
     assert [row[7] for row in table.rows(3.0, 102.0, counts, ())] == [0, 0]

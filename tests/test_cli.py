@@ -21,17 +21,21 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def fairlane(*arguments: str, **options: object) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "fairlane", *arguments], capture_output=True, text=True, check=False, timeout=60,
-                          cwd=ROOT, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "fairlane", *arguments], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT, **options
+    )
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["run", "als-3", "--duration", "-1"], 2, "fairlane: --duration -1: give a positive number of seconds\n"),
-    (["run", "als-3", "--duration", "nan"], 2, "fairlane: --duration nan: give a positive number of seconds\n"),
-    (["run", "als3"], 2, "fairlane: unknown experiment 'als3'; did you mean 'als-3'?\n"),
-    (["run", "none.toml"], 2, "fairlane: none.toml: no such file\n"),
-    (["run", "als-3", "--seed", "-1"], 2, "fairlane: seed: must be in 0 to 2^32 - 1, got -1\n"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "als-3", "--duration", "-1"], 2, "fairlane: --duration -1: give a positive number of seconds\n"),
+        (["run", "als-3", "--duration", "nan"], 2, "fairlane: --duration nan: give a positive number of seconds\n"),
+        (["run", "als3"], 2, "fairlane: unknown experiment 'als3'; did you mean 'als-3'?\n"),
+        (["run", "none.toml"], 2, "fairlane: none.toml: no such file\n"),
+        (["run", "als-3", "--seed", "-1"], 2, "fairlane: seed: must be in 0 to 2^32 - 1, got -1\n"),
+    ],
+)
 def test_bad_input_is_refused(arguments: list[str], code: int, message: str) -> None:
     done = fairlane(*arguments)
     assert (done.returncode, done.stderr) == (code, message)
@@ -63,11 +67,15 @@ rate_bps = 1000000
 
 
 def test_without_root() -> None:
-    script = ("import os, sys; os.geteuid = lambda: 1000; sys.argv = ['fairlane', 'run', 'als-3', '--fabric', 'mininet']\n"
-              "from fairlane.cli import main; main()")
+    script = (
+        "import os, sys; os.geteuid = lambda: 1000; sys.argv = ['fairlane', 'run', 'als-3', '--fabric', 'mininet']\n"
+        "from fairlane.cli import main; main()"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
     assert (done.returncode, done.stderr) == (
-        3, "fairlane: Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.\n")
+        3,
+        "fairlane: Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.\n",
+    )
 
 
 def test_a_taken_port_is_named() -> None:
@@ -77,8 +85,10 @@ def test_a_taken_port_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(Refusal) as refused:
             preflight.check_ports([port])
-    assert str(refused.value) == (f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows the process;"
-                                  " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")
+    assert str(refused.value) == (
+        f"port {port} is taken, and a switch serves P4Runtime on it. 'ss -ltnp sport = :{port}' shows the process;"
+        " 'make stop' ends a run of Fairlane; --grpc-port picks other ports."
+    )
     preflight.check_ports([port])
 
 
@@ -110,7 +120,21 @@ def test_what_a_killed_run_left_half_written_is_removed_by_the_next(tmp_path: Pa
 
 def test_numbers_that_are_none_become_null(tmp_path: Path) -> None:
     result_folder.write_json(tmp_path / "x.json", {"a": [float("nan"), float("inf"), 1.5], "b": {"c": -float("inf")}})
-    assert (tmp_path / "x.json").read_text().split() == ["{", '"a":', "[", "null,", "null,", "1.5", "],", '"b":', "{", '"c":', "null", "}", "}"]
+    assert (tmp_path / "x.json").read_text().split() == [
+        "{",
+        '"a":',
+        "[",
+        "null,",
+        "null,",
+        "1.5",
+        "],",
+        '"b":',
+        "{",
+        '"c":',
+        "null",
+        "}",
+        "}",
+    ]
 
 
 def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +156,8 @@ def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.Mo
     machine("fairlane-switch", "fairlane-compile", *theirs, netem=False)
     assert targets.resolve("auto", topology).why == (
         "target embedded: fairlane-switch (not BMv2, because link s1 - s2 has a delay of 5 ms, but BMv2 has no delays, this kernel has no netem, and"
-        " fairlane-link is not built ('make build'))")
+        " fairlane-link is not built ('make build'))"
+    )
     with pytest.raises(Refusal, match="^--target bmv2: link s1 - s2 has a delay of 5 ms"):
         targets.resolve("bmv2", topology)
     machine()
@@ -155,12 +180,25 @@ def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "program", lambda name: Path("/opt") / name if name in here else None)
     monkeypatch.setattr(probes, "has_qdisc", lambda kind: True)
     topology = loader.load(loader.find("als-3")).topology
-    chosen = {(target, choice): targets.resolve(target, topology, compiler=choice).compiler.name
-              for target in ("embedded", "bmv2") for choice in ("auto", "fairlane", "p4c")}
-    assert chosen == {("embedded", "auto"): "fairlane-compile", ("embedded", "fairlane"): "fairlane-compile", ("embedded", "p4c"): "p4c-bm2-ss",
-                      ("bmv2", "auto"): "p4c-bm2-ss", ("bmv2", "fairlane"): "fairlane-compile", ("bmv2", "p4c"): "p4c-bm2-ss"}
+    chosen = {
+        (target, choice): targets.resolve(target, topology, compiler=choice).compiler.name
+        for target in ("embedded", "bmv2")
+        for choice in ("auto", "fairlane", "p4c")
+    }
+    assert chosen == {
+        ("embedded", "auto"): "fairlane-compile",
+        ("embedded", "fairlane"): "fairlane-compile",
+        ("embedded", "p4c"): "p4c-bm2-ss",
+        ("bmv2", "auto"): "p4c-bm2-ss",
+        ("bmv2", "fairlane"): "fairlane-compile",
+        ("bmv2", "p4c"): "p4c-bm2-ss",
+    }
     # In virtual time ours, too, unless only p4c is there.
-    assert [targets.compiler(choice).compiler.name for choice in ("auto", "fairlane", "p4c")] == ["fairlane-compile", "fairlane-compile", "p4c-bm2-ss"]
+    assert [targets.compiler(choice).compiler.name for choice in ("auto", "fairlane", "p4c")] == [
+        "fairlane-compile",
+        "fairlane-compile",
+        "p4c-bm2-ss",
+    ]
     here.remove("fairlane-compile")
     assert targets.compiler().compiler.name == "p4c-bm2-ss"
     here.add("fairlane-compile")

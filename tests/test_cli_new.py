@@ -39,7 +39,9 @@ def python(project: Path, *arguments: str, at: Path | None = None) -> subprocess
     environment = {**os.environ, "PYTHONPATH": str(at or project), "COLUMNS": "160"}
     if compiler is not None:
         environment["FAIRLANE_BIN"] = str(compiler.parent)
-    return subprocess.run([sys.executable, "-m", *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=110)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=110
+    )
 
 
 def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: Path) -> None:
@@ -57,7 +59,7 @@ def test_a_new_algorithm_fails_until_its_equation_is_in_and_then_runs(project: P
 
     text = source.read_text()
     start = text.index("        raise NotImplementedError(")
-    source.write_text(text[:start] + SOLVED + text[text.index("\n", start) + 1:])
+    source.write_text(text[:start] + SOLVED + text[text.index("\n", start) + 1 :])
     tested = python(project, "pytest", "-q", "-p", "no:cacheprovider", str(test))
     assert tested.returncode == 0, tested.stdout
     if probes.program("fairlane-compile") is None:
@@ -77,15 +79,18 @@ def test_outside_a_checkout_the_two_files_stand_where_one_is(tmp_path: Path) -> 
     assert "write it into my_rate.py, MyRateSender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, tested.stdout
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("als", "there is a flow kind 'als' already: "),
-    ("tcp-reno", "there is a flow kind 'tcp-reno' already: "),
-    ("base", "hosts/algorithms/base.py exists already, and is not overwritten"),
-    ("My-Rate", "'My-Rate' cannot be a flow kind: use lower-case letters"),
-    ("3rate", "'3rate' cannot be a flow kind"),
-    ("class", "'class' cannot be a flow kind"),
-    ("../rate", "'../rate' cannot be a flow kind"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("als", "there is a flow kind 'als' already: "),
+        ("tcp-reno", "there is a flow kind 'tcp-reno' already: "),
+        ("base", "hosts/algorithms/base.py exists already, and is not overwritten"),
+        ("My-Rate", "'My-Rate' cannot be a flow kind: use lower-case letters"),
+        ("3rate", "'3rate' cannot be a flow kind"),
+        ("class", "'class' cannot be a flow kind"),
+        ("../rate", "'../rate' cannot be a flow kind"),
+    ],
+)
 def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "hosts" / "algorithms").mkdir(parents=True)
     (tmp_path / "tests" / "hosts").mkdir(parents=True)

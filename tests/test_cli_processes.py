@@ -47,10 +47,19 @@ def test_children_die_with_a_killed_parent(tmp_path: Path, with_children: bool) 
     pids = tmp_path / "pids"
     # With children of its own, the grandchild (another session even) must go too.
     script = f"sleep 60 & setsid sleep 61 & echo $! >> {pids}; sleep 60" if with_children else f"echo $$ > {pids}; exec sleep 60"
-    parent = subprocess.Popen([sys.executable, "-c", (
-        "import sys, time; from pathlib import Path; from fairlane.fabrics.processes import spawn\n"
-        f"p = spawn('x', ['sh', '-c', {script!r}], Path({str(tmp_path / 'log')!r}), with_children={with_children})\n"
-        "print(p.pid, flush=True); time.sleep(60)")], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import sys, time; from pathlib import Path; from fairlane.fabrics.processes import spawn\n"
+                f"p = spawn('x', ['sh', '-c', {script!r}], Path({str(tmp_path / 'log')!r}), with_children={with_children})\n"
+                "print(p.pid, flush=True); time.sleep(60)"
+            ),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     child = int(parent.stdout.readline())
     while not pids.exists() or not pids.read_text().strip():
         time.sleep(0.02)
@@ -73,8 +82,9 @@ def test_a_process_is_not_mistaken_for_a_later_one() -> None:
 
 
 def dead_run(folder: Path, children: list[Identity]) -> None:
-    (folder / "f000.json").write_text(json.dumps({
-        "prefix": "f000-", "what": "a run", "owner": [os.getpid(), 1], "children": [[c.pid, c.started] for c in children]}))
+    (folder / "f000.json").write_text(
+        json.dumps({"prefix": "f000-", "what": "a run", "owner": [os.getpid(), 1], "children": [[c.pid, c.started] for c in children]})
+    )
 
 
 def test_only_what_dead_runs_left_is_removed(tmp_path: Path) -> None:

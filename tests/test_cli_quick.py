@@ -27,8 +27,17 @@ def propagation_s(experiment: Experiment, flow: Flow) -> float:
 
 
 def test_the_options_are_the_network() -> None:
-    options = Options(("cbr:2", "tcp-sack:2@5", "cbr@250ms"), "5mbit", "64ms", "red", "1.5bdp", "2ms", packet_bytes=500, start_jitter="100ms",
-                      settings=("cbr.rate_bps=2e5", "tcp.max_window_packets=30"))
+    options = Options(
+        ("cbr:2", "tcp-sack:2@5", "cbr@250ms"),
+        "5mbit",
+        "64ms",
+        "red",
+        "1.5bdp",
+        "2ms",
+        packet_bytes=500,
+        start_jitter="100ms",
+        settings=("cbr.rate_bps=2e5", "tcp.max_window_packets=30"),
+    )
     experiment = ad_hoc.experiment("dumbbell", options, 20.0, 7)
     assert (experiment.id, experiment.duration_s, experiment.seed) == ("dumbbell", 20.0, 7)
     bottleneck, access = experiment.topology.links[0], experiment.topology.links[1]
@@ -44,7 +53,9 @@ def test_the_options_are_the_network() -> None:
     assert 5.0 <= flows["tcp-sack-0"].start_s <= 5.1 and 0.25 <= flows["cbr-b"].start_s <= 0.35
 
 
-@pytest.mark.parametrize(("topology", "switches", "pair"), [("chain", 4, ("h1", "h4")), ("tree", 3, ("h1", "h2")), ("dumbbell", None, ("h1", "h4"))])
+@pytest.mark.parametrize(
+    ("topology", "switches", "pair"), [("chain", 4, ("h1", "h4")), ("tree", 3, ("h1", "h2")), ("dumbbell", None, ("h1", "h4"))]
+)
 def test_every_topology_has_the_round_trip(topology: str, switches: int | None, pair: tuple[str, str]) -> None:
     experiment = ad_hoc.experiment(topology, Options(("als:3",), rtt="30ms", side_delay="1ms", switches=switches), None, None)
     for flow in experiment.flows:
@@ -56,30 +67,33 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
     assert (experiment.duration_s, experiment.seed) == (60.0, 1)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    (Options(), "fairlane run dumbbell needs flows: --flow rap:2"),
-    (Options(("alss",)), "--flow alss: unknown flow kind 'alss'; did you mean 'als'?"),
-    (Options(("als:",)), "--flow als:: '' is not a number of flows: write als:2"),
-    (Options(("als:0",)), "--flow als:0: '0' is not a number of flows"),
-    (Options(("als:2@-1",)), "--flow als:2@-1: -1s: write a number and a unit"),
-    (Options(("als:2@5min",)), "--flow als:2@5min: 5min: no unit 'min'"),
-    (Options(("als",), bottleneck="10mbits"), "--bottleneck 10mbits: no unit 'mbits'; did you mean 'mbit'?"),
-    (Options(("als",), bottleneck="fast"), "--bottleneck fast: write a number and a unit, as in 10mbit"),
-    (Options(("als",), bottleneck="0mbit"), "--bottleneck 0mbit: must be positive, as in 10mbit"),
-    (Options(("als",), rtt="64"), "--rtt 64: no unit; write 64ms or 64s"),
-    (Options(("als",), rtt="-1ms"), "--rtt -1ms: write a number and a unit"),
-    (Options(("als",), buffer="1bpd"), "--buffer 1bpd: no unit 'bpd'; did you mean 'bdp'?"),
-    (Options(("als",), buffer="0"), "--buffer 0: holds none: give at least 1 packet"),
-    (Options(("als",), buffer="2.5"), "--buffer 2.5: a whole number of packets"),
-    (Options(("als",), rtt="10ms", side_delay="3ms"), "--side-delay 3ms: four times that is more than the round trip, --rtt 10ms"),
-    (Options(("als",), packet_bytes=9000), "--packet-bytes 9000: 56 to 1500"),
-    (Options(("als",), switches=3), "--switches: a dumbbell always has two"),
-    (Options(("als",), settings=("als",)), "--set als: write KIND.KEY=VALUE"),
-    (Options(("als",), settings=("asl.x=1",)), "--set asl.x=1: unknown flow kind 'asl'; did you mean 'als'?"),
-    (Options(("als",), settings=("als.x=1",)), "als.x: unknown key of als"),
-    (Options(("als:2@90",)), "start_s: the last of 2 flows starts at 90 s, after the run's end at 60 s"),
-    (Options(("als:251",)), "topology.pairs: a dumbbell has 1 to 250 pairs of hosts, got 251"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(), "fairlane run dumbbell needs flows: --flow rap:2"),
+        (Options(("alss",)), "--flow alss: unknown flow kind 'alss'; did you mean 'als'?"),
+        (Options(("als:",)), "--flow als:: '' is not a number of flows: write als:2"),
+        (Options(("als:0",)), "--flow als:0: '0' is not a number of flows"),
+        (Options(("als:2@-1",)), "--flow als:2@-1: -1s: write a number and a unit"),
+        (Options(("als:2@5min",)), "--flow als:2@5min: 5min: no unit 'min'"),
+        (Options(("als",), bottleneck="10mbits"), "--bottleneck 10mbits: no unit 'mbits'; did you mean 'mbit'?"),
+        (Options(("als",), bottleneck="fast"), "--bottleneck fast: write a number and a unit, as in 10mbit"),
+        (Options(("als",), bottleneck="0mbit"), "--bottleneck 0mbit: must be positive, as in 10mbit"),
+        (Options(("als",), rtt="64"), "--rtt 64: no unit; write 64ms or 64s"),
+        (Options(("als",), rtt="-1ms"), "--rtt -1ms: write a number and a unit"),
+        (Options(("als",), buffer="1bpd"), "--buffer 1bpd: no unit 'bpd'; did you mean 'bdp'?"),
+        (Options(("als",), buffer="0"), "--buffer 0: holds none: give at least 1 packet"),
+        (Options(("als",), buffer="2.5"), "--buffer 2.5: a whole number of packets"),
+        (Options(("als",), rtt="10ms", side_delay="3ms"), "--side-delay 3ms: four times that is more than the round trip, --rtt 10ms"),
+        (Options(("als",), packet_bytes=9000), "--packet-bytes 9000: 56 to 1500"),
+        (Options(("als",), switches=3), "--switches: a dumbbell always has two"),
+        (Options(("als",), settings=("als",)), "--set als: write KIND.KEY=VALUE"),
+        (Options(("als",), settings=("asl.x=1",)), "--set asl.x=1: unknown flow kind 'asl'; did you mean 'als'?"),
+        (Options(("als",), settings=("als.x=1",)), "als.x: unknown key of als"),
+        (Options(("als:2@90",)), "start_s: the last of 2 flows starts at 90 s, after the run's end at 60 s"),
+        (Options(("als:251",)), "topology.pairs: a dumbbell has 1 to 250 pairs of hosts, got 251"),
+    ],
+)
 def test_options_that_cannot_be_are_refused(options: Options, message: str) -> None:
     with pytest.raises((Refusal, ConfigError)) as refused:
         ad_hoc.experiment("dumbbell", options, None, None)
@@ -87,10 +101,12 @@ def test_options_that_cannot_be_are_refused(options: Options, message: str) -> N
 
 
 def test_an_experiment_keeps_its_own_network() -> None:
-    for arguments, message in ((["als-3", "--flow", "als"], "--flow: als-3 is an experiment with its own network and flows."),
-                               (["dumbel", "--flow", "als"], "unknown topology 'dumbel'; did you mean 'dumbbell'?"),
-                               (["rap-3", "--flow", "als"], "--flow: rap-3 is an experiment with its own network and flows."),
-                               (["als-3", "--rtt", "1ms", "--save", "x.toml"], "--rtt, --save: als-3 is an experiment")):
+    for arguments, message in (
+        (["als-3", "--flow", "als"], "--flow: als-3 is an experiment with its own network and flows."),
+        (["dumbel", "--flow", "als"], "unknown topology 'dumbel'; did you mean 'dumbbell'?"),
+        (["rap-3", "--flow", "als"], "--flow: rap-3 is an experiment with its own network and flows."),
+        (["als-3", "--rtt", "1ms", "--save", "x.toml"], "--rtt, --save: als-3 is an experiment"),
+    ):
         result = CliRunner().invoke(app, ["run", *arguments])
         assert isinstance(result.exception, Refusal) and message in str(result.exception)
 
@@ -102,8 +118,28 @@ def _digests(folder: Path) -> dict[str, str]:
 @needs_network
 def test_a_saved_experiment_gives_the_same_bytes(tmp_path: Path) -> None:
     saved = tmp_path / "dumbbell.toml"
-    words = ["run", "dumbbell", "--flow", "als:2", "--flow", "tcp-sack:2@1", "--flow", "cbr", "--queue", "red", "--rtt", "30ms",
-             "--duration", "12", "--seed", "5", "--start-jitter", "0.5s", "--set", "cbr.rate_bps=300000"]
+    words = [
+        "run",
+        "dumbbell",
+        "--flow",
+        "als:2",
+        "--flow",
+        "tcp-sack:2@1",
+        "--flow",
+        "cbr",
+        "--queue",
+        "red",
+        "--rtt",
+        "30ms",
+        "--duration",
+        "12",
+        "--seed",
+        "5",
+        "--start-jitter",
+        "0.5s",
+        "--set",
+        "cbr.rate_bps=300000",
+    ]
     first = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "one"), "--save", str(saved)])
     assert first.exit_code == 0, first.output
     assert saved.is_file() and loader.load(saved).topology.links[0].queue == "red"

@@ -46,9 +46,15 @@ def suite(tmp_path: Path) -> Suite:
     (root / "p4include/v1model.p4").touch()
     head = "#include <v1model.p4>\n"
     for name, text in {
-        "good.p4": head, "refused.p4": head + "// refuses: ours", "both.p4": head + "// refuses: ours refuses: p4c",
-        "panic.p4": head + "// panics: ours", "info.p4": head + "// other id: ours", "psa.p4": "#include <psa.p4>\n",
-        "through.p4": '#include "good.p4"\n', "good.stf": "pass", "info.stf": "fail",
+        "good.p4": head,
+        "refused.p4": head + "// refuses: ours",
+        "both.p4": head + "// refuses: ours refuses: p4c",
+        "panic.p4": head + "// panics: ours",
+        "info.p4": head + "// other id: ours",
+        "psa.p4": "#include <psa.p4>\n",
+        "through.p4": '#include "good.p4"\n',
+        "good.stf": "pass",
+        "info.stf": "fail",
     }.items():
         (programs / name).write_text(text)
     (root / "testdata/p4_16_errors/a.p4").write_text("// refuses: ours")
@@ -58,10 +64,16 @@ def suite(tmp_path: Path) -> Suite:
     runner = Runner(tmp_path / "cache")
     made = {
         who: executable(tmp_path / f"{who}-compile", COMPILER.replace("WHO", who).replace("COUNT", str(tmp_path / f"{who}.count")))
-        for who in ("ours", "p4c")}
+        for who in ("ours", "p4c")
+    }
     return Suite(
-        checkout, Compiler(made["ours"], checkout, runner, ours=True), Compiler(made["p4c"], checkout, runner, ours=False),
-        executable(tmp_path / "stf", RUNNER), runner, jobs=2)
+        checkout,
+        Compiler(made["ours"], checkout, runner, ours=True),
+        Compiler(made["p4c"], checkout, runner, ours=False),
+        executable(tmp_path / "stf", RUNNER),
+        runner,
+        jobs=2,
+    )
 
 
 def stored(suite: Suite, name: str, text: str) -> None:
@@ -156,9 +168,13 @@ def test_known_divergences_are_marked_and_must_still_be_there() -> None:
 
 def test_messages_of_both_compilers() -> None:
     assert our_errors("a.p4:9:11: error[name]: no `x`\n 9 | x\n1 error\nerror: cannot read") == [
-        Message("a.p4", 9, "name", "no `x`"), Message("", 0, "", "cannot read")]
-    text = ("a.p4(4): [--Wwarn=unused] warning: x\na.p4(9): [--Werror=type-error] error: y\nb.p4(3):syntax error, unexpected x\n"
-            "[--Werror=overlimit] error: 2 errors encountered, aborting compilation\n")
+        Message("a.p4", 9, "name", "no `x`"),
+        Message("", 0, "", "cannot read"),
+    ]
+    text = (
+        "a.p4(4): [--Wwarn=unused] warning: x\na.p4(9): [--Werror=type-error] error: y\nb.p4(3):syntax error, unexpected x\n"
+        "[--Werror=overlimit] error: 2 errors encountered, aborting compilation\n"
+    )
     assert p4c_errors(text) == [Message("a.p4", 9, "type-error", "y"), Message("b.p4", 3, "", "syntax error, unexpected x")]
 
 

@@ -53,8 +53,20 @@ def test_both_compilers_show_the_same_sketch(tmp_path: Path) -> None:
     infos = []
     for compiler in compilers:
         info = tmp_path / f"{compiler}.txtpb"
-        subprocess.run([probes.program(compiler), "-DCONNECTION_SKETCH", "-o", tmp_path / "als.json", "--p4runtime-files", info,
-                        ROOT / "p4src/als.p4"], check=True, timeout=300, capture_output=True)
+        subprocess.run(
+            [
+                probes.program(compiler),
+                "-DCONNECTION_SKETCH",
+                "-o",
+                tmp_path / "als.json",
+                "--p4runtime-files",
+                info,
+                ROOT / "p4src/als.p4",
+            ],
+            check=True,
+            timeout=300,
+            capture_output=True,
+        )
         infos.append(P4Info.read(info).message)
     assert infos[0] == infos[1]
 
@@ -70,12 +82,15 @@ def test_regions_cover_every_port_and_epochs_reach_both_controls(tmp_path: Path)
     assert len(written) == 2 * len(switch.ports)
     assert len({e.match[0].exact.value for e in written}) == len(switch.ports)
     assert {e.table_entry.table_id for e in control.epoch_entities(7)} == {
-        p4info.table_id(f"{where}.connections.sketch.observation") for where in ("AlsIngress", "AlsEgress")}
+        p4info.table_id(f"{where}.connections.sketch.observation") for where in ("AlsIngress", "AlsEgress")
+    }
     # No digests to ask for: the program sends none.
     assert not any(e.HasField("digest_entry") for e in control.initial_entities())
 
 
-lacking = missing() or (None if probes.program("fairlane-switch") and "fairlane-compile" in compilers else "needs fairlane-switch (make build)")
+lacking = missing() or (
+    None if probes.program("fairlane-switch") and "fairlane-compile" in compilers else "needs fairlane-switch (make build)"
+)
 
 
 @pytest.mark.skipif(lacking is not None, reason=str(lacking))

@@ -66,31 +66,43 @@ def test_frames_are_delayed_and_nothing_else(delay_ms: float, tmp_path: Path) ->
     if not probes.is_root():
         pytest.skip("a network namespace needs root")
     report = tmp_path / "report.json"
-    done = subprocess.run(["unshare", "--net", sys.executable, "-c", SCRIPT, str(LINK), str(report), f"{delay_ms}ms"],
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", SCRIPT, str(LINK), str(report), f"{delay_ms}ms"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     found = json.loads(done.stdout)
     for end in ("0", "1"):
         frames = found[end]
-        assert [(number, sender, length) for number, sender, length, _ in frames] == [(n, 1 - int(end), 18 + 64 + 7 * n) for n in range(200)]
+        assert [(number, sender, length) for number, sender, length, _ in frames] == [
+            (n, 1 - int(end), 18 + 64 + 7 * n) for n in range(200)
+        ]
         errors_us = [1e6 * (taken_s - delay_ms / 1e3) for *_, taken_s in frames]
         # Sent is when this script asked the kernel to send, a little before the frame reached the line.
         assert min(errors_us) >= -5
         assert statistics.median(errors_us) < 1000, "the machine is too busy, or the line is late"
     directions = json.loads(report.read_text())
     assert [(d["from"], d["to"], d["frames"], d["dropped"], d["missed"], d["failed"]) for d in directions] == [
-        ("a2", "b1", 200, 0, 0, 0), ("b1", "a2", 200, 0, 0, 0)]
+        ("a2", "b1", 200, 0, 0, 0),
+        ("b1", "a2", 200, 0, 0, 0),
+    ]
     for d in directions:
         assert 0 <= d["late_p50_us"] <= d["late_p99_us"] <= d["late_max_us"] and d["late_mean_us"] < 1000
 
 
 @needs_link
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--link", "a=5ms"], "is not of the form A,B=DELAY"),
-    (["--link", "a,a=5ms"], "a link has two ends, and both are a"),
-    (["--link", "a,b=fast"], "fast"),
-    ([], "--link <A,B=DELAY>"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--link", "a=5ms"], "is not of the form A,B=DELAY"),
+        (["--link", "a,a=5ms"], "a link has two ends, and both are a"),
+        (["--link", "a,b=fast"], "fast"),
+        ([], "--link <A,B=DELAY>"),
+    ],
+)
 def test_bad_links_are_refused(arguments: list[str], message: str) -> None:
     done = subprocess.run([str(LINK), *arguments], capture_output=True, text=True, timeout=10, check=False)
     assert done.returncode == 2 and message in done.stderr, done.stderr
@@ -101,7 +113,10 @@ def test_bad_links_are_refused(arguments: list[str], message: str) -> None:
 def test_an_interface_that_is_not_there_is_named() -> None:
     if not probes.is_root():
         pytest.skip("a raw socket needs root")
-    done = subprocess.run(["unshare", "--net", str(LINK), "--link", "nowhere1,nowhere2=1ms"], capture_output=True, text=True, timeout=10,
-                          check=False)
+    done = subprocess.run(
+        ["unshare", "--net", str(LINK), "--link", "nowhere1,nowhere2=1ms"], capture_output=True, text=True, timeout=10, check=False
+    )
     assert (done.returncode, done.stderr) == (
-        1, "fairlane-link: interface nowhere1 does not exist: see `ip link` for those there are (in this network namespace)\n")
+        1,
+        "fairlane-link: interface nowhere1 does not exist: see `ip link` for those there are (in this network namespace)\n",
+    )

@@ -87,7 +87,7 @@ def test_packets_are_the_same_for_the_same_seed_and_reach_the_parser(tools: dict
 def test_a_packet_taken_apart_gives_its_fields(tools: dict[str, Path], tmp_path: Path) -> None:
     program = Program.load(compiled(tools, CASES["basic"].program, tmp_path))
     walker = Walker(program)
-    layout = walker.take_apart(bytes.fromhex("00000000000b00000000000a0800" "4500001c000000004011" "65d0" "0a000001" "0a000101") + b"\1\2")
+    layout = walker.take_apart(bytes.fromhex("00000000000b00000000000a08004500001c00000000401165d00a0000010a000101") + b"\1\2")
     assert set(layout.headers) == {"ethernet", "ipv4"}
     assert layout.get(*layout.headers["ipv4"]["dst"]) == 0x0A000101
     layout.set(*layout.headers["ipv4"]["ttl"], 9)
@@ -100,4 +100,3 @@ def test_a_packet_taken_apart_gives_its_fields(tools: dict[str, Path], tmp_path:
 
 def test_messages_to_bmv2() -> None:
     assert message(5, b"ab") == b"\x01" + (14).to_bytes(8, "big") + bytes([3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0]) + b"ab"
-

@@ -21,17 +21,27 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not MKDOCS.exists():
         pytest.skip("no .venv-docs: make docs, or make test, makes it")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run([str(MKDOCS), "build", "--strict", "--site-dir", str(folder)], cwd=probes.ROOT, text=True,
-                          capture_output=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
+    done = subprocess.run(
+        [str(MKDOCS), "build", "--strict", "--site-dir", str(folder)],
+        cwd=probes.ROOT,
+        text=True,
+        capture_output=True,
+        check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
 # What a browser gets by itself when it shows a page.
-FETCHED = re.compile(r"""<(?:script|img|iframe|audio|video|source|link)\b(?![^>]*\brel="?(?:prev|next|canonical|alternate)\b)[^>]*?\b(?:src|href)="?([^"\s>]+)""")
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|audio|video|source|link)\b(?![^>]*\brel="?(?:prev|next|canonical|alternate)\b)[^>]*?\b(?:src|href)="?([^"\s>]+)"""
+)
 
 
-@pytest.mark.parametrize("tag", ['<script src="https://x/y.js">', '<link rel="stylesheet" href="//x/y.css">', '<img alt="z" src=http://x/y.png>'])
+@pytest.mark.parametrize(
+    "tag", ['<script src="https://x/y.js">', '<link rel="stylesheet" href="//x/y.css">', '<img alt="z" src=http://x/y.png>']
+)
 def test_what_is_fetched_is_seen(tag: str) -> None:
     assert re.match(r"(\w+:)?//", FETCHED.findall(tag)[0])
 
@@ -84,16 +94,21 @@ def test_each_algorithm_has_its_equations(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         drawn = (site / "docs/algorithms" / f"{page.stem}.html").read_text(encoding="utf-8")
         assert drawn.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"') == text.count("```math\n") > 0, page
-        assert drawn.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"') == len(re.findall(r"\$`[^`\n]+`\$", text)) > 0, page
+        assert (
+            drawn.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"') == len(re.findall(r"\$`[^`\n]+`\$", text)) > 0
+        ), page
         assert "$`" not in drawn and "`$" not in drawn and "math.css" in drawn, page
 
 
-@pytest.mark.parametrize(("text", "named"), [
-    ("```math\n\\begin{aligned} a &= b \\end{aligned}\n```", "aligned"),
-    ("```math\na \\unheardof b\n```", "unheardof"),
-    ("```math\n\\left( a\n```", "left"),
-    ("where $`\\frac{3bp}{8}`$ is", "3bp"),
-])
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("```math\n\\begin{aligned} a &= b \\end{aligned}\n```", "aligned"),
+        ("```math\na \\unheardof b\n```", "unheardof"),
+        ("```math\n\\left( a\n```", "left"),
+        ("where $`\\frac{3bp}{8}`$ is", "3bp"),
+    ],
+)
 def test_an_equation_that_cannot_be_drawn_stops_the_build(site: Path, text: str, named: str) -> None:
     code = """if True:
         import sys, markdown

@@ -14,8 +14,21 @@ from typer.testing import CliRunner
 from fairlane import cli, doctor, probes
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = {"ip", "ethtool", "ping", "iperf3", "tshark", "ns", "chromium", "fairlane-compile", "fairlane-switch", "fairlane-link", "fairlane-stf",
-            "simple_switch_grpc", "p4c-bm2-ss"}
+PROGRAMS = {
+    "ip",
+    "ethtool",
+    "ping",
+    "iperf3",
+    "tshark",
+    "ns",
+    "chromium",
+    "fairlane-compile",
+    "fairlane-switch",
+    "fairlane-link",
+    "fairlane-stf",
+    "simple_switch_grpc",
+    "p4c-bm2-ss",
+}
 
 
 @pytest.fixture
@@ -37,34 +50,63 @@ def machine(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_it_speaks_of_everything_on_this_machine() -> None:
-    done = subprocess.run([sys.executable, "-m", "fairlane", "doctor"], capture_output=True, text=True, check=False, timeout=60, cwd=ROOT,
-                          env={**os.environ, "COLUMNS": "200"})
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlane", "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+    )
     assert done.returncode in (0, 3) and done.stderr == ""
-    for what in ("root", "Mininet", "namespaces", "netem", "kernel: fq", "kernel: red", "Rust", "BMv2", "p4c", "tshark", "iperf3", "ns-2", "Chromium",
-                 "fairlane.native", "fairlane-link", "port 9559", "port 10559"):
+    for what in (
+        "root",
+        "Mininet",
+        "namespaces",
+        "netem",
+        "kernel: fq",
+        "kernel: red",
+        "Rust",
+        "BMv2",
+        "p4c",
+        "tshark",
+        "iperf3",
+        "ns-2",
+        "Chromium",
+        "fairlane.native",
+        "fairlane-link",
+        "port 9559",
+        "port 10559",
+    ):
         assert what in done.stdout, what
     assert ("Experiments run in virtual time." in done.stdout) == (done.returncode == 0)
 
 
-@pytest.mark.parametrize(("lacks", "virtual", "mininet", "bmv2"), [
-    ([], [], [], []),
-    (["tshark", "ns", "chromium", "iperf3", "tbf", "fq", "red", "cubic", "rust", "fairlane-stf", "netem"], [], [], []),
-    (["root"], [], ["root", "network namespaces"], ["root", "network namespaces"]),
-    (["mininet"], [], ["Mininet"], ["Mininet"]),
-    (["namespaces"], [], ["network namespaces"], ["network namespaces"]),
-    (["ethtool", "ping", "ip"], [], ["ip", "ethtool", "ping"], ["ip", "ethtool", "ping"]),
-    (["fairlane.native"], ["fairlane.native (module)"], [], []),
-    (["fairlane-switch"], [], ["fairlane-switch"], []),
-    (["fairlane-link"], [], [], []),
-    (["fairlane-link", "netem"], [], [], ["fairlane-link"]),
-    (["simple_switch_grpc"], [], [], ["BMv2 (simple_switch_grpc)"]),
-    (["p4c-bm2-ss"], [], [], []),
-    (["fairlane-compile"], [], ["fairlane-compile"], []),
-    (["fairlane-compile", "p4c-bm2-ss"], ["fairlane-compile"], ["fairlane-compile"], ["fairlane-compile"]),
-    (["9559"], [], ["port 9559 free"], ["port 9559 free"]),
-    (["10559"], [], [], ["port 10559 free"]),
-])
-def test_what_is_lacking_decides_where_experiments_run(machine, lacks: list[str], virtual: list[str], mininet: list[str], bmv2: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("lacks", "virtual", "mininet", "bmv2"),
+    [
+        ([], [], [], []),
+        (["tshark", "ns", "chromium", "iperf3", "tbf", "fq", "red", "cubic", "rust", "fairlane-stf", "netem"], [], [], []),
+        (["root"], [], ["root", "network namespaces"], ["root", "network namespaces"]),
+        (["mininet"], [], ["Mininet"], ["Mininet"]),
+        (["namespaces"], [], ["network namespaces"], ["network namespaces"]),
+        (["ethtool", "ping", "ip"], [], ["ip", "ethtool", "ping"], ["ip", "ethtool", "ping"]),
+        (["fairlane.native"], ["fairlane.native (module)"], [], []),
+        (["fairlane-switch"], [], ["fairlane-switch"], []),
+        (["fairlane-link"], [], [], []),
+        (["fairlane-link", "netem"], [], [], ["fairlane-link"]),
+        (["simple_switch_grpc"], [], [], ["BMv2 (simple_switch_grpc)"]),
+        (["p4c-bm2-ss"], [], [], []),
+        (["fairlane-compile"], [], ["fairlane-compile"], []),
+        (["fairlane-compile", "p4c-bm2-ss"], ["fairlane-compile"], ["fairlane-compile"], ["fairlane-compile"]),
+        (["9559"], [], ["port 9559 free"], ["port 9559 free"]),
+        (["10559"], [], [], ["port 10559 free"]),
+    ],
+)
+def test_what_is_lacking_decides_where_experiments_run(
+    machine, lacks: list[str], virtual: list[str], mininet: list[str], bmv2: list[str]
+) -> None:
     machine(*lacks)
     findings = doctor.examine()
     assert [doctor.lacking(findings, place) for place in ("virtual", "mininet", "bmv2")] == [virtual, mininet, bmv2]
@@ -74,7 +116,9 @@ def test_what_is_lacking_decides_where_experiments_run(machine, lacks: list[str]
 
 
 def test_whatever_is_absent_has_a_way_to_get_it(machine) -> None:
-    machine("root", "mininet", "namespaces", "netem", "tbf", "fq", "red", "reno", "cubic", "rust", "fairlane.native", "9559", "10559", *PROGRAMS)
+    machine(
+        "root", "mininet", "namespaces", "netem", "tbf", "fq", "red", "reno", "cubic", "rust", "fairlane.native", "9559", "10559", *PROGRAMS
+    )
     findings = doctor.examine()
     assert not [f.what for f in findings if f.present]
     assert {f.what for f in findings if not f.get} == {"kernel: fq", "kernel: red"}, "of these nothing follows"
@@ -97,4 +141,5 @@ def test_programs_read_the_same_as_people(machine) -> None:
     assert told["places"] == {
         "virtual": {"runs": True, "lacking": []},
         "mininet": {"runs": False, "lacking": ["root", "network namespaces"]},
-        "bmv2": {"runs": False, "lacking": ["root", "network namespaces", "BMv2 (simple_switch_grpc)"]}}
+        "bmv2": {"runs": False, "lacking": ["root", "network namespaces", "BMv2 (simple_switch_grpc)"]},
+    }

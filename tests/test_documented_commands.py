@@ -54,22 +54,33 @@ def test_a_block_is_read_with_its_comments() -> None:
     assert (found.line, found.marks) == (5, (("slow", ""), ("first", "touch x")))
 
 
-@pytest.mark.parametrize("text", ["<!-- test: later -->", "<!-- test: skip -->", "<!-- test: slow: why -->", "<!-- test: slow -->\ntext\n", "<!-- test:skip: x -->"])
+@pytest.mark.parametrize(
+    "text",
+    ["<!-- test: later -->", "<!-- test: skip -->", "<!-- test: slow: why -->", "<!-- test: slow -->\ntext\n", "<!-- test:skip: x -->"],
+)
 def test_a_comment_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(blocks.BadMark, match="page.md:"):
         list(blocks.blocks("page.md", text + "\n```sh\nmake\n```\n"))
 
 
-@pytest.mark.parametrize("text", ["    fairlane run als-3\n", "```\nmake test\n```\n", "    sudo .venv/bin/fairlane run x\n", "    $ python x.py\n"])
+@pytest.mark.parametrize(
+    "text", ["    fairlane run als-3\n", "```\nmake test\n```\n", "    sudo .venv/bin/fairlane run x\n", "    $ python x.py\n"]
+)
 def test_commands_outside_shell_blocks_are_seen(text: str) -> None:
     assert len(list(blocks.stray("page.md", text))) == 1
     assert not list(blocks.stray("page.md", f"```text\n{text.replace('```', '')}```\n"))
 
 
-@pytest.mark.parametrize(("marks", "command", "now", "everything"), [
-    ("", "fairlane list", True, True), ("slow", "fairlane list", False, True), ("skip: why", "fairlane list", False, False),
-    ("elsewhere: why", "fairlane list", False, False), ("", "make -C labs/04 check", False, True),
-])
+@pytest.mark.parametrize(
+    ("marks", "command", "now", "everything"),
+    [
+        ("", "fairlane list", True, True),
+        ("slow", "fairlane list", False, True),
+        ("skip: why", "fairlane list", False, False),
+        ("elsewhere: why", "fairlane list", False, False),
+        ("", "make -C labs/04 check", False, True),
+    ],
+)
 def test_when_a_command_is_run(marks: str, command: str, now: bool, everything: bool) -> None:
     found = block((f"<!-- test: {marks} -->\n" if marks else "") + f"```sh\n{command}\n```\n")
     assert (execute.why_not(found, command, False) is None, execute.why_not(found, command, True) is None) == (now, everything)

@@ -54,8 +54,25 @@ def test_als_3_has_the_same_means_in_virtual_time_and_in_mininet(tmp_path: Path)
 
 def test_flows_of_other_kinds_run_on_both(tmp_path: Path) -> None:
     """No file: constant bit rate within what the link has, and RAP beside it; each with its own settings."""
-    words = ("dumbbell", "--flow", "cbr:2", "--flow", "rap@1", "--bottleneck", "4mbit", "--rtt", "30ms", "--queue", "red", "--duration", "12",
-             "--packet-bytes", "500", "--set", "cbr.rate_bps=500000")
+    words = (
+        "dumbbell",
+        "--flow",
+        "cbr:2",
+        "--flow",
+        "rap@1",
+        "--bottleneck",
+        "4mbit",
+        "--rtt",
+        "30ms",
+        "--queue",
+        "red",
+        "--duration",
+        "12",
+        "--packet-bytes",
+        "500",
+        "--set",
+        "cbr.rate_bps=500000",
+    )
     for fabric in ("virtual", "mininet"):
         folder = run(tmp_path, fabric, *words)
         summary = json.loads((folder / "summary.json").read_text())

@@ -66,7 +66,7 @@ link = "h1->s1"
 delay_s = 0.1
 """
 
-HEAD = GOOD[:GOOD.index("[[flows]]")]
+HEAD = GOOD[: GOOD.index("[[flows]]")]
 
 
 def load(tmp_path: Path, text: str = GOOD, **arguments: object) -> Experiment:
@@ -103,7 +103,9 @@ def test_a_profile_is_of_keys_that_tcp_has(name: str) -> None:
 
 
 def test_a_key_that_is_set_lies_over_its_profile(tmp_path: Path) -> None:
-    text = GOOD.replace("[tcp]", '[tcp]\nprofile = "fall-floyd-1996"\nmin_rto_s = 0.3\n').replace("{ delayed_ack = false }", '{ profile = "stevens-1994" }')
+    text = GOOD.replace("[tcp]", '[tcp]\nprofile = "fall-floyd-1996"\nmin_rto_s = 0.3\n').replace(
+        "{ delayed_ack = false }", '{ profile = "stevens-1994" }'
+    )
     sack, reno = (load(tmp_path, text).flow(n).settings for n in ("s", "r"))
     assert (reno.sack_recovery, reno.timer_granularity_s, reno.timestamps, reno.min_rto_s) == ("sack1", 0.1, False, 0.3)
     # The group has another profile; the family's own key lies over that one, too.
@@ -128,40 +130,99 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
     assert [c.at_s for c, _, _ in load(tmp_path, duration_s=15.0).changes] == [10.0]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("initial_rate_bps = 50_000", "inital_rate_bps = 50_000", "e.toml:11: als.inital_rate_bps: unknown key of als; did you mean 'initial_rate_bps'?"),
-    ("initial_rate_bps = 50_000", "initial_rate_bps = -1", "e.toml:11: als.initial_rate_bps: initial_rate_bps = -1.0: must be positive and finite"),
-    ("initial_rate_bps = 50_000", 'initial_rate_bps = "fast"', "e.toml:11: als.initial_rate_bps: expected a number, got 'fast'"),
-    ("{ initial_rate_bps = 70_000.0,", "{ min_rate_bps = 2e9,", "e.toml:23: flows[1].parameters.min_rate_bps: min_rate_bps = 2000000000.0 is above"),
-    ("{ initial_rate_bps = 70_000.0,", "{ air = 1,", "e.toml:23: flows[1].parameters.air: unknown key of als; "),
-    ("packet_bytes = 800", "packet_bytes = 8", "e.toml:22: flows[1].packet_bytes: must be 56 to 1500 bytes, IP header included, got 8"),
-    ("packet_bytes = 600", 'profile = "stevens"', "e.toml:13: tcp.profile: expected one of 'rfc', 'stevens-1994', 'fall-floyd-1996', got 'stevens'"),
-    ("packet_bytes = 600", 'sack_recovery = "rfc3517"', "e.toml:13: tcp.sack_recovery: expected one of 'rfc6675', 'sack1', got 'rfc3517'"),
-    ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: must be 100 to 1500 bytes, IP header included, got 60"),
-    ("max_window_packets = 20", "max_window = 20", "e.toml:15: tcp-sack.max_window: unknown key of tcp-sack; did you mean 'max_window_packets'?"),
-    ("delayed_ack = false", "sending_jitter_s = -0.001", "e.toml:27: flows[2].parameters.sending_jitter_s: must not be negative, got -0.001 s"),
-    ("delayed_ack = false", "delayed_ack = 1", "e.toml:27: flows[2].parameters.delayed_ack: expected true or false, got 1"),
-    ("shape = 1.5", "shape = 0.5", "e.toml:37: flows[4].parameters.shape: Pareto periods with a finite mean need a shape above 1, got 0.5"),
-    ('kind = "mpeg4"', 'kind = "mpeg"', "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'?"),
-    ("[als]", "[alss]", "e.toml:9: alss: unknown key; did you mean 'als'?"),
-    ("stop_s = 20.0", "stop_s = 4.0", "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 5 s, but flows stop at 4 s"),
-    ("start_jitter_s = 3.0", "start_jitter_s = 30.0", "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 32 s"),
-    ("stop_s = 20.0\nstart_jitter_s = 3.0", "start_jitter_s = 30.0", "e.toml:32: flows[3].start_jitter_s: the last of 1 flows starts at 32 s, after"),
-    ("at_s = 20.0", "at_s = 30.0", "e.toml:42: changes[0].at_s: 30 s is after the run's end at 30 s"),
-    ("at_s = 20.0", "at_s = -1.0", "e.toml:42: changes[0].at_s: must not be negative, got -1 s"),
-    ('link = "s1->s2"', 'link = "s1->s3"', "e.toml:43: changes[0].link: no link 's1->s3', from one node to its neighbour; did you mean "),
-    ("rate_bps = 500_000", "rate_bps = 0", "e.toml:44: changes[0].rate_bps: a link of 0 bit/s never sends: give a positive rate"),
-    ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
-    ("delay_s = 0.1", "loss = 1", "e.toml:48: changes[1].loss: must be a probability in [0, 1), got 1"),
-    ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s or loss"),
-    ("delay_s = 0.1", 'switch = "s1"', "e.toml:45: changes[1]: give either link or switch"),
-    ("delay_s = 0.1", "als = true", "e.toml:48: changes[1].als: belongs to a switch: give switch instead of link"),
-    ('link = "s1->s2"\n', "", "e.toml:41: changes[0]: give either link or switch"),
-    ('link = "s1->s2"', 'switch = "s1"', "e.toml:43: changes[0].switch: only als of a switch can change: give als = true or als = false, and no key"),
-    ('link = "s1->s2"\nrate_bps = 500_000', 'switch = "s1"', "e.toml:43: changes[0].switch: only als of a switch can change: give als = true"),
-    ('link = "s1->s2"\nrate_bps = 500_000', 'switch = "h1"\nals = true', "e.toml:43: changes[0].switch: no switch 'h1'; known: s1, s2"),
-    ("[als]\n", '[control]\nplain_switches = ["s1", "s3"]\n[als]\n', "e.toml:10: control.plain_switches[1]: no switch 's3'; known: s1, s2"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "initial_rate_bps = 50_000",
+            "inital_rate_bps = 50_000",
+            "e.toml:11: als.inital_rate_bps: unknown key of als; did you mean 'initial_rate_bps'?",
+        ),
+        (
+            "initial_rate_bps = 50_000",
+            "initial_rate_bps = -1",
+            "e.toml:11: als.initial_rate_bps: initial_rate_bps = -1.0: must be positive and finite",
+        ),
+        ("initial_rate_bps = 50_000", 'initial_rate_bps = "fast"', "e.toml:11: als.initial_rate_bps: expected a number, got 'fast'"),
+        (
+            "{ initial_rate_bps = 70_000.0,",
+            "{ min_rate_bps = 2e9,",
+            "e.toml:23: flows[1].parameters.min_rate_bps: min_rate_bps = 2000000000.0 is above",
+        ),
+        ("{ initial_rate_bps = 70_000.0,", "{ air = 1,", "e.toml:23: flows[1].parameters.air: unknown key of als; "),
+        ("packet_bytes = 800", "packet_bytes = 8", "e.toml:22: flows[1].packet_bytes: must be 56 to 1500 bytes, IP header included, got 8"),
+        (
+            "packet_bytes = 600",
+            'profile = "stevens"',
+            "e.toml:13: tcp.profile: expected one of 'rfc', 'stevens-1994', 'fall-floyd-1996', got 'stevens'",
+        ),
+        (
+            "packet_bytes = 600",
+            'sack_recovery = "rfc3517"',
+            "e.toml:13: tcp.sack_recovery: expected one of 'rfc6675', 'sack1', got 'rfc3517'",
+        ),
+        ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: must be 100 to 1500 bytes, IP header included, got 60"),
+        (
+            "max_window_packets = 20",
+            "max_window = 20",
+            "e.toml:15: tcp-sack.max_window: unknown key of tcp-sack; did you mean 'max_window_packets'?",
+        ),
+        (
+            "delayed_ack = false",
+            "sending_jitter_s = -0.001",
+            "e.toml:27: flows[2].parameters.sending_jitter_s: must not be negative, got -0.001 s",
+        ),
+        ("delayed_ack = false", "delayed_ack = 1", "e.toml:27: flows[2].parameters.delayed_ack: expected true or false, got 1"),
+        (
+            "shape = 1.5",
+            "shape = 0.5",
+            "e.toml:37: flows[4].parameters.shape: Pareto periods with a finite mean need a shape above 1, got 0.5",
+        ),
+        ('kind = "mpeg4"', 'kind = "mpeg"', "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'?"),
+        ("[als]", "[alss]", "e.toml:9: alss: unknown key; did you mean 'als'?"),
+        (
+            "stop_s = 20.0",
+            "stop_s = 4.0",
+            "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 5 s, but flows stop at 4 s",
+        ),
+        ("start_jitter_s = 3.0", "start_jitter_s = 30.0", "e.toml:32: flows[3].stop_s: the last of 1 flows may start as late as 32 s"),
+        (
+            "stop_s = 20.0\nstart_jitter_s = 3.0",
+            "start_jitter_s = 30.0",
+            "e.toml:32: flows[3].start_jitter_s: the last of 1 flows starts at 32 s, after",
+        ),
+        ("at_s = 20.0", "at_s = 30.0", "e.toml:42: changes[0].at_s: 30 s is after the run's end at 30 s"),
+        ("at_s = 20.0", "at_s = -1.0", "e.toml:42: changes[0].at_s: must not be negative, got -1 s"),
+        (
+            'link = "s1->s2"',
+            'link = "s1->s3"',
+            "e.toml:43: changes[0].link: no link 's1->s3', from one node to its neighbour; did you mean ",
+        ),
+        ("rate_bps = 500_000", "rate_bps = 0", "e.toml:44: changes[0].rate_bps: a link of 0 bit/s never sends: give a positive rate"),
+        ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
+        ("delay_s = 0.1", "loss = 1", "e.toml:48: changes[1].loss: must be a probability in [0, 1), got 1"),
+        ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s or loss"),
+        ("delay_s = 0.1", 'switch = "s1"', "e.toml:45: changes[1]: give either link or switch"),
+        ("delay_s = 0.1", "als = true", "e.toml:48: changes[1].als: belongs to a switch: give switch instead of link"),
+        ('link = "s1->s2"\n', "", "e.toml:41: changes[0]: give either link or switch"),
+        (
+            'link = "s1->s2"',
+            'switch = "s1"',
+            "e.toml:43: changes[0].switch: only als of a switch can change: give als = true or als = false, and no key",
+        ),
+        (
+            'link = "s1->s2"\nrate_bps = 500_000',
+            'switch = "s1"',
+            "e.toml:43: changes[0].switch: only als of a switch can change: give als = true",
+        ),
+        ('link = "s1->s2"\nrate_bps = 500_000', 'switch = "h1"\nals = true', "e.toml:43: changes[0].switch: no switch 'h1'; known: s1, s2"),
+        (
+            "[als]\n",
+            '[control]\nplain_switches = ["s1", "s3"]\n[als]\n',
+            "e.toml:10: control.plain_switches[1]: no switch 's3'; known: s1, s2",
+        ),
+    ],
+)
 def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(ConfigError) as refused:
@@ -169,36 +230,45 @@ def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: st
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(("link", "discipline", "red"), [
-    ("{ rate_bps = 1000000 }", "droptail", False),
-    ('{ rate_bps = 1000000, queue = "red" }', "red", True),
-    ("{ rate_bps = 1000000, red = { minimum = 0.5 } }", "red", True),
-    ('{ rate_bps = 1000000, queue = "droptail", red = { minimum = 0.5 } }', "droptail", False),
-])
+@pytest.mark.parametrize(
+    ("link", "discipline", "red"),
+    [
+        ("{ rate_bps = 1000000 }", "droptail", False),
+        ('{ rate_bps = 1000000, queue = "red" }', "red", True),
+        ("{ rate_bps = 1000000, red = { minimum = 0.5 } }", "red", True),
+        ('{ rate_bps = 1000000, queue = "droptail", red = { minimum = 0.5 } }', "droptail", False),
+    ],
+)
 def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bool) -> None:
     found = load(tmp_path, GOOD.replace("{ rate_bps = 1000000 }", link)).topology.links[0]
     assert (found.queue, found.red is not None) == (discipline, red)
 
 
-@pytest.mark.parametrize(("link", "message"), [
-    ('queue = "ared"', "topology.bottleneck.queue: expected one of 'red', 'droptail', got 'ared'"),
-    ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
-    ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
-    ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
-])
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ('queue = "ared"', "topology.bottleneck.queue: expected one of 'red', 'droptail', got 'ared'"),
+        ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
+        ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
+        ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
+    ],
+)
 def test_links_that_cannot_be(tmp_path: Path, link: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load(tmp_path, GOOD.replace("{ rate_bps = 1000000 }", f"{{ rate_bps = 1000000, {link} }}"))
     assert message in str(refused.value)
 
 
-LAYERED = GOOD[:GOOD.index("[als]")] + """\
+LAYERED = (
+    GOOD[: GOOD.index("[als]")]
+    + """\
 [[flows]]
 name = "l"
 kind = "als-layered"
 hosts = [["h1", "h9", "h10", "h11"]]
 receiver_start_s = [20.0, 0.0, 0.0]
 """
+)
 
 
 def test_a_layered_flow_has_several_receivers_that_join_in_their_own_time(tmp_path: Path) -> None:
@@ -213,17 +283,28 @@ def test_receivers_can_be_given_by_number(tmp_path: Path) -> None:
     assert (flow.sender, flow.all_receivers, flow.receiver_start_s) == ("h1", ("h2", "h3", "h4"), (20.0, 0.0, 0.0))
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("als-layered", "als", "flows[0].hosts[0]: als has one receiver, got 3"),
-    ('"h10", ', '"h9", ', "flows[0].hosts[0]: a receiver is named twice"),
-    ('"h10", ', '"h1", ', "flows[0].hosts[0]: h1 cannot send to itself"),
-    ('"h10", ', "", "flows[0].receiver_start_s: 3 times, but another number of receivers in hosts"),
-    ('["h1", "h9", "h10", "h11"]', '["h1"]', "flows[0].receiver_start_s: 3 times"),
-    ('hosts = [["h1", "h9", "h10", "h11"]]', "receivers = 2", "flows[0].receiver_start_s: 3 times for 2 receivers"),
-    ('hosts = [["h1", "h9", "h10", "h11"]]\nreceiver_start_s = [20.0, 0.0, 0.0]', "receivers = 99", "flows[0].receivers: 99 receivers and a sender on"),
-    ("receiver_start_s =", "receivers = 3\nreceiver_start_s =", "flows[0].receivers: give at least 1, for one flow and without hosts; got 3"),
-    ("20.0", "31.0", "flows[0].receiver_start_s: a receiver joins at 31 s, after the run's end at 30 s"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("als-layered", "als", "flows[0].hosts[0]: als has one receiver, got 3"),
+        ('"h10", ', '"h9", ', "flows[0].hosts[0]: a receiver is named twice"),
+        ('"h10", ', '"h1", ', "flows[0].hosts[0]: h1 cannot send to itself"),
+        ('"h10", ', "", "flows[0].receiver_start_s: 3 times, but another number of receivers in hosts"),
+        ('["h1", "h9", "h10", "h11"]', '["h1"]', "flows[0].receiver_start_s: 3 times"),
+        ('hosts = [["h1", "h9", "h10", "h11"]]', "receivers = 2", "flows[0].receiver_start_s: 3 times for 2 receivers"),
+        (
+            'hosts = [["h1", "h9", "h10", "h11"]]\nreceiver_start_s = [20.0, 0.0, 0.0]',
+            "receivers = 99",
+            "flows[0].receivers: 99 receivers and a sender on",
+        ),
+        (
+            "receiver_start_s =",
+            "receivers = 3\nreceiver_start_s =",
+            "flows[0].receivers: give at least 1, for one flow and without hosts; got 3",
+        ),
+        ("20.0", "31.0", "flows[0].receiver_start_s: a receiver joins at 31 s, after the run's end at 30 s"),
+    ],
+)
 def test_receivers_that_cannot_be(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load(tmp_path, LAYERED.replace(old, new, 1))
@@ -259,15 +340,21 @@ def test_processes_are_told_what_the_experiment_sets(tmp_path: Path) -> None:
 def test_what_processes_cannot_be_is_said(tmp_path: Path) -> None:
     experiment = load(tmp_path)
     reasons = {f.name: flows.obstacle(f) for f in experiment.flows}
-    assert reasons == {
-        "a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets", "o": None, "m": None}
+    assert reasons == {"a": None, "b": None, "r": None, "s": "the kernel's TCP cannot be given max_window_packets", "o": None, "m": None}
 
 
 def test_each_host_has_the_kernel_of_its_flows(tmp_path: Path) -> None:
-    base = [("net.ipv4.tcp_dsack", "0"), ("net.ipv4.tcp_recovery", "0"), ("net.ipv4.tcp_early_retrans", "0"), ("net.ipv4.tcp_no_metrics_save", "1")]
+    base = [
+        ("net.ipv4.tcp_dsack", "0"),
+        ("net.ipv4.tcp_recovery", "0"),
+        ("net.ipv4.tcp_early_retrans", "0"),
+        ("net.ipv4.tcp_no_metrics_save", "1"),
+    ]
 
     def of(kind: str, **values: object) -> flows.HostTcp:
-        text = HEAD + f"""
+        text = (
+            HEAD
+            + f"""
 [[flows]]
 name = "one"
 kind = "{kind}"
@@ -277,6 +364,7 @@ parameters = {{ {", ".join(f"{k} = {str(v).lower()}" for k, v in values.items())
 name = "other"
 kind = "als"
 """
+        )
         experiment = load(tmp_path, text)
         found = flows.host_tcp(experiment)
         assert set(found) == {"h1", "h9"} and found["h1"] == found["h9"]
@@ -288,7 +376,9 @@ kind = "als"
     assert small.route == ("advmss", "60", "quickack", "1", "rto_min", "200ms")
     assert of("tcp-reno", paper_reno=False) == flows.HostTcp((), ())
     with pytest.raises(ValueError, match="reno and sack set TCP differently, and both are at h1"):
-        text = HEAD + """
+        text = (
+            HEAD
+            + """
 [[flows]]
 name = "reno"
 kind = "tcp-reno"
@@ -299,6 +389,7 @@ name = "sack"
 kind = "tcp-sack"
 hosts = [["h1", "h10"]]
 """
+        )
         flows.host_tcp(load(tmp_path, text))
 
 
@@ -307,9 +398,11 @@ def test_a_source_may_stand_above_an_algorithm(tmp_path: Path) -> None:
     flow = load(tmp_path, text).flow("b")
     assert (flow.settings.source.kind, flow.settings.source.rate_scale, flow.settings.source.buffer_packets) == ("mpeg4", 0.5, 100)
     assert flows.obstacle(flow) is None
-    for old, new, message in (('"mpeg4", rate', '"mpeg2", rate', "flows[1].parameters.source.kind: expected one of"),
-                              ("rate_scale = 0.5", "rate_scale = 0", "flows[1].parameters.source.rate_scale: must be positive"),
-                              ("rate_scale = 0.5", "scale = 0.5", "flows[1].parameters.source.scale: unknown key; did you mean 'rate_scale'?")):
+    for old, new, message in (
+        ('"mpeg4", rate', '"mpeg2", rate', "flows[1].parameters.source.kind: expected one of"),
+        ("rate_scale = 0.5", "rate_scale = 0", "flows[1].parameters.source.rate_scale: must be positive"),
+        ("rate_scale = 0.5", "scale = 0.5", "flows[1].parameters.source.scale: unknown key; did you mean 'rate_scale'?"),
+    ):
         with pytest.raises(ConfigError) as refused:
             load(tmp_path, text.replace(old, new, 1))
         assert message in str(refused.value)

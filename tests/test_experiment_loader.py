@@ -80,22 +80,28 @@ def test_durations_that_are_none(tmp_path: Path, duration: float) -> None:
         load(tmp_path, GOOD, duration_s=duration)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (("count = 2", "count = 3"), "e.toml:12: flows[0].count: more flows than the 2 pairs of hosts"),
-    (("count = 2", "cuont = 2"), "e.toml:12: flows[0].cuont: unknown key; did you mean 'count'?"),
-    (('kind = "als"', 'kind = "tcp-vegas"'), "e.toml:11: flows[0].kind: unknown flow kind 'tcp-vegas'; "),
-    (("join_interval_s = 4.0", "join_interval_s = -4.0"), "e.toml:13: flows[0].join_interval_s: must not be negative, got -4 s"),
-    (("s1->s2", "s1->s3"), "e.toml:2: bottleneck: no link 's1->s3'; write it as 's1->s2', from a switch to its neighbour"),
-    (("als_mean_loss_fraction", "als_mean_loss"), "e.toml:16: checks[0].metric: unknown metric 'als_mean_loss'; did you mean 'als_mean_loss_fraction'?"),
-    (("high = 0.02", ""), "e.toml:14: checks[0].low: a check without low and high cannot fail"),
-    (("access =", "acces ="), "e.toml:8: topology.acces: unknown key; did you mean 'access'?"),
-    (('title = "t"', 'title = "t"\ninherits = "nobody"'), "e.toml:2: inherits: no file "),
-    (('title = "t"', 'title = "t"\ninherits = "e"'), "e.toml:2: inherits: 'e' inherits from this file in turn"),
-    (('title = "t"', 'title = "t"\nduration_s = -5'), "e.toml:2: duration_s: must be positive, got -5 s"),
-    (("count = 2", 'count = 1\nhosts = [["h1", "h9"]]'), "e.toml:13: flows[0].hosts[0]: no host 'h9'"),
-    (("count = 2", 'hosts = [["h1", "h1"]]'), "e.toml:12: flows[0].hosts[0]: h1 cannot send to itself"),
-    (("count = 2", 'count = 2\nhosts = [["h1", "h3"], ["h1", "h3"]]'), "als-1 and als-0 have the same pair of hosts"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("count = 2", "count = 3"), "e.toml:12: flows[0].count: more flows than the 2 pairs of hosts"),
+        (("count = 2", "cuont = 2"), "e.toml:12: flows[0].cuont: unknown key; did you mean 'count'?"),
+        (('kind = "als"', 'kind = "tcp-vegas"'), "e.toml:11: flows[0].kind: unknown flow kind 'tcp-vegas'; "),
+        (("join_interval_s = 4.0", "join_interval_s = -4.0"), "e.toml:13: flows[0].join_interval_s: must not be negative, got -4 s"),
+        (("s1->s2", "s1->s3"), "e.toml:2: bottleneck: no link 's1->s3'; write it as 's1->s2', from a switch to its neighbour"),
+        (
+            ("als_mean_loss_fraction", "als_mean_loss"),
+            "e.toml:16: checks[0].metric: unknown metric 'als_mean_loss'; did you mean 'als_mean_loss_fraction'?",
+        ),
+        (("high = 0.02", ""), "e.toml:14: checks[0].low: a check without low and high cannot fail"),
+        (("access =", "acces ="), "e.toml:8: topology.acces: unknown key; did you mean 'access'?"),
+        (('title = "t"', 'title = "t"\ninherits = "nobody"'), "e.toml:2: inherits: no file "),
+        (('title = "t"', 'title = "t"\ninherits = "e"'), "e.toml:2: inherits: 'e' inherits from this file in turn"),
+        (('title = "t"', 'title = "t"\nduration_s = -5'), "e.toml:2: duration_s: must be positive, got -5 s"),
+        (("count = 2", 'count = 1\nhosts = [["h1", "h9"]]'), "e.toml:13: flows[0].hosts[0]: no host 'h9'"),
+        (("count = 2", 'hosts = [["h1", "h1"]]'), "e.toml:12: flows[0].hosts[0]: h1 cannot send to itself"),
+        (("count = 2", 'count = 2\nhosts = [["h1", "h3"], ["h1", "h3"]]'), "als-1 and als-0 have the same pair of hosts"),
+    ],
+)
 def test_bad_files_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in GOOD
     with pytest.raises(ConfigError) as refused:

@@ -62,13 +62,34 @@ def write_csv(path: Path, rows: list[dict]) -> None:
 
 
 def switch_row(t: float, port: int, sent: float = 0, integral: float = 0, tail: int = 0) -> dict:
-    return {"time_s": t, "unix_s": 1000.4 + t, "port": port, "tx_packets": 0, "tx_bytes": sent, "queue_packets": 0,
-            "queue_integral_packet_s": integral, "queue_packets_mean": 0, "drop_ingress": 99, "drop_tail": tail}
+    return {
+        "time_s": t,
+        "unix_s": 1000.4 + t,
+        "port": port,
+        "tx_packets": 0,
+        "tx_bytes": sent,
+        "queue_packets": 0,
+        "queue_integral_packet_s": integral,
+        "queue_packets_mean": 0,
+        "drop_ingress": 99,
+        "drop_tail": tail,
+    }
 
 
 def controller_row(t: float, n: int, rate: int, port: int = 1, switch: str = "s1", early: int = 0) -> dict:
-    return {"time_s": 1000.4 + t, "switch": switch, "port": port, "epoch": 1, "connections": n, "utilisation_ppm": 900000,
-            "fair_rate_bps": rate, "transmitted_packets": 0, "transmitted_bytes": 0, "red_early_drops": early, "red_forced_drops": 0}
+    return {
+        "time_s": 1000.4 + t,
+        "switch": switch,
+        "port": port,
+        "epoch": 1,
+        "connections": n,
+        "utilisation_ppm": 900000,
+        "fair_rate_bps": rate,
+        "transmitted_packets": 0,
+        "transmitted_bytes": 0,
+        "red_early_drops": early,
+        "red_forced_drops": 0,
+    }
 
 
 @pytest.fixture
@@ -83,19 +104,36 @@ def records(tmp_path: Path) -> Path:
     # Observation intervals end at 0.6, 1.6, ...; the values are in force 0.05 s later. ALS is counted from 5.65 s on.
     control = [controller_row(k + 0.65, 2 if k >= 5 else 1, 450_000 if k >= 5 else 900_000, early=k) for k in range(20)]
     write_csv(folder / "controller.csv", control)
-    write_lines(folder / "tcp.receiver.jsonl", [
-        {"kind": "data", "t": 1000.4 + t, "seconds": 1.0, "received_payload_bytes": 50_000 * t} for t in range(1, 21)])
-    write_lines(folder / "tcp.sender.jsonl", [
-        {"kind": "sent", "t": 1000.4 + t, "seconds": 1.0, "sent_bytes": 99_000 * t, "retransmits": 1} for t in range(1, 21)])
-    write_lines(folder / "als.sender.jsonl", [
-        {"kind": "sent", "t": 1000.4 + t, "rate_bps": 8e5, "sent_packets": 100 * (t - 4)} for t in range(4, 21)])
-    write_lines(folder / "als.receiver.jsonl", [
-        {"kind": "start", "t": 1000.0, "headers_bytes": 40},
-        *({"kind": "data", "t": 1000.4 + t, "received_packets": 95 * (t - 4), "received_bytes": 95_000 * (t - 4),
-           "lost_packets": 5 * (t - 4)} for t in range(4, 21)),
-        # While R_f = 900 kb/s is in force until 5.65 s; one packet later claims more than 450 kb/s.
-        *({"kind": "control", "t": 1000.4 + t, "rd_bps": rd} for t, rd in ((5.0, 900_000), (10.0, 450_000), (15.0, 450_001))),
-    ])
+    write_lines(
+        folder / "tcp.receiver.jsonl",
+        [{"kind": "data", "t": 1000.4 + t, "seconds": 1.0, "received_payload_bytes": 50_000 * t} for t in range(1, 21)],
+    )
+    write_lines(
+        folder / "tcp.sender.jsonl",
+        [{"kind": "sent", "t": 1000.4 + t, "seconds": 1.0, "sent_bytes": 99_000 * t, "retransmits": 1} for t in range(1, 21)],
+    )
+    write_lines(
+        folder / "als.sender.jsonl",
+        [{"kind": "sent", "t": 1000.4 + t, "rate_bps": 8e5, "sent_packets": 100 * (t - 4)} for t in range(4, 21)],
+    )
+    write_lines(
+        folder / "als.receiver.jsonl",
+        [
+            {"kind": "start", "t": 1000.0, "headers_bytes": 40},
+            *(
+                {
+                    "kind": "data",
+                    "t": 1000.4 + t,
+                    "received_packets": 95 * (t - 4),
+                    "received_bytes": 95_000 * (t - 4),
+                    "lost_packets": 5 * (t - 4),
+                }
+                for t in range(4, 21)
+            ),
+            # While R_f = 900 kb/s is in force until 5.65 s; one packet later claims more than 450 kb/s.
+            *({"kind": "control", "t": 1000.4 + t, "rd_bps": rd} for t, rd in ((5.0, 900_000), (10.0, 450_000), (15.0, 450_001))),
+        ],
+    )
     return folder
 
 
@@ -121,13 +159,18 @@ def test_figures_of_hand_made_records(experiment: Experiment, records: Path) -> 
     assert values["desired_rate_within_fair_rate_fraction"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(("rates_bps", "within_5", "within_10"), [
-    # Shares are 500 kb/s on the link, so the sender's are 500 x 1000 / 1014. Averages are over 10 s, from 4, 5, ... 10 s on.
-    (((4.0, 500_000), (14.0, 600_000)), math.inf, math.inf),  # right from 4 s to 6 s, 12% too much in the last 10 s
-    (((4.0, 500_000), (14.0, 540_000)), 4.0, 4.0),            # 4.8% too much in the last 10 s
-    (((4.0, 300_000), (10.0, 500_000)), 9.0, 8.0),            # from 8 s on 8% too little, from 9 s on 4%
-])
-def test_max_min_shares_are_reached_when_rates_stay_there(experiment: Experiment, records: Path, rates_bps: tuple, within_5: float, within_10: float) -> None:
+@pytest.mark.parametrize(
+    ("rates_bps", "within_5", "within_10"),
+    [
+        # Shares are 500 kb/s on the link, so the sender's are 500 x 1000 / 1014. Averages are over 10 s, from 4, 5, ... 10 s on.
+        (((4.0, 500_000), (14.0, 600_000)), math.inf, math.inf),  # right from 4 s to 6 s, 12% too much in the last 10 s
+        (((4.0, 500_000), (14.0, 540_000)), 4.0, 4.0),  # 4.8% too much in the last 10 s
+        (((4.0, 300_000), (10.0, 500_000)), 9.0, 8.0),  # from 8 s on 8% too little, from 9 s on 4%
+    ],
+)
+def test_max_min_shares_are_reached_when_rates_stay_there(
+    experiment: Experiment, records: Path, rates_bps: tuple, within_5: float, within_10: float
+) -> None:
     recorded = series.load(records, experiment, TIMING)
     als = next(f for f in recorded.flows if f.flow.name == "als")
     als = dataclasses.replace(als, sending_rate=[(t, rate / 1.014) for t, rate in rates_bps])
@@ -216,8 +259,10 @@ def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
         assert sum(users.values()) <= rates[key] * (1 + 1e-9)
     for f in flows:
         name = f.flow.name
-        assert any(name in users and sum(users.values()) >= rates[key] * (1 - 1e-9) and shares[name] >= max(users.values()) * (1 - 1e-9)
-                   for key, users in links.items())
+        assert any(
+            name in users and sum(users.values()) >= rates[key] * (1 - 1e-9) and shares[name] >= max(users.values()) * (1 - 1e-9)
+            for key, users in links.items()
+        )
 
 
 def _always_on(name: str, sender: str, receiver: str) -> series.FlowRecord:

@@ -62,15 +62,23 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     # What the command line says of an axis comes first.
     one = loader.load(path, at=["n=1"], fabric="mininet")
     assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
-    assert single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
+    assert (
+        single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
+    )
     # A part of the sweep without the table's points is a sweep all the same.
-    assert single.wants_sweep(path, ["delay_s=0.01"]) and len(read_row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
+    assert (
+        single.wants_sweep(path, ["delay_s=0.01"])
+        and len(read_row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
+    )
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    (', framing = "ip"', "link s1 - s2 has framing = 'ip', which is in virtual time only: give a rate of whole Ethernet frames"),
-    (", jitter_s = 0.001", "link s1 - s2 has jitter_s, which is in virtual time only"),
-])
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (', framing = "ip"', "link s1 - s2 has framing = 'ip', which is in virtual time only: give a rate of whole Ethernet frames"),
+        (", jitter_s = 0.001", "link s1 - s2 has jitter_s, which is in virtual time only"),
+    ],
+)
 def test_links_that_only_virtual_time_has_are_refused_before_anything_starts(tmp_path: Path, more: str, said: str) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))
@@ -80,7 +88,10 @@ def test_links_that_only_virtual_time_has_are_refused_before_anything_starts(tmp
 
 def test_seeds_of_its_own() -> None:
     assert sweep.expand(fabrics.laid_over(document(FILE.replace("[mininet]\n", "[mininet]\nseeds = [7, 8]\n")))).seeds == (7, 8)
-    assert sweep.expand(fabrics.laid_over(document(FILE.replace("[mininet]\n", "[mininet]\nseeds = [7, 8]\n")), complete=True)).seeds == (3, 4)
+    assert sweep.expand(fabrics.laid_over(document(FILE.replace("[mininet]\n", "[mininet]\nseeds = [7, 8]\n")), complete=True)).seeds == (
+        3,
+        4,
+    )
 
 
 def test_a_file_that_inherits_the_table_is_not_chosen(tmp_path: Path) -> None:
@@ -91,17 +102,20 @@ def test_a_file_that_inherits_the_table_is_not_chosen(tmp_path: Path) -> None:
     assert fabrics.laid(heir) == fabrics.laid(base)
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("duration_s = 12.0", "durations = 12.0", "e.toml:20: durations: unknown key; did you mean 'duration_s'?"),
-    ("duration_s = 12.0", "duration_s = -1.0", "e.toml:20: duration_s: must be positive"),
-    ("packet_bytes = 700", "paket_bytes = 700", "e.toml:21: tcp.paket_bytes: unknown key of tcp; did you mean 'packet_bytes'?"),
-    ("n = [2, 4], delay", "m = 2, delay", "e.toml:18: mininet.at.m: no axis 'm'"),
-    ("n = [2, 4], delay", "n = 3, delay", "e.toml:18: mininet.at.n: 3 is not a value of that axis, which has 1, 2, 4"),
-    ("n = [2, 4], delay", "n = [], delay", "e.toml:18: mininet.at.n: expected at least one value"),
-    ('"tcp.timer_granularity_s"]', '"tcp.timers"]', "e.toml:19: mininet.without[0]: the file has no key 'tcp.timers'"),
-    ('["tcp.timer_granularity_s"]', '"tcp"', "e.toml:19: mininet.without: expected an array of keys"),
-    ("duration_s = 12.0", 'title = "other"', "e.toml:20: mininet.title: is the same on every fabric"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("duration_s = 12.0", "durations = 12.0", "e.toml:20: durations: unknown key; did you mean 'duration_s'?"),
+        ("duration_s = 12.0", "duration_s = -1.0", "e.toml:20: duration_s: must be positive"),
+        ("packet_bytes = 700", "paket_bytes = 700", "e.toml:21: tcp.paket_bytes: unknown key of tcp; did you mean 'packet_bytes'?"),
+        ("n = [2, 4], delay", "m = 2, delay", "e.toml:18: mininet.at.m: no axis 'm'"),
+        ("n = [2, 4], delay", "n = 3, delay", "e.toml:18: mininet.at.n: 3 is not a value of that axis, which has 1, 2, 4"),
+        ("n = [2, 4], delay", "n = [], delay", "e.toml:18: mininet.at.n: expected at least one value"),
+        ('"tcp.timer_granularity_s"]', '"tcp.timers"]', "e.toml:19: mininet.without[0]: the file has no key 'tcp.timers'"),
+        ('["tcp.timer_granularity_s"]', '"tcp"', "e.toml:19: mininet.without: expected an array of keys"),
+        ("duration_s = 12.0", 'title = "other"', "e.toml:20: mininet.title: is the same on every fabric"),
+    ],
+)
 def test_what_is_refused_wherever_the_file_is_to_run(old: str, new: str, message: str, tmp_path: Path) -> None:
     assert FILE.count(old) == 1
     path = tmp_path / "e.toml"

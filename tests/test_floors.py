@@ -62,7 +62,20 @@ def test_rows_of_the_papers_draw_none(name: str) -> None:
 
 @needs_network
 def test_command_and_python_warn(tmp_path: Path) -> None:
-    command = ["run", "dumbbell", "--flow", "trabol:2", "--flow", "tcp-sack:2", "--bottleneck", "10mbit", "--duration", "1", "--out", f"{tmp_path}/r"]
+    command = [
+        "run",
+        "dumbbell",
+        "--flow",
+        "trabol:2",
+        "--flow",
+        "tcp-sack:2",
+        "--bottleneck",
+        "10mbit",
+        "--duration",
+        "1",
+        "--out",
+        f"{tmp_path}/r",
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0 and "warning: trabol: min_rate_bps is 10 Mb/s by default" in result.output
     with pytest.warns(UserWarning, match="trabol: min_rate_bps is 10 Mb/s by default"):

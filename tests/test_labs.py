@@ -87,20 +87,27 @@ def one(tmp_path: Path, text: str, limit_s: float = 30) -> runner.Score:
     return first
 
 
-@pytest.mark.parametrize(("text", "message", "hint"), [
-    ("def f(x):\n    return x * x\n", "", ""),
-    ("def f(x):\n    return x + x\n", "f(3) gives 6, which is not it", "is it the square?"),
-    ("def f(x):\n    y = 0\n    return x / y\n", "own.py:3: in f: return x / y\nZeroDivisionError: division by zero", "the line is yours"),
-    ("def f(x)\n    return x\n", "own.py:1: expected ':': def f(x)", "cannot read"),
-    ("def f(x):\n    return float('nan')\n", "f(3) gives nan", "divided by zero"),
-    ("def f(x):\n    x * x\n", "f(3) gives None, which is no number but None", "end with 'return'"),
-    ("def f(x):\n    return '9'\n", "f(3) gives '9', which is no number but a str", "end with 'return'"),
-    ("def f(x):\n    return f(x)\n", "own.py:2: in f", "when does it stop"),
-    ("def g(x):\n    return x\n", "own.py: there is no function f", "keep its name"),
-    ("import sys\n\ndef f(x):\n    sys.exit(0)\n", "own.py:4: in f: sys.exit(0)\nSystemExit: 0", "the line is yours"),
-    ("import os\n\ndef f(x):\n    os._exit(0)\n", "ended the program", "sys.exit and the like"),
-    ("def f(x):\n    print('x' * 10 ** 6)\n    return 9\n", "", ""),
-])
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("def f(x):\n    return x * x\n", "", ""),
+        ("def f(x):\n    return x + x\n", "f(3) gives 6, which is not it", "is it the square?"),
+        (
+            "def f(x):\n    y = 0\n    return x / y\n",
+            "own.py:3: in f: return x / y\nZeroDivisionError: division by zero",
+            "the line is yours",
+        ),
+        ("def f(x)\n    return x\n", "own.py:1: expected ':': def f(x)", "cannot read"),
+        ("def f(x):\n    return float('nan')\n", "f(3) gives nan", "divided by zero"),
+        ("def f(x):\n    x * x\n", "f(3) gives None, which is no number but None", "end with 'return'"),
+        ("def f(x):\n    return '9'\n", "f(3) gives '9', which is no number but a str", "end with 'return'"),
+        ("def f(x):\n    return f(x)\n", "own.py:2: in f", "when does it stop"),
+        ("def g(x):\n    return x\n", "own.py: there is no function f", "keep its name"),
+        ("import sys\n\ndef f(x):\n    sys.exit(0)\n", "own.py:4: in f: sys.exit(0)\nSystemExit: 0", "the line is yours"),
+        ("import os\n\ndef f(x):\n    os._exit(0)\n", "ended the program", "sys.exit and the like"),
+        ("def f(x):\n    print('x' * 10 ** 6)\n    return 9\n", "", ""),
+    ],
+)
 def test_broken_code_is_told_with_its_line(tmp_path: Path, text: str, message: str, hint: str) -> None:
     score = one(tmp_path, text)
     assert message in score.message

@@ -9,7 +9,7 @@ import pytest
 from fairlane import api
 from fairlane.labs.grading import Answer, algorithms, check, runner
 
-FILE = '''\
+FILE = """\
 from dataclasses import dataclass
 
 from fairlane.hosts.algorithms.base import AckDetail, Interests, Kind, Receiver, Sender, SetRate, SetTimer
@@ -42,8 +42,8 @@ class Other(Receiver):
 
 
 KINDS = (Kind("own", "of a test", Parameters, Own, Other),)
-'''
-LINE = 1 + FILE[:FILE.index("BROKEN")].count("\n")
+"""
+LINE = 1 + FILE[: FILE.index("BROKEN")].count("\n")
 
 
 def graded(folder: Path, text: str, limit_s: float = 30) -> runner.Score:
@@ -73,18 +73,21 @@ def test_a_file_without_mistakes_runs(tmp_path: Path) -> None:
     assert (score.points, score.message) == (2, "")
 
 
-@pytest.mark.parametrize(("statement", "message", "hint"), [
-    ("1 / 0", "in on_timer: 1 / 0\nZeroDivisionError", "the line is yours"),
-    ("self.rate", "in on_timer: self.rate\nAttributeError", "the line is yours"),
-    ("return None", "on_timer returns None, which is no tuple of actions", "() for nothing"),
-    ("return SetRate(1e5)", "on_timer returns SetRate(rate_bps=100000.0, burst_packets=1), which is no tuple", "has a comma"),
-    ("return (1e5,)", "on_timer returns 100000.0 among its actions", "may return SetRate"),
-    ("return (SetRate(float('nan')),)", "on_timer returns SetRate(rate_bps=nan)", "divided by zero"),
-    ("return (SetRate(float('inf')),)", "on_timer returns SetRate(rate_bps=inf)", "divided by zero"),
-    ("return (SetRate('fast'),)", "on_timer returns SetRate(rate_bps='fast'): that is no number", "what types"),
-    ("return (SetRate(-5.0),)", "on_timer returns SetRate(rate_bps=-5.0): above 0", "clamp"),
-    ("return (SetTimer('x', float('nan')),)", "on_timer returns SetTimer(at_s=nan)", "divided by zero"),
-])
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("1 / 0", "in on_timer: 1 / 0\nZeroDivisionError", "the line is yours"),
+        ("self.rate", "in on_timer: self.rate\nAttributeError", "the line is yours"),
+        ("return None", "on_timer returns None, which is no tuple of actions", "() for nothing"),
+        ("return SetRate(1e5)", "on_timer returns SetRate(rate_bps=100000.0, burst_packets=1), which is no tuple", "has a comma"),
+        ("return (1e5,)", "on_timer returns 100000.0 among its actions", "may return SetRate"),
+        ("return (SetRate(float('nan')),)", "on_timer returns SetRate(rate_bps=nan)", "divided by zero"),
+        ("return (SetRate(float('inf')),)", "on_timer returns SetRate(rate_bps=inf)", "divided by zero"),
+        ("return (SetRate('fast'),)", "on_timer returns SetRate(rate_bps='fast'): that is no number", "what types"),
+        ("return (SetRate(-5.0),)", "on_timer returns SetRate(rate_bps=-5.0): above 0", "clamp"),
+        ("return (SetTimer('x', float('nan')),)", "on_timer returns SetTimer(at_s=nan)", "divided by zero"),
+    ],
+)
 def test_a_handler_within_a_run_is_told_with_its_line(tmp_path: Path, statement: str, message: str, hint: str) -> None:
     score = graded(tmp_path, broken(statement))
     assert score.points == 0
@@ -103,14 +106,17 @@ def test_a_timer_that_stops_time(tmp_path: Path) -> None:
     assert "at once" in score.hint
 
 
-@pytest.mark.parametrize(("before", "after", "message"), [
-    ("(SetRate(1e5), SetTimer(\"x\", now_s + 1))", "(SetTimer(\"x\", now_s + 1),)", "own.py:18: on_start returns (SetTimer(name='x'"),
-    ("self.calls = 0", "self.calls = zero", "own.py:15: in __init__: self.calls = zero\nNameError"),
-    ("\"own\"", "\"mine\"", "own.py: KINDS lists 'mine', not 'own'"),
-    ("KINDS =", "KIND =", "own.py: KINDS is None"),
-    ("Own, Other)", "Other, Own)", "which is no Sender"),
-    ("class Own(Sender):", "class Own(Sender)", "own.py:11: expected ':': class Own(Sender)"),
-])
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('(SetRate(1e5), SetTimer("x", now_s + 1))', '(SetTimer("x", now_s + 1),)', "own.py:18: on_start returns (SetTimer(name='x'"),
+        ("self.calls = 0", "self.calls = zero", "own.py:15: in __init__: self.calls = zero\nNameError"),
+        ('"own"', '"mine"', "own.py: KINDS lists 'mine', not 'own'"),
+        ("KINDS =", "KIND =", "own.py: KINDS is None"),
+        ("Own, Other)", "Other, Own)", "which is no Sender"),
+        ("class Own(Sender):", "class Own(Sender)", "own.py:11: expected ':': class Own(Sender)"),
+    ],
+)
 def test_a_file_that_cannot_run(tmp_path: Path, before: str, after: str, message: str) -> None:
     text = broken("pass")
     assert before in text
@@ -118,26 +124,32 @@ def test_a_file_that_cannot_run(tmp_path: Path, before: str, after: str, message
     assert score.points == 0 and message in score.message and score.hint
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    ("return x * 2", ""),
-    ("y = x - 3\n    return float('nan') if y == 0 else y", "own.py:3: f(3) gives nan"),
-    ("if x > 5:\n        return 1.0", "own.py:2: f(3) gives None, which is no number but None"),
-    ("return [x]", "own.py:2: f(3) gives [3], which is no number but a list"),
-])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return x * 2", ""),
+        ("y = x - 3\n    return float('nan') if y == 0 else y", "own.py:3: f(3) gives nan"),
+        ("if x > 5:\n        return 1.0", "own.py:2: f(3) gives None, which is no number but None"),
+        ("return [x]", "own.py:2: f(3) gives [3], which is no number but a list"),
+    ],
+)
 def test_a_function_is_told_with_its_line(tmp_path: Path, body: str, message: str) -> None:
     (tmp_path / "own.py").write_text(f"def f(x):\n    {body}\n")
     score = runner.grade("00", [check(1, "f")(lambda answer: algorithms.function(answer, "own.py", "f")(3) and None)], tmp_path).scores[0]
     assert score.message == message
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    ("return [x, 2 * x]", ""),
-    ("return (x, 1)", ""),
-    ("return x", "own.py:2: f(3) gives 3, which is no list of 2 numbers"),
-    ("return [x]", "own.py:2: f(3) gives [3], which is no list of 2 numbers"),
-    ("return [x, None]", "own.py:2: f(3), number 2, gives None, which is no number but None"),
-    ("y = float('inf')\n    return [y, x]", "own.py:3: f(3), number 1, gives inf"),
-])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return [x, 2 * x]", ""),
+        ("return (x, 1)", ""),
+        ("return x", "own.py:2: f(3) gives 3, which is no list of 2 numbers"),
+        ("return [x]", "own.py:2: f(3) gives [3], which is no list of 2 numbers"),
+        ("return [x, None]", "own.py:2: f(3), number 2, gives None, which is no number but None"),
+        ("y = float('inf')\n    return [y, x]", "own.py:3: f(3), number 1, gives inf"),
+    ],
+)
 def test_a_list_is_told_with_its_line(tmp_path: Path, body: str, message: str) -> None:
     (tmp_path / "own.py").write_text(f"def f(x):\n    {body}\n")
     score = runner.grade("00", [check(1, "f")(lambda answer: algorithms.numbers(answer, "own.py", "f", 2)(3) and None)], tmp_path).scores[0]

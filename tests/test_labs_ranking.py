@@ -50,7 +50,11 @@ def test_marks_lie_between_0_and_1(measures: Measures) -> None:
 
 def test_the_best_comes_first_and_weights_matter() -> None:
     measured = {"a": replace(GOOD, beside_tcp=0.1), "b": replace(GOOD, loss=0.1), "c": replace(GOOD, loss=0.1)}
-    assert [(x.rank, x.kind, x.own) for x in page.ranked(measured, "b", {**EVEN, "friendliness": 3})] == [(1, "b", True), (2, "c", False), (3, "a", False)]
+    assert [(x.rank, x.kind, x.own) for x in page.ranked(measured, "b", {**EVEN, "friendliness": 3})] == [
+        (1, "b", True),
+        (2, "c", False),
+        (3, "a", False),
+    ]
     assert [x.kind for x in page.ranked(measured, "b", {**EVEN, "loss": 3})] == ["a", "b", "c"]
 
 
@@ -67,15 +71,24 @@ def test_one_command_makes_the_report(tmp_path: Path) -> None:
     html = (tmp_path / "report" / "ranking.html").read_text()
     assert f"<h1>my-scheme is {own} of {len(rows)}" in html
     assert html.count("<svg") == 4 and html.count('<tr class="own">') == 2
-    assert "http://" not in html.replace("http://www.w3.org", "").replace("http://purl.org", "").replace("http://creativecommons.org", ""), "stands alone"
+    assert "http://" not in html.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    ), "stands alone"
     assert any(line.startswith("->") and "my-scheme" in line for line in said)
 
 
-@pytest.mark.parametrize(("before", "after", "told"), [
-    ("self.reported_s = now_s\n        return (SetRate(self.rate_bps),)", "self.reported_s = now_s / 0\n        return ()", "in on_feedback: self.reported_s = now_s / 0"),
-    ("return (SendFeedback(), SetTimer", "return (SendFeedback, SetTimer", "on_timer returns <class"),
-    ("def limited", "def limited(", "SyntaxError"),
-])
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            "self.reported_s = now_s\n        return (SetRate(self.rate_bps),)",
+            "self.reported_s = now_s / 0\n        return ()",
+            "in on_feedback: self.reported_s = now_s / 0",
+        ),
+        ("return (SendFeedback(), SetTimer", "return (SendFeedback, SetTimer", "on_timer returns <class"),
+        ("def limited", "def limited(", "SyntaxError"),
+    ],
+)
 def test_a_broken_scheme_is_told_with_its_line(tmp_path: Path, before: str, after: str, told: str) -> None:
     text = SCHEME.read_text()
     assert before in text
@@ -87,8 +100,17 @@ def test_a_broken_scheme_is_told_with_its_line(tmp_path: Path, before: str, afte
     assert not (tmp_path / "report").exists()
 
 
-@pytest.mark.parametrize("arguments", [["missing.py"], [], [str(SCHEME), "--weights", "speed=1"], [str(SCHEME), "--weights", "loss=x"], [str(SCHEME), "--kind", "rap"],
-                                       [str(SCHEME), "--weights", ",".join(f"{m}=0" for m in MARKS)]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["missing.py"],
+        [],
+        [str(SCHEME), "--weights", "speed=1"],
+        [str(SCHEME), "--weights", "loss=x"],
+        [str(SCHEME), "--kind", "rap"],
+        [str(SCHEME), "--weights", ",".join(f"{m}=0" for m in MARKS)],
+    ],
+)
 def test_wrong_arguments_are_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         main(arguments)

@@ -153,6 +153,7 @@ def test_a_run_that_nobody_touches_writes_what_it_writes_without_a_page(tmp_path
 
 def _update(run: Run) -> dict:
     """The first that a page is told, after who it is."""
+
     async def listen() -> dict:
         async with websockets.connect(run.url.replace("http", "ws") + "socket") as connection:
             assert json.loads(await connection.recv())["is"] == "hello"
@@ -229,9 +230,14 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     growing.mkdir()
     follower = follow.Follower(sampler, growing)
     for part in (0.3, 0.7, 1.0):
-        for name in ("s1.csv", "s2.csv", "controller.csv", *(f"{f.name}.{r}.jsonl" for f in outcome.changed.flows for r in record_roles(f))):
+        for name in (
+            "s1.csv",
+            "s2.csv",
+            "controller.csv",
+            *(f"{f.name}.{r}.jsonl" for f in outcome.changed.flows for r in record_roles(f)),
+        ):
             data = (run.folder / name).read_bytes()
-            (growing / name).write_bytes(data[:int(part * len(data))])
+            (growing / name).write_bytes(data[: int(part * len(data))])
         follower.poll(outcome.timing.begin_s + part * 4 if part < 1 else outcome.timing.end_s)
     assert sampler.times == again.times
     for a, b in zip(sampler.lines, again.lines):
@@ -362,7 +368,9 @@ def test_the_page_shows_steers_and_saves_a_run(run: Run, page, tmp_path: Path) -
     with page.expect_download() as download:
         page.click("text=flows CSV")
     table = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
-    assert {row["flow"] for row in table} == {"als-0", "als-1", "tcp-sack", "rap.1"} and float(table[-1]["time_s"]) == pytest.approx(run.now_s)
+    assert {row["flow"] for row in table} == {"als-0", "als-1", "tcp-sack", "rap.1"} and float(table[-1]["time_s"]) == pytest.approx(
+        run.now_s
+    )
     with page.expect_download() as download:
         page.click("text=JSON")
     assert [c["do"] for c in json.loads(download.value.path().read_text())["live_changes"]] == ["add", "rate", "rate", "stop"]
@@ -479,9 +487,12 @@ _LINES = """
 def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> None:
     page.goto(run.url)
     # All in view: also where dashes stand.
-    assert page.evaluate("""async () => {
+    assert page.evaluate(
+        """async () => {
         const {Strip} = await import("/page/strip.js");
-        """ + _LINES + """
+        """
+        + _LINES
+        + """
         const [pieces, whole] = [new Strip(), new Strip()], frame = {...about, lines: lines([7, 5]), left: 0, width: 500, perSecond: 5, spare: 1};
         let drawn = 0;
         for (let count = 1; count < times.length; count += 1 + Math.floor(60 * random())) drawn += pieces.update({...frame, times: times.slice(0, count)});
@@ -491,11 +502,15 @@ def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> N
         const once = whole.update({...frame, times});
         whole.update({...frame, times, tops: {y: 9}});
         return [drawn > 100, once, same(pixels(pieces, 0, 500), picture), same(pixels(whole, 0, 500), picture)];
-    }""") == [True, False, True, False]
+    }"""
+    ) == [True, False, True, False]
     # A view that moves with time, and back.
-    assert page.evaluate("""async () => {
+    assert page.evaluate(
+        """async () => {
         const {Strip} = await import("/page/strip.js");
-        """ + _LINES + """
+        """
+        + _LINES
+        + """
         const [moving, still] = [new Strip(), new Strip()], frame = {...about, lines: lines([]), width: 300, perSecond: 20, spare: 2}, found = [];
         for (let count = 400; count < times.length; count += 90) {
             const left = Math.round(times[count] * 20) - 290;
@@ -510,14 +525,18 @@ def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> N
         still.key = null;
         still.update({...frame, left: 660, times});
         return [found.length > 5, ahead, same(pixels(moving, 700, 1000), pixels(still, 700, 1000))];
-    }""") == [True, True, True]
+    }"""
+    ) == [True, True, True]
 
 
 def test_a_picture_of_many_samples_keeps_the_extremes(run: Run, page) -> None:
     page.goto(run.url)
-    assert page.evaluate("""async () => {
+    assert page.evaluate(
+        """async () => {
         const {needed} = await import("/page/strip.js");
-        """ + _LINES + """
+        """
+        + _LINES
+        + """
         const columns = times.map(t => Math.floor(3 * t)), kept = needed(columns, noise, 10, 3990);
         const of = column => [...Array(3980).keys()].map(i => i + 10).filter(i => columns[i] === column && noise[i] != null).map(i => noise[i]);
         let wrong = 0;
@@ -527,7 +546,8 @@ def test_a_picture_of_many_samples_keeps_the_extremes(run: Run, page) -> None:
             if (all.length && ends(all) !== ends(few)) wrong += 1;
         }
         return [wrong, kept.every((k, i) => i === 0 || k > kept[i - 1]), kept.length < 2000, kept.filter(i => noise[i] == null).length > 0];
-    }""") == [0, True, True, True]
+    }"""
+    ) == [0, True, True, True]
 
 
 def test_time_glides_towards_what_is_known_and_not_beyond(run: Run, page) -> None:
@@ -571,7 +591,9 @@ def test_downloads_hold_every_sample_however_it_is_drawn(run: Run, page) -> None
 
 def test_the_command_says_where_the_page_is_and_ends_when_nobody_looks(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "als:1", "--duration", "2", "--out", str(tmp_path / "out")]
-    done = subprocess.run([*command, "--live", "--live-speed", "max"], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [*command, "--live", "--live-speed", "max"], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL
+    )
     assert done.returncode == 0, done.stderr
     assert "live view: http://127.0.0.1:" in done.stdout and "results:" in done.stdout and "stays" not in done.stdout
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["live_changes"] == []

@@ -78,8 +78,28 @@ class Live:
     def __init__(self, folder: Path, *options: str, seconds: float = 30.0) -> None:
         self.out = folder / "out"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "als:2", "--flow", "tcp-sack:1", "--duration", str(seconds), "--out",
-             str(self.out), "--live", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+            [
+                sys.executable,
+                "-m",
+                "fairlane",
+                "run",
+                "dumbbell",
+                "--flow",
+                "als:2",
+                "--flow",
+                "tcp-sack:1",
+                "--duration",
+                str(seconds),
+                "--out",
+                str(self.out),
+                "--live",
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
         self.said = ""
         self.url = ""
         for line in self.process.stdout:
@@ -162,6 +182,18 @@ def test_a_page_knows_algorithms_of_ones_own_file(live: Callable[..., Live], tmp
 def test_a_port_that_is_taken_is_refused_before_the_run(tmp_path: Path) -> None:
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "als:1", "--duration", "2", "--out", str(tmp_path / "out")]
+        command = [
+            sys.executable,
+            "-m",
+            "fairlane",
+            "run",
+            "dumbbell",
+            "--flow",
+            "als:1",
+            "--duration",
+            "2",
+            "--out",
+            str(tmp_path / "out"),
+        ]
         done = subprocess.run([*command, "--live", "--live-port", str(port)], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == CANNOT_RUN_HERE and f"--live-port {port}" in done.stderr and not (tmp_path / "out").exists()

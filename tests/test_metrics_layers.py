@@ -57,27 +57,68 @@ def folder(tmp_path: Path) -> Path:
     def adapt(t: float, low: float, high: float, rd_low: float, rd_high: float) -> dict:
         return {"kind": "als_layered.adapt", "t": t, "rate_bps": low, "r_max_bps": high, "rd_min_bps": rd_low, "rd_max_bps": rd_high}
 
-    lines(folder / "als.sender.jsonl", [
-        {"kind": "start", "t": 0.0, "headers_bytes": 40}, adapt(5, 170e3, 260e3, 163_000.9, 225_000.9), adapt(101, 90e3, 230e3, 90e3, 225e3)])
-    changes = [(0.1, "s3", 0, "join"), (0.1, "s4", 0, "join"), (12, "s4", 1, "join"), (12, "s4", 2, "join"), (100, "s2", 0, "join"),
-               (110, "s3", 1, "join"), (180, "s4", 2, "leave"), (190, "s4", 2, "join")]
-    (folder / "memberships.csv").write_text("time_s,switch,port,group,event,host\n" + "".join(
-        f"{1000 + t},{switch},2,{GROUPS[layer]},{event},\n" for t, switch, layer, event in changes))
+    lines(
+        folder / "als.sender.jsonl",
+        [
+            {"kind": "start", "t": 0.0, "headers_bytes": 40},
+            adapt(5, 170e3, 260e3, 163_000.9, 225_000.9),
+            adapt(101, 90e3, 230e3, 90e3, 225e3),
+        ],
+    )
+    changes = [
+        (0.1, "s3", 0, "join"),
+        (0.1, "s4", 0, "join"),
+        (12, "s4", 1, "join"),
+        (12, "s4", 2, "join"),
+        (100, "s2", 0, "join"),
+        (110, "s3", 1, "join"),
+        (180, "s4", 2, "leave"),
+        (190, "s4", 2, "join"),
+    ]
+    (folder / "memberships.csv").write_text(
+        "time_s,switch,port,group,event,host\n"
+        + "".join(f"{1000 + t},{switch},2,{GROUPS[layer]},{event},\n" for t, switch, layer, event in changes)
+    )
     # h2 hangs on port 2 of s2: port 1 leads to s1.
-    lines(folder / "als.receiver-h2.jsonl", [{"kind": "start", "t": 99, "headers_bytes": 40}, *(
-        {"kind": "data", "t": float(t), "received_bytes": 12_500 * (t - 100), "received_packets": 0, "lost_packets": 0} for t in range(100, 201, 10))])
-    lines(folder / "als.receiver-h4.jsonl", [
-        {"kind": "start", "t": 0, "headers_bytes": 40}, {"kind": "control", "t": 109, "rd_bps": 157_500, "u": 1, "layers_bps": [90_000, 67_500, 67_500]},
-        *({"kind": "data", "t": float(t), "received_bytes": 37_500 * t, "received_packets": 0, "lost_packets": 0} for t in range(0, 201, 10))])
-    lines(folder / "als.receiver-h6.jsonl", [
-        {"kind": "control", "t": 11, "rd_bps": 224_998, "u": 1}, {"kind": "control", "t": 189, "rd_bps": 224_999, "u": 1}])
+    lines(
+        folder / "als.receiver-h2.jsonl",
+        [
+            {"kind": "start", "t": 99, "headers_bytes": 40},
+            *(
+                {"kind": "data", "t": float(t), "received_bytes": 12_500 * (t - 100), "received_packets": 0, "lost_packets": 0}
+                for t in range(100, 201, 10)
+            ),
+        ],
+    )
+    lines(
+        folder / "als.receiver-h4.jsonl",
+        [
+            {"kind": "start", "t": 0, "headers_bytes": 40},
+            {"kind": "control", "t": 109, "rd_bps": 157_500, "u": 1, "layers_bps": [90_000, 67_500, 67_500]},
+            *(
+                {"kind": "data", "t": float(t), "received_bytes": 37_500 * t, "received_packets": 0, "lost_packets": 0}
+                for t in range(0, 201, 10)
+            ),
+        ],
+    )
+    lines(
+        folder / "als.receiver-h6.jsonl",
+        [{"kind": "control", "t": 11, "rd_bps": 224_998, "u": 1}, {"kind": "control", "t": 189, "rd_bps": 224_999, "u": 1}],
+    )
     for name, rate_bps in (("tcp-0", 200e3), ("tcp-1", 400e3)):
         # A payload of 948 bytes in each datagram of 1000.
         payload = rate_bps / 8 * 0.948
-        lines(folder / f"{name}.receiver.jsonl", [
-            {"kind": "data", "t": float(t), "seconds": 10.0, "received_payload_bytes": payload * t} for t in range(10, 201, 10)])
-        lines(folder / f"{name}.sender.jsonl", [
-            {"kind": "sent", "t": float(t), "seconds": 10.0, "sent_bytes": rate_bps / 8 * t, "retransmits": 0} for t in range(10, 201, 10)])
+        lines(
+            folder / f"{name}.receiver.jsonl",
+            [{"kind": "data", "t": float(t), "seconds": 10.0, "received_payload_bytes": payload * t} for t in range(10, 201, 10)],
+        )
+        lines(
+            folder / f"{name}.sender.jsonl",
+            [
+                {"kind": "sent", "t": float(t), "seconds": 10.0, "sent_bytes": rate_bps / 8 * t, "retransmits": 0}
+                for t in range(10, 201, 10)
+            ],
+        )
     return folder
 
 
@@ -107,15 +148,15 @@ def test_the_figures(folder: Path, experiment: Experiment) -> None:
 
 
 def test_what_r_d_allows_is_judged_by_whole_bits(folder: Path, experiment: Experiment) -> None:
-    record, = layers.load(folder, experiment, TIMING)
+    (record,) = layers.load(folder, experiment, TIMING)
     assert [(t, h) for t, h, _ in metrics_layers.unallowed_joins(record)] == [(pytest.approx(12), "h6"), (pytest.approx(190), "h6")]
     path = folder / "als.receiver-h6.jsonl"
     path.write_text(path.read_text().replace("224998", "225000").replace("224999", "225000"))
-    record, = layers.load(folder, experiment, TIMING)
+    (record,) = layers.load(folder, experiment, TIMING)
     assert metrics_layers.unallowed_joins(record) == []
     # Before the first control packet nothing is allowed.
     path.write_text("")
-    record, = layers.load(folder, experiment, TIMING)
+    (record,) = layers.load(folder, experiment, TIMING)
     assert len(metrics_layers.unallowed_joins(record)) == 3
 
 

@@ -46,8 +46,14 @@ def network(tmp_path: Path) -> Iterator[MininetNetwork]:
     record = RunRecord.create("a test")
     built = None
     try:
-        built = MininetNetwork(TOPOLOGY, folder=tmp_path, record=record, toolchain=toolchain(tmp_path), first_grpc_port=19559,
-                               host_tcp={"h1": HostTcp(("net.ipv4.tcp_sack=0",), ("advmss", "60"))})
+        built = MininetNetwork(
+            TOPOLOGY,
+            folder=tmp_path,
+            record=record,
+            toolchain=toolchain(tmp_path),
+            first_grpc_port=19559,
+            host_tcp={"h1": HostTcp(("net.ipv4.tcp_sack=0",), ("advmss", "60"))},
+        )
         yield built
     finally:
         if built is not None:
@@ -78,8 +84,14 @@ def test_offloads_are_off_at_both_ends(network: MininetNetwork) -> None:
     outputs = [subprocess.run(["ethtool", "-k", n], capture_output=True, text=True, check=True).stdout for n in names]
     outputs += [on_host(network, h, "ethtool", "-k", f"{h}-eth0") for h in TOPOLOGY.hosts]
     for output in outputs:
-        for feature in ("tx-checksumming", "rx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload",
-                        "generic-receive-offload", "scatter-gather"):
+        for feature in (
+            "tx-checksumming",
+            "rx-checksumming",
+            "tcp-segmentation-offload",
+            "generic-segmentation-offload",
+            "generic-receive-offload",
+            "scatter-gather",
+        ):
             assert re.search(rf"^{feature}: off", output, re.MULTILINE), feature
 
 
@@ -89,7 +101,7 @@ def test_the_switch_gets_rates_queues_and_delays(network: MininetNetwork, tmp_pa
     assert (settings.ports[0].rate_bps, settings.ports[0].queue_packets, settings.ports[0].delay_s) == (10e6, 100, 0.005)
     for word in ("--port-rate", "1=10000000bit", "--port-queue", "1=100p", "--port-delay", "1=5000000ns", "--no-p4"):
         assert word in command
-    assert command[command.index("--"):] == ["--", "--grpc-server-addr", "127.0.0.1:19559", "--cpu-port", "510"]
+    assert command[command.index("--") :] == ["--", "--grpc-server-addr", "127.0.0.1:19559", "--cpu-port", "510"]
 
 
 @pytest.mark.parametrize(("in_switch", "to_host"), [(True, 0.002), (False, 0.001)])
@@ -114,8 +126,9 @@ def test_hosts_send_no_faster_than_their_link(network: MininetNetwork) -> None:
 
 def test_a_switch_that_does_not_start_is_reported_with_its_last_words(tmp_path: Path) -> None:
     record = RunRecord.create("a test")
-    built = MininetNetwork(TOPOLOGY, folder=tmp_path, record=record, first_grpc_port=19559,
-                           toolchain=toolchain(tmp_path, "echo no licence to switch; exit 3"))
+    built = MininetNetwork(
+        TOPOLOGY, folder=tmp_path, record=record, first_grpc_port=19559, toolchain=toolchain(tmp_path, "echo no licence to switch; exit 3")
+    )
     try:
         with pytest.raises(FabricError, match="switch s1 ended with code 3 at once:\nno licence to switch"):
             built.start()

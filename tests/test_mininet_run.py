@@ -83,14 +83,16 @@ def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callabl
     summary = json.loads((run.out / "summary.json").read_text())
     said = [e["what"] for e in summary["events"]]
     assert said == [
-        "the controller was killed by SIGKILL; it is started again in 2 s", "the controller is started again",
-        "switch s2 was killed by SIGKILL; it is started again in 2 s", "switch s2 is started again"]
+        "the controller was killed by SIGKILL; it is started again in 2 s",
+        "the controller is started again",
+        "switch s2 was killed by SIGKILL; it is started again in 2 s",
+        "switch s2 is started again",
+    ]
     # A controller that comes back leaves the R_f in force until it has counted a whole interval.
     restarted, died = summary["events"][1]["time_s"], summary["events"][2]["time_s"]
     rates = [line.split(",") for line in (run.out / "fair_rates.csv").read_text().splitlines()]
     at = {name: rates[0].index(name) for name in ("time_s", "link", "connections")}
-    counts = [int(r[at["connections"]]) for r in rates[1:]
-              if r[at["link"]] == "s1->s2" and restarted < float(r[at["time_s"]]) < died]
+    counts = [int(r[at["connections"]]) for r in rates[1:] if r[at["link"]] == "s1->s2" and restarted < float(r[at["time_s"]]) < died]
     assert counts and all(n >= 4 for n in counts), counts
     # The restarted switch was filled again: packets arrive at the end.
     rows = [line.split(",") for line in (run.out / "flows.csv").read_text().splitlines()]

@@ -19,14 +19,18 @@ NUMBERS = labs.numbers()
 # A P4 program and an algorithm; the others would double the time for the same runs. FAIRLANE_NOTEBOOKS_TWICE=1 runs all of them twice.
 TWICE = NUMBERS if os.environ.get("FAIRLANE_NOTEBOOKS_TWICE") else [n for n in NUMBERS if n in ("04", "06")]
 
-pytestmark = [pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-notebooks: make notebooks, or make test, makes it"),
-              pytest.mark.timeout(900)]  # a minute alone; the machine may be busy
+pytestmark = [
+    pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-notebooks: make notebooks, or make test, makes it"),
+    pytest.mark.timeout(900),
+]  # a minute alone; the machine may be busy
 
 
 def run(*arguments: object) -> str:
     with tempfile.TemporaryDirectory() as nobodys:  # not the settings of whoever runs the tests
         environment = os.environ | {"PYTHONPATH": str(probes.ROOT), "IPYTHONDIR": nobodys, "MPLBACKEND": "Agg"}
-        done = subprocess.run([str(PYTHON), *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            [str(PYTHON), *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -44,8 +48,10 @@ def test_every_lab_has_a_notebook() -> None:
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict]]:
     """What each notebook gave, of some twice. All in one go, since starting Python takes longer than a notebook."""
-    sources = {number: f"{probes.ROOT / 'labs' / number / 'notebook.py'}={labs.solution(labs.load(number), tmp_path_factory.mktemp(number))}"
-               for number in NUMBERS}
+    sources = {
+        number: f"{probes.ROOT / 'labs' / number / 'notebook.py'}={labs.solution(labs.load(number), tmp_path_factory.mktemp(number))}"
+        for number in NUMBERS
+    }
     wrong = tmp_path_factory.mktemp("wrong") / "notebook.py"
     wrong.write_text("# %%\nx = 1\n\n# %%\nx / 0\n")
     sources["wrong"] = f"{wrong}={wrong.parent}"
@@ -78,7 +84,9 @@ def test_a_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
     """Written as `make notebooks` writes it, and run by Jupyter's own client: tables, plots and controls arrive."""
     target = tmp_path / "lab.ipynb"
     answer = labs.solution(labs.load("04"), tmp_path / "answer")
-    out = run("-c", f"""
+    out = run(
+        "-c",
+        f"""
 import os, jupytext, nbformat
 from nbclient import NotebookClient
 from tools.notebooks.__main__ import write
@@ -93,7 +101,8 @@ print(notebook.cells[-1].outputs[0].text)
 for cell in notebook.cells:
     for output in cell.get('outputs', ()):
         print(*sorted(output.get('data', ())))
-""")
+""",
+    )
     shown = out.splitlines()
     assert shown[0] == "[['text/html', 'text/plain'], ['image/png', 'text/plain']]", "what the run button shows"
     assert "text/html text/plain" in shown, "tables"

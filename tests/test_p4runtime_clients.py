@@ -34,9 +34,7 @@ def run(address: str, program: Program, session, **options: object) -> None:
     """Runs a coroutine with a finsy switch that is ready."""
 
     async def connected() -> None:
-        chosen = fy.SwitchOptions(
-            p4info=program.p4info, p4blob=program.json, device_id=support.DEVICE_ID, fail_fast=True, **options
-        )
+        chosen = fy.SwitchOptions(p4info=program.p4info, p4blob=program.json, device_id=support.DEVICE_ID, fail_fast=True, **options)
         async with fy.Switch("s1", address, chosen) as switch:
             await session(switch)
 
@@ -71,16 +69,18 @@ def test_finsy_writes_and_reads(address: str, program: Program) -> None:
         for entry, expected in zip(entries, encoded, strict=True):
             (read,) = [read async for read in switch.read(fy.P4TableEntry(entry.table_id))]
             assert read.encode(switch.p4info) == expected
-        await switch.write([
-            ~fy.P4TableEntry("routes", is_default_action=True, action=fy.Action("EntitiesIngress.drop")),
-            ~fy.P4RegisterEntry("last_source", index=2, data=77),
-            ~fy.P4CounterEntry("port_packets", index=2, data=fy.P4CounterData(packet_count=5, byte_count=6)),
-            ~fy.P4MeterEntry("port_meter", index=2, config=fy.P4MeterConfig(cir=1, cburst=2, pir=3, pburst=4)),
-            +fy.P4MulticastGroupEntry(7, replicas=[1, 2, (3, 9)]),
-            +fy.P4CloneSessionEntry(8, replicas=[4]),
-            +fy.P4ActionProfileMember("spread", member_id=1, action=fy.Action("set_nexthop", nexthop=1, port=2)),
-            ~fy.P4ValueSetEntry("ip_like", members=[P4ValueSetMember(0x88B5)]),
-        ])
+        await switch.write(
+            [
+                ~fy.P4TableEntry("routes", is_default_action=True, action=fy.Action("EntitiesIngress.drop")),
+                ~fy.P4RegisterEntry("last_source", index=2, data=77),
+                ~fy.P4CounterEntry("port_packets", index=2, data=fy.P4CounterData(packet_count=5, byte_count=6)),
+                ~fy.P4MeterEntry("port_meter", index=2, config=fy.P4MeterConfig(cir=1, cburst=2, pir=3, pburst=4)),
+                +fy.P4MulticastGroupEntry(7, replicas=[1, 2, (3, 9)]),
+                +fy.P4CloneSessionEntry(8, replicas=[4]),
+                +fy.P4ActionProfileMember("spread", member_id=1, action=fy.Action("set_nexthop", nexthop=1, port=2)),
+                ~fy.P4ValueSetEntry("ip_like", members=[P4ValueSetMember(0x88B5)]),
+            ]
+        )
         (register,) = [read async for read in switch.read(fy.P4RegisterEntry("last_source", index=2))]
         assert register.data == 77
         (counter,) = [read async for read in switch.read(fy.P4CounterEntry("port_packets", index=2))]
@@ -98,10 +98,12 @@ def test_finsy_writes_and_reads(address: str, program: Program) -> None:
 
 def test_finsy_packets_digests_and_counters(address: str, program: Program) -> None:
     async def session(switch: fy.Switch) -> None:
-        await switch.write([
-            +fy.P4TableEntry("l2", match=fy.Match(dst="00:00:00:00:00:aa"), action=fy.Action("l2_forward", port=510)),
-            +fy.P4DigestEntry("learned_t", max_list_size=1, max_timeout_ns=0, ack_timeout_ns=10**9),
-        ])
+        await switch.write(
+            [
+                +fy.P4TableEntry("l2", match=fy.Match(dst="00:00:00:00:00:aa"), action=fy.Action("l2_forward", port=510)),
+                +fy.P4DigestEntry("learned_t", max_list_size=1, max_timeout_ns=0, ack_timeout_ns=10**9),
+            ]
+        )
         packets, digests = switch.read_packets(), switch.read_digests("learned_t")
         next_packet, next_digest = asyncio.ensure_future(anext(packets)), asyncio.ensure_future(anext(digests))
         await asyncio.sleep(0)
@@ -178,8 +180,15 @@ def test_finsy_profiles_defaults_and_const_entries(address: str, program: Progra
 def test_finsy_direct_resources_and_idle_timeouts(address: str, program: Program) -> None:
     async def session(switch: fy.Switch) -> None:
         rates = fy.P4MeterConfig(cir=10, cburst=20, pir=30, pburst=40)
-        entry = fy.P4TableEntry("l2", match=fy.Match(dst="00:00:00:00:00:aa"), action=fy.Action("l2_forward", port=510), meter_config=rates,
-                                counter_data=fy.P4CounterData(packet_count=7, byte_count=8), idle_timeout_ns=300_000_000, metadata=b"m")
+        entry = fy.P4TableEntry(
+            "l2",
+            match=fy.Match(dst="00:00:00:00:00:aa"),
+            action=fy.Action("l2_forward", port=510),
+            meter_config=rates,
+            counter_data=fy.P4CounterData(packet_count=7, byte_count=8),
+            idle_timeout_ns=300_000_000,
+            metadata=b"m",
+        )
         idle = switch.read_idle_timeouts()
         notified = asyncio.ensure_future(anext(idle))
         await asyncio.sleep(0)
@@ -230,7 +239,9 @@ def test_finsy_takeover_and_roles(address: str, program: Program) -> None:
                 with pytest.raises(fy.P4ClientError):
                     await first.write([+fy.P4MulticastGroupEntry(1, replicas=[1])])
                 await second.write([+fy.P4MulticastGroupEntry(1, replicas=[1])])
-                async with fy.Switch("telemetry", address, options(initial_election_id=1, role_name="telemetry", role_config=Struct())) as telemetry:
+                async with fy.Switch(
+                    "telemetry", address, options(initial_election_id=1, role_name="telemetry", role_config=Struct())
+                ) as telemetry:
                     assert telemetry.is_primary and second.is_primary
                     await telemetry.write([+fy.P4MulticastGroupEntry(2, replicas=[2])])
                     assert len([group async for group in first.read(fy.P4MulticastGroupEntry())]) == 2

@@ -123,9 +123,7 @@ class TestTables:
         request = p4r.TableEntry(table_id=names["routes"], is_default_action=True)
         (default,) = client.read(request)
         assert default.action.action.action_id == names["NoAction"]
-        drop = p4r.TableEntry(
-            table_id=names["routes"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop"))
-        )
+        drop = p4r.TableEntry(table_id=names["routes"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop")))
         client.modify(drop)
         assert client.read(request) == [drop]
         client.modify(request)
@@ -134,13 +132,9 @@ class TestTables:
         refused(Code.INVALID_ARGUMENT, lambda: client.delete(drop), "only be modified")
         with_match = p4r.TableEntry(table_id=names["routes"], is_default_action=True, match=[lpm(1, IP, 8)])
         refused(Code.INVALID_ARGUMENT, lambda: client.modify(with_match))
-        table_only = p4r.TableEntry(
-            table_id=names["routes"], is_default_action=True, action=table_action(names.action("to_controller"))
-        )
+        table_only = p4r.TableEntry(table_id=names["routes"], is_default_action=True, action=table_action(names.action("to_controller")))
         refused(Code.PERMISSION_DENIED, lambda: client.modify(table_only), "entries only")
-        constant = p4r.TableEntry(
-            table_id=names["classes"], is_default_action=True, action=table_action(names.action("NoAction"))
-        )
+        constant = p4r.TableEntry(table_id=names["classes"], is_default_action=True, action=table_action(names.action("NoAction")))
         refused(Code.PERMISSION_DENIED, lambda: client.modify(constant), "constant")
 
     def test_constant_entries(self, client: Client, names: Names) -> None:
@@ -224,9 +218,7 @@ class TestTables:
     def test_a_table_without_key(self, client: Client, names: Names) -> None:
         entry = p4r.TableEntry(table_id=names["always"], action=table_action(names.action("NoAction")))
         refused(Code.INVALID_ARGUMENT, lambda: client.insert(entry), "no key")
-        drop = p4r.TableEntry(
-            table_id=names["always"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop"))
-        )
+        drop = p4r.TableEntry(table_id=names["always"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop")))
         client.modify(drop)
         assert client.read(p4r.TableEntry(table_id=names["always"], is_default_action=True)) == [drop]
 
@@ -267,9 +259,7 @@ class TestDirectResources:
     def test_counter_refusals(self, client: Client, names: Names) -> None:
         absent = p4r.TableEntry(table_id=names["l2"], match=[exact(1, 9)])
         refused(Code.NOT_FOUND, lambda: client.read(p4r.DirectCounterEntry(table_entry=absent)))
-        refused(
-            Code.NOT_FOUND, lambda: client.modify(p4r.DirectCounterEntry(table_entry=absent, data=p4r.CounterData(packet_count=1)))
-        )
+        refused(Code.NOT_FOUND, lambda: client.modify(p4r.DirectCounterEntry(table_entry=absent, data=p4r.CounterData(packet_count=1))))
         client.insert(l2_entry(names, 9))
         refused(Code.INVALID_ARGUMENT, lambda: client.insert(p4r.DirectCounterEntry(table_entry=absent)), "only be modified")
         other = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=names["routes"]))
@@ -369,9 +359,7 @@ class TestActionProfiles:
 
     def group(self, names: Names, group_id: int, members: dict[int, int], max_size: int = 0) -> p4r.ActionProfileGroup:
         listed = [p4r.ActionProfileGroup.Member(member_id=member, weight=weight) for member, weight in members.items()]
-        return p4r.ActionProfileGroup(
-            action_profile_id=names["spread"], group_id=group_id, members=listed, max_size=max_size
-        )
+        return p4r.ActionProfileGroup(action_profile_id=names["spread"], group_id=group_id, members=listed, max_size=max_size)
 
     def entry(self, names: Names, **action: object) -> p4r.TableEntry:
         return p4r.TableEntry(table_id=names["balance"], match=[lpm(1, IP, 8)], action=p4r.TableAction(**action))
@@ -418,18 +406,14 @@ class TestActionProfiles:
         twice = self.group(names, 1, {1: 1})
         twice.members.add(member_id=1, weight=1)
         refused(Code.INVALID_ARGUMENT, lambda: client.insert(twice), "twice")
-        to_group = p4r.TableEntry(
-            table_id=names["rewrite_table"], match=[exact(1, 1)], action=p4r.TableAction(action_profile_group_id=1)
-        )
+        to_group = p4r.TableEntry(table_id=names["rewrite_table"], match=[exact(1, 1)], action=p4r.TableAction(action_profile_group_id=1))
         refused(Code.INVALID_ARGUMENT, lambda: client.insert(to_group), "no selector")
         client.insert(self.group(names, 1, {1: 1}, max_size=4))
         refused(Code.INVALID_ARGUMENT, lambda: client.modify(self.group(names, 1, {1: 1}, max_size=5)), "max_size")
 
     def test_profile_without_selector(self, client: Client, names: Names) -> None:
         client.insert(self.member(names, 3, 4, "rewrites"))
-        entry = p4r.TableEntry(
-            table_id=names["rewrite_table"], match=[exact(1, 3)], action=p4r.TableAction(action_profile_member_id=3)
-        )
+        entry = p4r.TableEntry(table_id=names["rewrite_table"], match=[exact(1, 3)], action=p4r.TableAction(action_profile_member_id=3))
         client.insert(entry)
         assert client.read(p4r.TableEntry(table_id=names["rewrite_table"])) == [entry]
         refused(
@@ -553,9 +537,7 @@ class TestBatches:
         good, late = l2_entry(names, 1), l2_entry(names, 2)
         absent, wrong = l2_entry(names, 3), l2_entry(names, 1 << 60)
         with pytest.raises(grpc.RpcError) as caught:
-            client.updates(
-                (support.INSERT, good), (support.DELETE, absent), (support.INSERT, wrong), (0, good), (support.INSERT, late)
-            )
+            client.updates((support.INSERT, good), (support.DELETE, absent), (support.INSERT, wrong), (0, good), (support.INSERT, late))
         assert caught.value.code() == Code.UNKNOWN
         codes = [error.canonical_code for error in support.details(caught.value)]
         assert codes == [0, Code.NOT_FOUND.value[0], Code.INVALID_ARGUMENT.value[0], Code.INVALID_ARGUMENT.value[0], 0]
@@ -591,9 +573,7 @@ class TestBatches:
             p4r.TableEntry(table_id=names["routes"], is_default_action=True),
         )
         state = sorted(entity.SerializeToString(deterministic=True) for entity in client.read(*everything))
-        drop = p4r.TableEntry(
-            table_id=names["routes"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop"))
-        )
+        drop = p4r.TableEntry(table_id=names["routes"], is_default_action=True, action=table_action(names.action("EntitiesIngress.drop")))
         batch = [
             (support.DELETE, before),
             (support.MODIFY, l2_entry(names, 2, 7)),
@@ -623,4 +603,3 @@ class TestBatches:
         sizes = [len(response.entities) for response in client.stub.Read(request, timeout=5)]
         assert sum(sizes) == 640
         assert len(sizes) > 1
-

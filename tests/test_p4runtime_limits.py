@@ -139,7 +139,9 @@ def test_messages_that_wait_for_a_client(program: Program) -> None:
     with support.switch(options=["--grpc-server-max-queue", "16"]) as address, Client(address, open_stream=False) as sleeper:
         requests: queue.SimpleQueue = queue.SimpleQueue()
         call = sleeper.stub.StreamChannel(iter(requests.get, None))
-        requests.put(p4r.StreamMessageRequest(arbitration=p4r.MasterArbitrationUpdate(device_id=support.DEVICE_ID, election_id=U128.encode(1))))
+        requests.put(
+            p4r.StreamMessageRequest(arbitration=p4r.MasterArbitrationUpdate(device_id=support.DEVICE_ID, election_id=U128.encode(1)))
+        )
         assert next(call).arbitration.status.code == 0
         sleeper.push(program.config())
         sent = 600

@@ -27,8 +27,11 @@ ADDRESS = "127.0.0.1:9559"
 def names() -> list[str]:
     """The tests in the folder: classes with a `runTest`."""
     tree = ast.parse((FOLDER / "switch_tests.py").read_text())
-    return [node.name for node in tree.body
-            if isinstance(node, ast.ClassDef) and any(isinstance(f, ast.FunctionDef) and f.name == "runTest" for f in node.body)]
+    return [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any(isinstance(f, ast.FunctionDef) and f.name == "runTest" for f in node.body)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +67,25 @@ def results(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     for port in PORTS:
         command += ["-i", f"{port}@sw{port}"]
     switch = spawn("switch", [*command, "--", "--grpc-server-addr", ADDRESS, "--cpu-port", "510"], folder / "switch.log")
-    ptf = ["ip", "netns", "exec", namespace, str(runner), "--test-dir", str(FOLDER), "--log-dir", str(folder / "log"), "--log-file", "ptf.log",
-           "--default-timeout", "20", "--default-negative-timeout", "0.2",
-           "--test-params", f"grpcaddr='{ADDRESS}';p4info='{program.p4info}';config='{program.json}'"]
+    ptf = [
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        str(runner),
+        "--test-dir",
+        str(FOLDER),
+        "--log-dir",
+        str(folder / "log"),
+        "--log-file",
+        "ptf.log",
+        "--default-timeout",
+        "20",
+        "--default-negative-timeout",
+        "0.2",
+        "--test-params",
+        f"grpcaddr='{ADDRESS}';p4info='{program.p4info}';config='{program.json}'",
+    ]
     for port in PORTS:
         ptf += ["-i", f"{port}@ptf{port}"]
     try:

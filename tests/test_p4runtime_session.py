@@ -153,9 +153,7 @@ class TestPipelines:
         client.push(config)
         assert client.config().config == config
         assert client.config("COOKIE_ONLY").config == p4r.ForwardingPipelineConfig(cookie=config.cookie)
-        assert client.config("P4INFO_AND_COOKIE").config == p4r.ForwardingPipelineConfig(
-            cookie=config.cookie, p4info=config.p4info
-        )
+        assert client.config("P4INFO_AND_COOKIE").config == p4r.ForwardingPipelineConfig(cookie=config.cookie, p4info=config.p4info)
         assert client.config("DEVICE_CONFIG_AND_COOKIE").config.p4_device_config == config.p4_device_config
 
     @pytest.mark.skipif(support.is_reference(), reason="PI answers FAILED_PRECONDITION")
@@ -242,9 +240,7 @@ class TestPipelines:
         cell = p4r.CounterEntry(
             counter_id=names["port_packets"], index=p4r.Index(index=2), data=p4r.CounterData(byte_count=10, packet_count=1)
         )
-        register = p4r.RegisterEntry(
-            register_id=names["last_source"], index=p4r.Index(index=2), data=p4d.P4Data(bitstring=b"\x33")
-        )
+        register = p4r.RegisterEntry(register_id=names["last_source"], index=p4r.Index(index=2), data=p4d.P4Data(bitstring=b"\x33"))
         session = p4r.CloneSessionEntry(session_id=3, replicas=[p4r.Replica(port=b"\1")])
         digest = p4r.DigestEntry(digest_id=names["learned_t"], config=p4r.DigestEntry.Config(max_list_size=4, max_timeout_ns=7))
         client.insert(entry, session, digest, member(names, 1), balance(names), p4r.MulticastGroupEntry(multicast_group_id=9))
@@ -281,15 +277,11 @@ class TestPipelines:
 
 
 def member(names: Names, member_id: int) -> p4r.ActionProfileMember:
-    return p4r.ActionProfileMember(
-        action_profile_id=names["spread"], member_id=member_id, action=names.action("set_nexthop", 1, 1)
-    )
+    return p4r.ActionProfileMember(action_profile_id=names["spread"], member_id=member_id, action=names.action("set_nexthop", 1, 1))
 
 
 def balance(names: Names) -> p4r.TableEntry:
-    return p4r.TableEntry(
-        table_id=names["balance"], match=[lpm(1, 0x0A000000, 8)], action=p4r.TableAction(action_profile_member_id=1)
-    )
+    return p4r.TableEntry(table_id=names["balance"], match=[lpm(1, 0x0A000000, 8)], action=p4r.TableAction(action_profile_member_id=1))
 
 
 def frame(source: int, target: int = 0xFFFFFFFFFFFF, kind: int = 0x1234, payload: bytes = b"payload") -> bytes:
@@ -297,9 +289,7 @@ def frame(source: int, target: int = 0xFFFFFFFFFFFF, kind: int = 0x1234, payload
 
 
 def packet_out(payload: bytes, port: int, *, submit: bool = False) -> p4r.PacketOut:
-    metadata = [
-        p4r.PacketMetadata(metadata_id=index, value=number(value)) for index, value in ((1, port), (2, int(submit)), (3, 0))
-    ]
+    metadata = [p4r.PacketMetadata(metadata_id=index, value=number(value)) for index, value in ((1, port), (2, int(submit)), (3, 0))]
     return p4r.PacketOut(payload=payload, metadata=metadata)
 
 

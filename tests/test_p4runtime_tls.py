@@ -94,8 +94,14 @@ def test_finsy(keys: Keys, program: Program, with_client_auth: str, monkeypatch:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "grpc_proxy"):
         monkeypatch.delenv(name, raising=False)
     credentials = fy.GRPCCredentialsTLS(cacert=keys.ca.own.certificate, cert=keys.client.certificate, private_key=keys.client.key)
-    options = fy.SwitchOptions(p4info=program.p4info, p4blob=program.json, device_id=support.DEVICE_ID, fail_fast=True,
-                               initial_election_id=50, channel_credentials=credentials)
+    options = fy.SwitchOptions(
+        p4info=program.p4info,
+        p4blob=program.json,
+        device_id=support.DEVICE_ID,
+        fail_fast=True,
+        initial_election_id=50,
+        channel_credentials=credentials,
+    )
 
     async def session() -> None:
         async with fy.Switch("s1", with_client_auth, options) as switch:
@@ -117,8 +123,16 @@ def test_our_controller(keys: Keys, program: Program, with_client_auth: str) -> 
         assert switch.cookie() == 3
     finally:
         switch.close()
-    stranger = GrpcSwitch("s1", with_client_auth, support.DEVICE_ID, 91, on_message=print, on_closed=print, timeout_s=1.0,
-                          tls=Tls(str(keys.stranger.own.certificate)))
+    stranger = GrpcSwitch(
+        "s1",
+        with_client_auth,
+        support.DEVICE_ID,
+        91,
+        on_message=print,
+        on_closed=print,
+        timeout_s=1.0,
+        tls=Tls(str(keys.stranger.own.certificate)),
+    )
     with pytest.raises(SwitchError, match=f"over TLS with a certificate signed by {keys.stranger.own.certificate}"):
         stranger.connect()
     stranger.close()
@@ -128,8 +142,11 @@ def test_the_controllers_configuration(tmp_path: Path) -> None:
     """A file that cannot be read is found before anything starts; a key without certificate is refused."""
     config = {"p4info": "x", "bmv2_json": "y", "switches": [{"name": "s1", "device_id": 1, "address": "127.0.0.1:1", "ports": []}]}
     path = tmp_path / "controller.json"
-    for tls, message in (({"ca": "/nonexistent/ca.crt"}, "tls.ca: /nonexistent/ca.crt: No such file or directory"),
-                         ({"ca": "a", "key": "k"}, "certificate: missing"), ({}, "tls.ca: missing")):
+    for tls, message in (
+        ({"ca": "/nonexistent/ca.crt"}, "tls.ca: /nonexistent/ca.crt: No such file or directory"),
+        ({"ca": "a", "key": "k"}, "certificate: missing"),
+        ({}, "tls.ca: missing"),
+    ):
         path.write_text(json.dumps(config | {"tls": tls}))
         with pytest.raises(ConfigError) as caught:
             read(path)
@@ -142,8 +159,19 @@ def test_files_that_do_not_serve(keys: Keys, tmp_path: Path) -> None:
     empty.write_text("")
 
     def said(certificate: Path, key: Path, *more: str) -> str:
-        command = [support.tool("fairlane-switch", "FAIRLANE_SWITCH"), "--no-p4", "--", "--grpc-server-addr", "127.0.0.1:0",
-                   "--grpc-server-ssl", "--grpc-server-cert", str(certificate), "--grpc-server-key", str(key), *more]
+        command = [
+            support.tool("fairlane-switch", "FAIRLANE_SWITCH"),
+            "--no-p4",
+            "--",
+            "--grpc-server-addr",
+            "127.0.0.1:0",
+            "--grpc-server-ssl",
+            "--grpc-server-cert",
+            str(certificate),
+            "--grpc-server-key",
+            str(key),
+            *more,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
         return done.stderr

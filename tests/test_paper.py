@@ -179,10 +179,13 @@ def _dies(job: points.Job) -> points.Done:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("function", "workers", "message"), [
-    (_fails, 1, r"^small n=[12] seed=2: ZeroDivisionError: no packet. The results of the other runs are kept."),
-    (_dies, 2, r"^small n=2 seed=2: the process that ran it ended 6 times"),
-])
+@pytest.mark.parametrize(
+    ("function", "workers", "message"),
+    [
+        (_fails, 1, r"^small n=[12] seed=2: ZeroDivisionError: no packet. The results of the other runs are kept."),
+        (_dies, 2, r"^small n=2 seed=2: the process that ran it ended 6 times"),
+    ],
+)
 def test_a_run_that_fails_or_ends_its_worker_is_named(function, workers: int, message: str, small: Path) -> None:
     with pytest.raises(RunFailed, match=message), schedule.cluster(None, workers) as client:
         for _ in schedule.run(client, function, points.jobs(read_row.load(small))):
@@ -199,17 +202,23 @@ def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> N
     assert store.get(other.row, other.key, other.inputs) is None
 
 
-@pytest.mark.parametrize("change, message", [
-    (('measure = "utilisation"\nlow = 0.5', 'measure = "utilization"\nlow = 0.5'), r"expect\[0\].measure: no measure 'utilization'; did you mean 'utilisation'"),
-    (('x = "n"', 'x = "m"'), r"figures\[0\].x: no axis or measure 'm'"),
-    (('rap.mean_bps /', 'rapp.mean_bps /'), r"measure.ratio: no group of flows 'rapp'; did you mean 'rap'"),
-    (('rap.mean_bps /', 'rap.mean /'), r"measure.ratio: no figure 'mean'; did you mean 'mean_bps'"),
-    (('curves = ["queue"]', 'curves = ["que"]'), r"figures\[1\].curves: no curve 'que'; did you mean 'queue'"),
-    (('low = 2.0', 'low = 2.0\nhigh = 1.0'), r"expect\[1\].low: 2 is above high, 1"),
-    (('low = 2.0', ''), r"expect\[1\].low: an expectation without low and high cannot fail"),
-    (('delay_s = 0.01', 'delay_s = -0.01'), r"topology.bottleneck.*delay_s: "),
-    (('kind = "rap"', 'kind = "rapp"'), r"flows\[0\].kind: unknown flow kind 'rapp'; did you mean 'rap'"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            ('measure = "utilisation"\nlow = 0.5', 'measure = "utilization"\nlow = 0.5'),
+            r"expect\[0\].measure: no measure 'utilization'; did you mean 'utilisation'",
+        ),
+        (('x = "n"', 'x = "m"'), r"figures\[0\].x: no axis or measure 'm'"),
+        (("rap.mean_bps /", "rapp.mean_bps /"), r"measure.ratio: no group of flows 'rapp'; did you mean 'rap'"),
+        (("rap.mean_bps /", "rap.mean /"), r"measure.ratio: no figure 'mean'; did you mean 'mean_bps'"),
+        (('curves = ["queue"]', 'curves = ["que"]'), r"figures\[1\].curves: no curve 'que'; did you mean 'queue'"),
+        (("low = 2.0", "low = 2.0\nhigh = 1.0"), r"expect\[1\].low: 2 is above high, 1"),
+        (("low = 2.0", ""), r"expect\[1\].low: an expectation without low and high cannot fail"),
+        (("delay_s = 0.01", "delay_s = -0.01"), r"topology.bottleneck.*delay_s: "),
+        (('kind = "rap"', 'kind = "rapp"'), r"flows\[0\].kind: unknown flow kind 'rapp'; did you mean 'rap'"),
+    ],
+)
 def test_a_row_that_cannot_be_meant_is_refused_before_anything_runs(small: Path, change: tuple[str, str], message: str) -> None:
     small.write_text(ROW.replace(*change))
     with pytest.raises(ConfigError, match=rf"small.toml:\d+: {message}"):

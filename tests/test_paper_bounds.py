@@ -23,13 +23,17 @@ def intervals() -> st.SearchStrategy[dict[str, bounds.Interval]]:
 
 def texts() -> st.SearchStrategy[str]:
     leaves = st.sampled_from([*NAMES, "2", "0.5", "n"])
-    return st.recursive(leaves, lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "/"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
-        st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
-        st.tuples(st.sampled_from(["round", "floor", "ceil"]), inner).map(lambda t: f"{t[0]}({t[1]})"),
-        st.tuples(inner, inner, inner, inner).map(lambda t: f"({t[0]} if {t[1]} < {t[2]} else {t[3]})"),
-        inner.map(lambda t: f"(-{t})"),
-    ), max_leaves=8)
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.tuples(inner, st.sampled_from(["+", "-", "*", "/"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+            st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})"),
+            st.tuples(st.sampled_from(["round", "floor", "ceil"]), inner).map(lambda t: f"{t[0]}({t[1]})"),
+            st.tuples(inner, inner, inner, inner).map(lambda t: f"({t[0]} if {t[1]} < {t[2]} else {t[3]})"),
+            inner.map(lambda t: f"(-{t})"),
+        ),
+        max_leaves=8,
+    )
 
 
 @given(texts(), intervals(), st.data())
@@ -44,15 +48,18 @@ def test_no_value_lies_outside_its_interval(text: str, names: dict[str, bounds.I
     assert low - slack <= value <= high + slack
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("= als.loss", (0.0, 1.0)),
-    ("= 1 - als.loss", (0.0, 1.0)),
-    ("= 100 * als.loss", (0.0, 100.0)),
-    ("= tcp.mean_bps / als.mean_bps", bounds.COUNT),
-    ("= tcp.mean_bps - als.mean_bps", bounds.ANY),
-    ("= n * min(als.jain, 0.5)", (0.0, 4.0)),
-    ("= 1 + run.als_mean_loss_fraction", (1.0, 2.0)),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("= als.loss", (0.0, 1.0)),
+        ("= 1 - als.loss", (0.0, 1.0)),
+        ("= 100 * als.loss", (0.0, 100.0)),
+        ("= tcp.mean_bps / als.mean_bps", bounds.COUNT),
+        ("= tcp.mean_bps - als.mean_bps", bounds.ANY),
+        ("= n * min(als.jain, 0.5)", (0.0, 4.0)),
+        ("= 1 + run.als_mean_loss_fraction", (1.0, 2.0)),
+    ],
+)
 def test_intervals_of_measures(text: str, expected: bounds.Interval) -> None:
     assert bounds.of_measure(text, {"n": 8}) == expected
 
@@ -66,12 +73,15 @@ def changed(folder: Path, expect: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("expect", "key", "message"), [
-    ('measure = "als_loss"\nlow = 1.2', "low", "can never hold: als_loss lies between 0 and 1, so that low = 1.2 is out of reach"),
-    ('measure = "als_loss"\nhigh = 2', "high", "can never fail: als_loss lies between 0 and 1 in every run"),
-    ('measure = "als_loss"\nlow = 0', "low", "can never fail"),
-    ('measure = "tcp_to_als"\nhigh = -0.5', "high", "can never hold: tcp_to_als lies at 0 or above"),
-])
+@pytest.mark.parametrize(
+    ("expect", "key", "message"),
+    [
+        ('measure = "als_loss"\nlow = 1.2', "low", "can never hold: als_loss lies between 0 and 1, so that low = 1.2 is out of reach"),
+        ('measure = "als_loss"\nhigh = 2', "high", "can never fail: als_loss lies between 0 and 1 in every run"),
+        ('measure = "als_loss"\nlow = 0', "low", "can never fail"),
+        ('measure = "tcp_to_als"\nhigh = -0.5', "high", "can never hold: tcp_to_als lies at 0 or above"),
+    ],
+)
 def test_what_no_result_can_meet_or_miss_is_refused(tmp_path: Path, expect: str, key: str, message: str) -> None:
     path = changed(tmp_path, expect)
     lines = path.read_text().splitlines()

@@ -38,7 +38,10 @@ def test_the_interval_follows_the_scale_and_turns_with_the_sides(above: list[flo
     low, high = intervals.quotient(above, below)
     middle = math.exp(sum(map(math.log, above)) / len(above) - sum(map(math.log, below)) / len(below))
     assert low <= middle * (1 + 1e-9) and middle <= high * (1 + 1e-9)
-    assert intervals.quotient([scale * v for v in above], below) == (pytest.approx(scale * low, rel=1e-3), pytest.approx(scale * high, rel=1e-3))
+    assert intervals.quotient([scale * v for v in above], below) == (
+        pytest.approx(scale * low, rel=1e-3),
+        pytest.approx(scale * high, rel=1e-3),
+    )
     assert intervals.quotient(below, above) == (pytest.approx(1 / high), pytest.approx(1 / low))
 
 

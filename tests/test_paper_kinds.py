@@ -59,7 +59,9 @@ low = 0.9
 
 {more}
 """
-IMPOSSIBLE = '[[expect]]\nname = "twice the link"\nmeasure = "utilisation"\nlow = 2.0\ncontradicts = "a link carries at most 1 times its rate"'
+IMPOSSIBLE = (
+    '[[expect]]\nname = "twice the link"\nmeasure = "utilisation"\nlow = 2.0\ncontradicts = "a link carries at most 1 times its rate"'
+)
 
 
 def load(folder: Path, ledger: str = "", expect: str = "", more: str = "", quick: bool = False) -> Row:
@@ -70,9 +72,13 @@ def load(folder: Path, ledger: str = "", expect: str = "", more: str = "", quick
 
 def outcome(loaded: Row, utilisation: list[float]) -> Outcome:
     """As if the runs, one a point, had given these values."""
-    results = {p.axes: [{"row": loaded.id, "axes": dict(p.axes), "seed": 1, "inputs": "-", "values": {"utilisation": value}, "curves": {}}]
-               for p, value in zip(loaded.sweep.points, utilisation, strict=True)}
-    verdicts = tuple(judge(e, {axes: [r["values"]["utilisation"] for r in runs] for axes, runs in results.items()}) for e in loaded.expectations)
+    results = {
+        p.axes: [{"row": loaded.id, "axes": dict(p.axes), "seed": 1, "inputs": "-", "values": {"utilisation": value}, "curves": {}}]
+        for p, value in zip(loaded.sweep.points, utilisation, strict=True)
+    }
+    verdicts = tuple(
+        judge(e, {axes: [r["values"]["utilisation"] for r in runs] for axes, runs in results.items()}) for e in loaded.expectations
+    )
     return Outcome(loaded, results, verdicts, 1.5)
 
 
@@ -81,35 +87,48 @@ READING = 'reading = "the link of section 2"'
 CONTRADICTION = 'contradiction = "2 x 1 Mb/s on a link of 1 Mb/s"'
 
 
-@pytest.mark.parametrize(("ledger", "more", "values", "kind", "held", "reason"), [
-    ("", "", FULL, "holds", 1, ""),
-    ('differs = "a little"', "", FULL, "holds", 1, "a little"),
-    ("", "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
-    ('differs = "slow start"', "", SHORT, "unexplained", 0, "slow start"),
-    (READING, "", FULL, "reading", 1, "the link of section 2"),
-    (READING, "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
-    (CONTRADICTION, "", FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
-    (CONTRADICTION, "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
-    (CONTRADICTION, IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
-    ("", IMPOSSIBLE, FULL, "contradiction", 1, "a link carries at most 1 times its rate"),
-    (CONTRADICTION, IMPOSSIBLE, DOUBLE, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
-    (READING, IMPOSSIBLE, FULL, "reading", 1, "the link of section 2"),
-    (f"{READING}\n{CONTRADICTION}", "", FULL, "reading", 1, "the link of section 2"),
-    (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
-    (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, DOUBLE, "reading", 1, "the link of section 2"),
-])
+@pytest.mark.parametrize(
+    ("ledger", "more", "values", "kind", "held", "reason"),
+    [
+        ("", "", FULL, "holds", 1, ""),
+        ('differs = "a little"', "", FULL, "holds", 1, "a little"),
+        ("", "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
+        ('differs = "slow start"', "", SHORT, "unexplained", 0, "slow start"),
+        (READING, "", FULL, "reading", 1, "the link of section 2"),
+        (READING, "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
+        (CONTRADICTION, "", FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
+        (CONTRADICTION, "", SHORT, "unexplained", 0, "No cause is known. These expectations do not hold: full link"),
+        (CONTRADICTION, IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
+        ("", IMPOSSIBLE, FULL, "contradiction", 1, "a link carries at most 1 times its rate"),
+        (CONTRADICTION, IMPOSSIBLE, DOUBLE, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
+        (READING, IMPOSSIBLE, FULL, "reading", 1, "the link of section 2"),
+        (f"{READING}\n{CONTRADICTION}", "", FULL, "reading", 1, "the link of section 2"),
+        (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, FULL, "contradiction", 1, "2 x 1 Mb/s on a link of 1 Mb/s"),
+        (f"{READING}\n{CONTRADICTION}", IMPOSSIBLE, DOUBLE, "reading", 1, "the link of section 2"),
+    ],
+)
 def test_the_kind_of_a_row_stands_on_the_page_in_the_index_and_in_the_console(
-        tmp_path: Path, ledger: str, more: str, values: list[float], kind: str, held: int, reason: str) -> None:
+    tmp_path: Path, ledger: str, more: str, values: list[float], kind: str, held: int, reason: str
+) -> None:
     found = outcome(load(tmp_path, ledger, more=more), values)
     page.write([found], tmp_path / "report", quick=False)
     written = json.loads((tmp_path / "report" / "index.json").read_text())
     (entry,) = written["rows"]
-    assert (entry["row"], entry["ledger"], entry["kind"], entry["expectations"], entry["held"], entry["reason"]) == ("small", "X", kind, 1, held, reason)
+    assert (entry["row"], entry["ledger"], entry["kind"], entry["expectations"], entry["held"], entry["reason"]) == (
+        "small",
+        "X",
+        kind,
+        1,
+        held,
+        reason,
+    )
     assert found.holds == (kind != "unexplained")
     assert written["kinds"][kind] == 1 and sum(written["kinds"].values()) == 1
     assert json.loads((tmp_path / "report" / "rows" / "small.json").read_text())["kind"] == kind
     text = (tmp_path / "report" / "index.html").read_text()
-    assert f'<p class="why {kind}"><strong>{kind}</strong> <span>{held} of 1 expectations hold.{" " + reason if reason else ""}</span>' in text
+    assert (
+        f'<p class="why {kind}"><strong>{kind}</strong> <span>{held} of 1 expectations hold.{" " + reason if reason else ""}</span>' in text
+    )
     assert kinds.count([found.kind]) in text and all(meaning in text for meaning in kinds.LEGEND.values())
     console = Console(width=200, record=True)
     make.show([found], console)
@@ -121,7 +140,9 @@ def test_an_impossible_figure_is_listed_apart_and_said_when_it_comes_out(tmp_pat
     for values, holds in ((FULL, False), (DOUBLE, True)):
         entry = index.entry(outcome(loaded, values))
         assert [v["name"] for v in entry["verdicts"]] == ["full link"]
-        assert [(v["name"], v["holds"], v["why"]) for v in entry["contradicted"]] == [("twice the link", holds, "a link carries at most 1 times its rate")]
+        assert [(v["name"], v["holds"], v["why"]) for v in entry["contradicted"]] == [
+            ("twice the link", holds, "a link carries at most 1 times its rate")
+        ]
         page.write([outcome(loaded, values)], tmp_path / "report", quick=False)
         assert ("It comes out here all the same" in (tmp_path / "report" / "index.html").read_text()) == holds
 
@@ -134,18 +155,21 @@ def test_an_unexplained_row_says_what_is_ruled_out_or_that_nothing_is(tmp_path: 
     assert index.entry(outcome(some, SHORT))["ruled_out"] == ["not the <queue>: 0.5 with 400 packets, too"]
 
 
-@pytest.mark.parametrize(("given", "key", "message"), [
-    ({"ledger": 'contradiction = "it cannot be"'}, "contradiction", r"ledger.contradiction: give the arithmetic"),
-    ({"ledger": 'ruled_out = ["a queue", " "]'}, "ruled_out", r"ledger.ruled_out: say in each entry"),
-    ({"ledger": "reading = 1"}, "reading", r"ledger.reading: expected a string"),
-    ({"expect": 'contradicts = "it cannot be"'}, "contradicts", r"expect\[0\].contradicts: give the arithmetic"),
-    ({"expect": 'contradicts = "2 > 1"'}, "[[expect]]", r"expect: every expectation has 'contradicts', which never counts"),
-    ({"expect": "at_least = 5"}, "at_least", r"expect\[0\].at_least: can never hold: 5 of 4 points"),
-    ({"expect": "at_least = -1"}, "at_least", r"expect\[0\].at_least: a number of points, got -1"),
-    ({"expect": "at_least = 1.5"}, "at_least", r"expect\[0\].at_least: expected an integer"),
-    ({"expect": 'at_least = 1\nany = "n"'}, "at_least", r"expect\[0\].at_least: not together with 'any'"),
-    ({"expect": 'at_least = 1\nseeds = "each"'}, "at_least", r"expect\[0\].at_least: not together with 'any' or with seeds = 'each'"),
-])
+@pytest.mark.parametrize(
+    ("given", "key", "message"),
+    [
+        ({"ledger": 'contradiction = "it cannot be"'}, "contradiction", r"ledger.contradiction: give the arithmetic"),
+        ({"ledger": 'ruled_out = ["a queue", " "]'}, "ruled_out", r"ledger.ruled_out: say in each entry"),
+        ({"ledger": "reading = 1"}, "reading", r"ledger.reading: expected a string"),
+        ({"expect": 'contradicts = "it cannot be"'}, "contradicts", r"expect\[0\].contradicts: give the arithmetic"),
+        ({"expect": 'contradicts = "2 > 1"'}, "[[expect]]", r"expect: every expectation has 'contradicts', which never counts"),
+        ({"expect": "at_least = 5"}, "at_least", r"expect\[0\].at_least: can never hold: 5 of 4 points"),
+        ({"expect": "at_least = -1"}, "at_least", r"expect\[0\].at_least: a number of points, got -1"),
+        ({"expect": "at_least = 1.5"}, "at_least", r"expect\[0\].at_least: expected an integer"),
+        ({"expect": 'at_least = 1\nany = "n"'}, "at_least", r"expect\[0\].at_least: not together with 'any'"),
+        ({"expect": 'at_least = 1\nseeds = "each"'}, "at_least", r"expect\[0\].at_least: not together with 'any' or with seeds = 'each'"),
+    ],
+)
 def test_what_cannot_be_meant_is_refused_with_its_line(tmp_path: Path, given: dict[str, str], key: str, message: str) -> None:
     with pytest.raises(ConfigError, match=rf"small.toml:\d+: {message}") as error:
         load(tmp_path, **given)
@@ -168,9 +192,13 @@ def test_so_many_points_must_hold_and_a_quick_pass_wants_the_same_share(tmp_path
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=5), st.sampled_from(["", "r"]), st.sampled_from(["", "1 > 0"]))
-def test_a_row_is_unexplained_exactly_when_an_ordinary_expectation_fails(given: list[tuple[bool, bool]], reading: str, contradiction: str) -> None:
-    verdicts = [Verdict(Expectation(str(i), "m", low=0.0, contradicts="2 > 1" if impossible else ""), (Finding("all", 0.0, holds),), holds)
-                for i, (impossible, holds) in enumerate(given)]
+def test_a_row_is_unexplained_exactly_when_an_ordinary_expectation_fails(
+    given: list[tuple[bool, bool]], reading: str, contradiction: str
+) -> None:
+    verdicts = [
+        Verdict(Expectation(str(i), "m", low=0.0, contradicts="2 > 1" if impossible else ""), (Finding("all", 0.0, holds),), holds)
+        for i, (impossible, holds) in enumerate(given)
+    ]
     ledger = Ledger("X", reading=reading, contradiction=contradiction)
     counted = [holds for impossible, holds in given if not impossible]
     kind = kinds.kind(ledger, verdicts)

@@ -43,8 +43,10 @@ def test_variation_of_a_sum_is_less_than_that_of_flows_that_take_turns() -> None
 
 def test_a_curve_of_mean_rates_has_a_point_for_each_flow_of_its_group() -> None:
     """1000 and 3000 bytes in the window of 4 s: 2 and 6 kbit/s, in the flows' order."""
-    records = [dataclasses.replace(flow(), flow=SimpleNamespace(name=f"g-{i}"), received=Steps.of([5.0], [size]), active=(0.0, 10.0))
-               for i, size in enumerate((1000.0, 3000.0))]
+    records = [
+        dataclasses.replace(flow(), flow=SimpleNamespace(name=f"g-{i}"), received=Steps.of([5.0], [size]), active=(0.0, 10.0))
+        for i, size in enumerate((1000.0, 3000.0))
+    ]
     experiment = SimpleNamespace(settings=SimpleNamespace(flows=[SimpleNamespace(name="g")]), window_s=(4.0, 8.0), duration_s=10.0)
     series = SimpleNamespace(experiment=experiment, flows=records)
     assert measures.curve(series, Curve("rates", "mean_rates", "g")) == {"t": [1.0, 2.0], "v": [2000.0, 6000.0]}

@@ -21,10 +21,16 @@ pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the
 
 ROOT = Path(__file__).resolve().parent.parent
 GRPC_PORT = 29959
-_LACKS = [reason for reason, holds in (
-    ("needs root", probes.is_root()), ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile")))) if not holds]
+_LACKS = [
+    reason
+    for reason, holds in (
+        ("needs root", probes.is_root()),
+        ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
+        ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
+        ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
+    )
+    if not holds
+]
 
 FILE = """\
 title = "A row on both clocks"
@@ -94,18 +100,44 @@ def test_the_table_of_both_clocks(tmp_path: Path) -> None:
     chosen = load(tmp_path)
     assert on_mininet.shown(tmp_path, chosen) is None
     (point,) = on_mininet.points(chosen)
-    run = {"seed": 1, "inputs": on_mininet.inputs(point), "ended": "then", "load": [1.0, 2.0], "curves": {"rate": {"t": [1.0, 2.0], "v": [1.0, 2.0]}},
-           "values": {"cbr_bps": 210_000.0, "utilisation": 0.9, "nothing": None}}
-    kept = {"where": "here", "failed": {}, "virtual_seeds": [1, 2], "points": [{"axes": {"n": 1}, "runs": [run], "virtual": {
-        "cbr_bps": [190_000.0, 210_000.0], "utilisation": [1.0, None], "nothing": [None, None]}}]}
+    run = {
+        "seed": 1,
+        "inputs": on_mininet.inputs(point),
+        "ended": "then",
+        "load": [1.0, 2.0],
+        "curves": {"rate": {"t": [1.0, 2.0], "v": [1.0, 2.0]}},
+        "values": {"cbr_bps": 210_000.0, "utilisation": 0.9, "nothing": None},
+    }
+    kept = {
+        "where": "here",
+        "failed": {},
+        "virtual_seeds": [1, 2],
+        "points": [
+            {
+                "axes": {"n": 1},
+                "runs": [run],
+                "virtual": {"cbr_bps": [190_000.0, 210_000.0], "utilisation": [1.0, None], "nothing": [None, None]},
+            }
+        ],
+    }
     path = on_mininet.path(tmp_path, "both")
     path.parent.mkdir()
     path.write_text(json.dumps(kept))
     shown = on_mininet.shown(tmp_path, chosen)
     assert shown is not None
-    assert shown["heads"] == ["n", "measure", "virtual time, median of 2 seeds", "range over seeds", "Mininet, wall clock", "Mininet / virtual"]
-    assert shown["lines"] == [["1", "cbr_bps", "200 k", "190 k to 210 k", "210 k", "1.05"], ["", "utilisation", "–", "–", "0.9", "–"],
-                              ["", "nothing", "–", "–", "–", "–"]]
+    assert shown["heads"] == [
+        "n",
+        "measure",
+        "virtual time, median of 2 seeds",
+        "range over seeds",
+        "Mininet, wall clock",
+        "Mininet / virtual",
+    ]
+    assert shown["lines"] == [
+        ["1", "cbr_bps", "200 k", "190 k to 210 k", "210 k", "1.05"],
+        ["", "utilisation", "–", "–", "0.9", "–"],
+        ["", "nothing", "–", "–", "–", "–"],
+    ]
     assert [title for title, _ in shown["figures"]] == ["rates"] and shown["current"]
     assert (shown["laid"], shown["left_out"]) == ("duration_s = 8.0", "without tcp.timer_granularity_s")
     # Words may change, what is run may not.
@@ -117,8 +149,9 @@ def test_the_table_of_both_clocks(tmp_path: Path) -> None:
     assert shown["lines"][0][4:] == ["–", "–"] and not shown["current"] and shown["figures"] == []
 
 
-def test_a_machine_that_cannot_says_so_and_a_row_that_never_could_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                                             capsys: pytest.CaptureFixture) -> None:
+def test_a_machine_that_cannot_says_so_and_a_row_that_never_could_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.setattr(probes, "is_root", lambda: False)
     console = Console(width=250)
     assert not wall_clock.announce(wall_clock.plan([load(tmp_path)], tmp_path), console)
@@ -126,15 +159,32 @@ def test_a_machine_that_cannot_says_so_and_a_row_that_never_could_is_refused(tmp
     never = load(tmp_path, FILE.replace('without = ["tcp.timer_granularity_s"]\n', ""))
     with pytest.raises(Refusal, match="flow tcp: the kernel's TCP cannot be given timer_granularity_s"):
         wall_clock.announce(wall_clock.plan([never], tmp_path), console)
-    assert not wall_clock.announce(wall_clock.plan([load(tmp_path, FILE.replace("[mininet]", "[quick]").replace("at = { n = 1 }", "n = [1]")
-                                                     .replace('without = ["tcp.timer_granularity_s"]\n', ""))], tmp_path), console)
+    assert not wall_clock.announce(
+        wall_clock.plan(
+            [
+                load(
+                    tmp_path,
+                    FILE.replace("[mininet]", "[quick]")
+                    .replace("at = { n = 1 }", "n = [1]")
+                    .replace('without = ["tcp.timer_granularity_s"]\n', ""),
+                )
+            ],
+            tmp_path,
+        ),
+        console,
+    )
     assert "none of these rows has a [mininet] table" in capsys.readouterr().out
 
 
 def test_the_files_at_hand_can_run_there() -> None:
     """What the ledger's rows say of Mininet, whatever the machine."""
-    chosen = {run.row.id: run for run in wall_clock.plan([read_row.load(loader.find(name)) for name in (
-        "als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3")], Path("nowhere"))}
+    chosen = {
+        run.row.id: run
+        for run in wall_clock.plan(
+            [read_row.load(loader.find(name)) for name in ("als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3")],
+            Path("nowhere"),
+        )
+    }
     assert set(chosen) == {"als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3"}
     for run in chosen.values():
         assert [reason for flow in run.experiment.flows if (reason := wall_clock.preflight.flows.obstacle(flow))] == []
@@ -147,8 +197,20 @@ def test_a_row_is_run_for_real_once_and_shown_beside_virtual_time(tmp_path: Path
     (tmp_path / "both.toml").write_text(FILE)
 
     def paper() -> str:
-        command = [sys.executable, "-m", "fairlane", "paper", str(tmp_path / "both.toml"), "--mininet", "--grpc-port", str(GRPC_PORT), "--workers", "1",
-                   "--out", str(tmp_path / "paper")]
+        command = [
+            sys.executable,
+            "-m",
+            "fairlane",
+            "paper",
+            str(tmp_path / "both.toml"),
+            "--mininet",
+            "--grpc-port",
+            str(GRPC_PORT),
+            "--workers",
+            "1",
+            "--out",
+            str(tmp_path / "paper"),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -14,7 +14,10 @@ from fairlane.paper import make, page, read_row, reference, words
 from fairlane.paper.judge import Expectation, judge
 from fairlane.paper.row_outcome import Outcome
 
-CELLS = {"program": "ns-2", "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}]}
+CELLS = {
+    "program": "ns-2",
+    "cells": [{"axes": {"n": 1}, "runs": [{"ratio": 2.0}, {"ratio": 4.0}, {"ratio": 3.0}]}, {"axes": {"n": 2}, "runs": [{"ratio": 1.0}]}],
+}
 
 
 @pytest.fixture
@@ -80,7 +83,10 @@ def test_the_page_shows_both_and_whether_each_point_holds(known: reference.Refer
     file.write_text(ROW)
     loaded = read_row.load(file)
     results = {(("n", n),): [{"values": {"ratio": value}} for value in values] for n, values in ((1, [3.0, 3.3, 2.7]), (2, [1.5]))}
-    verdicts = tuple(judge(e, {axes: [r["values"]["ratio"] for r in runs] for axes, runs in results.items()}, loaded.reference) for e in loaded.expectations)
+    verdicts = tuple(
+        judge(e, {axes: [r["values"]["ratio"] for r in runs] for axes, runs in results.items()}, loaded.reference)
+        for e in loaded.expectations
+    )
     shown = page.against(Outcome(loaded, results, verdicts, 0.0))
     assert shown is not None
     assert shown["heads"] == ["n", "ratio, ns-2", "ratio, here", "here / ns-2", "95% interval"]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from fairlane.fabrics import raw
 
-OBJECTS = st.dictionaries(st.text(max_size=3), st.integers() | st.floats(allow_nan=False) | st.text(max_size=3) | st.none(), max_size=3).map(json.dumps)
+OBJECTS = st.dictionaries(
+    st.text(max_size=3), st.integers() | st.floats(allow_nan=False) | st.text(max_size=3) | st.none(), max_size=3
+).map(json.dumps)
 OTHERS = st.sampled_from(["", "{", '{"t": 1', '"t": 1}', "[]", "1", "null", "}{", '{"a": 1} {', "1,", ",", " {} ", "{}\t", '{"kind": "da'])
 
 

@@ -45,10 +45,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two runs that differ in their seed, and one of a link twice as fast."""
     folder = tmp_path_factory.mktemp("runs")
     made = []
-    for name, text, seed in (("a", EXPERIMENT, 1), ("b", EXPERIMENT, 2), ("c", EXPERIMENT.replace("rate_bps = 1_000_000", "rate_bps = 2_000_000"), 1)):
+    for name, text, seed in (
+        ("a", EXPERIMENT, 1),
+        ("b", EXPERIMENT, 2),
+        ("c", EXPERIMENT.replace("rate_bps = 1_000_000", "rate_bps = 2_000_000"), 1),
+    ):
         path = folder / f"{name}.toml"
         path.write_text(text)
-        execute.execute(loader.load(path, seed=seed), virtual_fabric.Options(targets.compiler()), "virtual", folder / name, Console(quiet=True))
+        execute.execute(
+            loader.load(path, seed=seed), virtual_fabric.Options(targets.compiler()), "virtual", folder / name, Console(quiet=True)
+        )
         made.append(folder / name)
     return made
 
@@ -93,7 +99,11 @@ def test_the_table_says_what_the_summaries_say(finished: list[Path], capsys: pyt
     for run, first, second in zip(runs, lines[::2], lines[1::2]):
         summary = json.loads((run.folder / "summary.json").read_text())
         link = next(x for x in summary["links"] if x["name"] == "s1->s2")
-        assert (first["run"], first["clock"], first["checks that hold"]) == (f"{run.folder.parent.name}/{run.folder.name}", "virtual time", "0 of 1")
+        assert (first["run"], first["clock"], first["checks that hold"]) == (
+            f"{run.folder.parent.name}/{run.folder.name}",
+            "virtual time",
+            "0 of 1",
+        )
         assert first["utilisation"] == f"{link['utilisation']:.3f}" and first["queue, packets"] == f"{link['mean_queue_packets']:.1f}"
         for line, kind in zip((first, second), summary["kinds"]):
             assert line["goodput of a flow, Mb/s"] == f"{kind['mean_goodput_bps'] / 1e6:.3f}"
@@ -126,7 +136,9 @@ def test_a_run_by_the_wall_clock_beside_one_in_virtual_time(finished: list[Path]
     (real / "summary.json").write_text(json.dumps(summary))
     links = (real / "links.csv").read_text().splitlines()
     at = links[0].split(",").index("queue_packets")
-    (real / "links.csv").write_text("\n".join([links[0], *(",".join(["" if i == at else v for i, v in enumerate(x.split(","))]) for x in links[1:])]))
+    (real / "links.csv").write_text(
+        "\n".join([links[0], *(",".join(["" if i == at else v for i, v in enumerate(x.split(","))]) for x in links[1:])])
+    )
     runs = compare.load([finished[0], real])
     assert [line[2] for line in compare.rows(runs)] == ["virtual time", "", "Mininet, wall clock", ""]
     assert [line[3] for line in compare.rows(runs)] == ["in the process", "", "BMv2", ""]
@@ -162,17 +174,20 @@ def broken(folder: Path, results: Path, what: str) -> Path:
     return copy
 
 
-@pytest.mark.parametrize(("what", "message"), [
-    ("none", "nowhere: no such folder. Give folders that 'fairlane run' wrote"),
-    ("no summary", "copy: not the results of a run: it has no summary.json."),
-    ("above", "not the results of a run: it has no summary.json; it contains results, such as "),
-    ("half a summary", "summary.json: cannot be read: "),
-    ("other JSON", "summary.json: not a run's summary: it is not an object."),
-    ("no kinds", "summary.json: not a summary of this version's runs: kinds is missing."),
-    ("no flows", "summary.json: a run without flows has nothing to compare."),
-    ("no table", "flows.csv: cannot be read: No such file or directory."),
-    ("another table", "links.csv: no column time_s."),
-])
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("none", "nowhere: no such folder. Give folders that 'fairlane run' wrote"),
+        ("no summary", "copy: not the results of a run: it has no summary.json."),
+        ("above", "not the results of a run: it has no summary.json; it contains results, such as "),
+        ("half a summary", "summary.json: cannot be read: "),
+        ("other JSON", "summary.json: not a run's summary: it is not an object."),
+        ("no kinds", "summary.json: not a summary of this version's runs: kinds is missing."),
+        ("no flows", "summary.json: a run without flows has nothing to compare."),
+        ("no table", "flows.csv: cannot be read: No such file or directory."),
+        ("another table", "links.csv: no column time_s."),
+    ],
+)
 def test_folders_that_hold_no_results(finished: list[Path], tmp_path: Path, what: str, message: str) -> None:
     with pytest.raises(Refusal) as refused:
         compare.load([finished[1], broken(tmp_path, finished[0], what)])

@@ -13,15 +13,38 @@ from tools.site import results
 
 def entry(row: str, **changes) -> dict:
     verdict = {"name": "ratio | at n < 4", "paper": "", "expected": "0.8 to 1.2", "found": "1.01", "holds": True, "not_at": []}
-    return {"row": row, "ledger": "X", "title": "A row", "paper": "RAP figure 4", "kind": "holds", "expectations": 1, "held": 1, "reason": "", "differs": "",
-            "ruled_out": [], "verdicts": [verdict], "contradicted": [], "seeds": [1, 2], "runs": 2, "processor_s": 60.0} | changes
+    return {
+        "row": row,
+        "ledger": "X",
+        "title": "A row",
+        "paper": "RAP figure 4",
+        "kind": "holds",
+        "expectations": 1,
+        "held": 1,
+        "reason": "",
+        "differs": "",
+        "ruled_out": [],
+        "verdicts": [verdict],
+        "contradicted": [],
+        "seeds": [1, 2],
+        "runs": 2,
+        "processor_s": 60.0,
+    } | changes
 
 
 def report(folder: Path, rows: list[dict], page: str = "<html></html>", **changes) -> Path:
     folder.mkdir()
     (folder / "index.html").write_text(page)
-    found = {"version": "0", "commit": "0123456789abcdef" * 2 + "01234567", "modified": False, "quick": False, "made": "2026-01-31 12:00:00 UTC",
-             "processor_s": 600.0, "kinds": {}, "rows": rows} | changes
+    found = {
+        "version": "0",
+        "commit": "0123456789abcdef" * 2 + "01234567",
+        "modified": False,
+        "quick": False,
+        "made": "2026-01-31 12:00:00 UTC",
+        "processor_s": 600.0,
+        "kinds": {},
+        "rows": rows,
+    } | changes
     (folder / index.FILE).write_text(json.dumps(found))
     return folder
 
@@ -44,25 +67,41 @@ def test_each_row_links_to_the_page_of_its_experiment() -> None:
     pages = results.experiment_pages()
     assert not set(make.ids()) - set(pages), "docs/experiments/README.md gives these rows no page"
     assert all((results.ROOT / "docs" / "experiments" / page).exists() for page in pages.values())
-    assert pages["als-mixed-b"] == "als-plain.md" and pages["rap-3c"] == "rap-3.md" and pages["rap-6"] == "rap-6.md" and pages["trabol-t1"] == "trabol-5.md"
+    assert (
+        pages["als-mixed-b"] == "als-plain.md"
+        and pages["rap-3c"] == "rap-3.md"
+        and pages["rap-6"] == "rap-6.md"
+        and pages["trabol-t1"] == "trabol-5.md"
+    )
 
 
 def test_each_row_stands_there_with_its_kind_and_reason(complete: list[dict], tmp_path: Path) -> None:
-    complete[0] = entry("rap-4b", kind="unexplained", held=0, reason="no <cause>\nis known", verdicts=[{**complete[0]["verdicts"][0], "holds": False}])
-    complete[1] = entry("nowhere", kind="contradiction", contradicted=[{**complete[1]["verdicts"][0], "holds": False, "why": "2 > 1"}], ruled_out=[])
+    complete[0] = entry(
+        "rap-4b", kind="unexplained", held=0, reason="no <cause>\nis known", verdicts=[{**complete[0]["verdicts"][0], "holds": False}]
+    )
+    complete[1] = entry(
+        "nowhere", kind="contradiction", contradicted=[{**complete[1]["verdicts"][0], "holds": False, "why": "2 > 1"}], ruled_out=[]
+    )
     complete += [entry(name) for name in make.ids()[:2]]
     page = publish(report(tmp_path / "report", complete), tmp_path)
     assert r"| [rap-4b](experiments/rap-4.md) | RAP figure 4 | **unexplained** | 0 of 1 | no \<cause\> is known |" in page
     assert "| nowhere | RAP figure 4 | **contradiction** | 1 of 1 |" in page
-    assert f"**{len(complete) - 1} of {len(complete)} rows explained: holds {len(complete) - 2}, reading 0, contradiction 1, unexplained 1.**" in page
+    assert (
+        f"**{len(complete) - 1} of {len(complete)} rows explained: holds {len(complete) - 2}, reading 0, contradiction 1, unexplained 1.**"
+        in page
+    )
     assert r"| ratio \| at n \< 4 | – | 0.8 to 1.2 | 1.01 | **no** |" in page and "Nothing is ruled out yet." in page
     assert r"| ratio \| at n \< 4 | – | 0.8 to 1.2 | 1.01 | no, as it must be |" in page and "cannot come out: 2 \\> 1" in page
     assert "a full pass, made on 2026-01-31 12:00:00 UTC with commit `0123456789ab`. It took 10 minutes" in page
 
 
-def test_the_report_with_its_figures_comes_along_unless_it_is_large(complete: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_with_its_figures_comes_along_unless_it_is_large(
+    complete: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = report(tmp_path / "report", complete)
-    assert "(paper-results/report.html)" in publish(folder, tmp_path) and (tmp_path / "files" / "report.html").read_text() == "<html></html>"
+    assert (
+        "(paper-results/report.html)" in publish(folder, tmp_path) and (tmp_path / "files" / "report.html").read_text() == "<html></html>"
+    )
     monkeypatch.setattr(results, "MOST_BYTES", 5)
     assert "(paper-results/report.html)" not in publish(folder, tmp_path) and not (tmp_path / "files" / "report.html").exists()
 

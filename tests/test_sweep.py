@@ -46,31 +46,41 @@ def document(text: str = FILE) -> located_toml.Document:
 def test_points_are_all_combinations_with_all_seeds():
     points = sweep.expand(document()).points
     assert [(dict(p.axes), p.seed) for p in points[:4]] == [
-        ({"n": 1, "kind": "rap"}, 1), ({"n": 1, "kind": "rap"}, 2), ({"n": 1, "kind": "rap"}, 3), ({"n": 1, "kind": "tcp-sack"}, 1)]
+        ({"n": 1, "kind": "rap"}, 1),
+        ({"n": 1, "kind": "rap"}, 2),
+        ({"n": 1, "kind": "rap"}, 3),
+        ({"n": 1, "kind": "tcp-sack"}, 1),
+    ]
     assert len(points) == 12
     assert len({sweep.point_key(p.axes, p.seed) for p in points}) == 12
 
 
 def test_values_are_worked_out_at_each_point():
     last = sweep.expand(document()).points[-1].document.values
-    assert last == {"topology": {"bottleneck": {"rate_bps": 320_000, "queue_packets": 40}}, "seed": 3,
-                    "flows": [{"kind": "tcp-sack", "count": 4}]}
+    assert last == {
+        "topology": {"bottleneck": {"rate_bps": 320_000, "queue_packets": 40}},
+        "seed": 3,
+        "flows": [{"kind": "tcp-sack", "count": 4}],
+    }
 
 
 def test_a_quick_pass_takes_its_own_values():
     assert [(dict(p.axes)["n"], p.seed) for p in sweep.expand(document(), quick=True).points] == [(4, 1), (4, 1)]
 
 
-@pytest.mark.parametrize("change, message", [
-    (('n = [1, 4]', 'n = []'), r"row.toml:5: sweep.n: expected an array of values"),
-    (('n = [1, 4]', 'n = [1, 1]'), r"row.toml:5: sweep.n\[1\]: 1 is here twice"),
-    (('seeds = [1, 2, 3]', 'seeds = [-1]'), r"row.toml:2: seeds\[0\]: a seed must be a whole number"),
-    (('n = [4]', 'm = [4]'), r"row.toml:14: quick.m: unknown key; known: n, kind"),
-    (('"= queue"', '"= quue"'), r"row.toml:18: topology.bottleneck.queue_packets: no value 'quue' here; there is .*queue"),
-    (('"= 2 * n * 40_000"', '"= 2 * / n"'), r"row.toml:9: let.rate_bps: '2 \* / n' is not an expression"),
-    (('"= 2 * n * 40_000"', '"= open(1)"'), r"row.toml:9: let.rate_bps: 'open\(1\)' is not supported here"),
-    (('"= 2 * n * 40_000"', '"= 1 / (n - n)"'), r"row.toml:9: let.rate_bps: .*division by zero"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (("n = [1, 4]", "n = []"), r"row.toml:5: sweep.n: expected an array of values"),
+        (("n = [1, 4]", "n = [1, 1]"), r"row.toml:5: sweep.n\[1\]: 1 is here twice"),
+        (("seeds = [1, 2, 3]", "seeds = [-1]"), r"row.toml:2: seeds\[0\]: a seed must be a whole number"),
+        (("n = [4]", "m = [4]"), r"row.toml:14: quick.m: unknown key; known: n, kind"),
+        (('"= queue"', '"= quue"'), r"row.toml:18: topology.bottleneck.queue_packets: no value 'quue' here; there is .*queue"),
+        (('"= 2 * n * 40_000"', '"= 2 * / n"'), r"row.toml:9: let.rate_bps: '2 \* / n' is not an expression"),
+        (('"= 2 * n * 40_000"', '"= open(1)"'), r"row.toml:9: let.rate_bps: 'open\(1\)' is not supported here"),
+        (('"= 2 * n * 40_000"', '"= 1 / (n - n)"'), r"row.toml:9: let.rate_bps: .*division by zero"),
+    ],
+)
 def test_what_cannot_be_meant_is_refused_with_file_line_and_key(change, message):
     with pytest.raises(ConfigError, match=message):
         sweep.expand(document(FILE.replace(*change)))
@@ -89,7 +99,8 @@ def test_no_text_makes_an_expression_do_anything_but_give_a_value_or_say_why_not
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(1, 50))
 def test_expressions_reckon_as_python_does(a, b, c):
     assert expressions.evaluate("= (a + b) * a - b // c if a > b else a % c", {"a": a, "b": b, "c": c}) == (
-        (a + b) * a - b // c if a > b else a % c)
+        (a + b) * a - b // c if a > b else a % c
+    )
 
 
 def test_names_may_be_owned():
@@ -146,10 +157,17 @@ def test_any_wants_one_value_of_an_axis_for_which_all_points_hold():
     assert not judge.judge(judge.Expectation("x", "m", low=0.95, high=1.2, any="k"), data).holds
 
 
-@pytest.mark.parametrize("wrong", [
-    {"low": 2.0, "high": 1.0}, {}, {"over": "n"}, {"trend": "rising"}, {"ratio_of": {"k": "a"}, "high": 1.0},
-    {"over": "n", "trend": "rising", "high": 3.0},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"low": 2.0, "high": 1.0},
+        {},
+        {"over": "n"},
+        {"trend": "rising"},
+        {"ratio_of": {"k": "a"}, "high": 1.0},
+        {"over": "n", "trend": "rising", "high": 3.0},
+    ],
+)
 def test_an_expectation_that_can_never_hold_or_never_fail_is_refused(wrong):
     with pytest.raises(ValueError):
         judge.Expectation("x", "m", **wrong)
@@ -160,9 +178,15 @@ def test_one_value_of_an_axis_may_be_asked_for():
     assert {p.axes for p in kept} == {(("n", 4), ("kind", "tcp-sack"))}
 
 
-@pytest.mark.parametrize("at, message", [
-    ("n", "write AXIS=VALUE"), ("m=1", "no axis 'm'"), ("n=3", "n has the values 1, 4"), ("n=x", "n has the values 1, 4"),
-])
+@pytest.mark.parametrize(
+    "at, message",
+    [
+        ("n", "write AXIS=VALUE"),
+        ("m=1", "no axis 'm'"),
+        ("n=3", "n has the values 1, 4"),
+        ("n=x", "n has the values 1, 4"),
+    ],
+)
 def test_a_value_that_an_axis_does_not_have_is_refused(at, message):
     with pytest.raises(ConfigError, match=message):
         sweep.narrowed(document(), [at])

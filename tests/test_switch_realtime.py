@@ -161,8 +161,12 @@ def test_a_port_keeps_its_rate(net: veths.Network, program: Path, tmp_path: Path
     """20 Mb/s offered to a port of 10 Mb/s for two seconds: 10 Mb/s within 1% come out, the rest is dropped and counted."""
     size, rate, stats = 1000, 10e6, tmp_path / "stats.csv"
     sent = 1  # the address is resolved with one datagram
-    with switch(net, program, "--port-rate", "2=10mbit", "--port-queue", "2=50p", "--stats", stats,
-                "--", "--grpc-server-addr", "127.0.0.1:9602"), Flow(net) as flow:
+    with (
+        switch(
+            net, program, "--port-rate", "2=10mbit", "--port-queue", "2=50p", "--stats", stats, "--", "--grpc-server-addr", "127.0.0.1:9602"
+        ),
+        Flow(net) as flow,
+    ):
         arrived: list[tuple[bytes, int]] = []
         thread = flow.collect(arrived)
         gap, start = size * 8 / 20e6, time.monotonic()
@@ -236,8 +240,11 @@ def test_tcp_survives_checksums_left_to_offload(net: veths.Network, program: Pat
     if shutil.which("ethtool") is None:
         pytest.skip("needs ethtool, to turn segmentation offload off")
     for host in ("h1", "h2"):
-        subprocess.run(net.command(host, ["ethtool", "-K", "eth0", "tx", "on", "tso", "off", "gso", "off", "gro", "off"]),
-                       capture_output=True, check=True)
+        subprocess.run(
+            net.command(host, ["ethtool", "-K", "eth0", "tx", "on", "tso", "off", "gso", "off", "gro", "off"]),
+            capture_output=True,
+            check=True,
+        )
     payload = os.urandom(1 << 20)
     with switch(net, program, "--", "--grpc-server-addr", "127.0.0.1:9605"):
         listener = net.socket("h2", socket.SOCK_STREAM)
@@ -258,7 +265,10 @@ def test_tcp_survives_checksums_left_to_offload(net: veths.Network, program: Pat
 
 
 def test_the_switch_sleeps_when_idle(net: veths.Network, program: Path) -> None:
-    with switch(net, program, "--port-rate", "all=10mbit", "--port-delay", "all=5ms", "--", "--grpc-server-addr", "127.0.0.1:9606") as process:
+    with switch(
+        net, program, "--port-rate", "all=10mbit", "--port-delay", "all=5ms", "--", "--grpc-server-addr", "127.0.0.1:9606"
+    ) as process:
+
         def cpu_ticks() -> int:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
             return int(fields[11]) + int(fields[12])
@@ -279,7 +289,8 @@ def refused(command: list[str], **options: object) -> str:
 def test_bad_starts_end_with_one_sentence(net: veths.Network, program: Path, tmp_path: Path) -> None:
     run = net.command("s1", [SWITCH])
     assert refused([*run, "-i", "1@nowhere", str(program)]) == (
-        "fairlane-switch: port 1: interface nowhere does not exist: see `ip link` for those there are (in this network namespace)")
+        "fairlane-switch: port 1: interface nowhere does not exist: see `ip link` for those there are (in this network namespace)"
+    )
     half = tmp_path / "half.json"
     half.write_text(program.read_text()[: len(program.read_text()) // 2])
     message = refused([*run, str(half)])
@@ -295,8 +306,10 @@ def test_a_taken_port_is_named_and_the_first_switch_keeps_its_records(net: veths
         time.sleep(0.2)
         message = refused(net.command("s1", [SWITCH, *INTERFACES, str(program), "--stats", str(stats)]))
         rows = stats.read_text().count("\n")
-    assert message == ("fairlane-switch: --grpc-server-addr 127.0.0.1:9559: TCP port 9559 is in use: find by whom with "
-                       "`ss -ltnp sport = :9559`, stop it, or choose another port")
+    assert message == (
+        "fairlane-switch: --grpc-server-addr 127.0.0.1:9559: TCP port 9559 is in use: find by whom with "
+        "`ss -ltnp sport = :9559`, stop it, or choose another port"
+    )
     assert rows > 4
 
 

@@ -52,23 +52,33 @@ def test_files_are_read(tmp_path: Path) -> None:
     assert from_text(GRAPH).switches == ("s1",)
 
 
-@pytest.mark.parametrize(("text", "change", "message"), [
-    (DUMBBELL, ("delay_s", "dealy_s"), "net.toml:6: bottleneck.dealy_s: unknown key; did you mean 'delay_s'?"),
-    (DUMBBELL, ("0.005", "-0.005"), "net.toml:6: bottleneck.delay_s: must not be negative, got -0.005 s"),
-    (DUMBBELL, ("0.005", '"5ms"'), "net.toml:6: bottleneck.delay_s: expected a number, got '5ms'"),
-    (DUMBBELL, ("rate_bps = 100_000_000", "rate_bps = 0"), "net.toml:10: access.rate_bps: a link of 0 bit/s never sends: give a positive rate"),
-    (DUMBBELL, ("minimum = 0.5", "minimum = 0.99"),
-     "net.toml:7: bottleneck.red.minimum: RED needs 0 <= minimum < maximum <= 1, got 0.99 and 0.95"),
-    (DUMBBELL, ("pairs = 2", "pairs = true"), "net.toml:2: pairs: expected an integer, got True"),
-    (DUMBBELL, ("pairs = 2", "pairs = 0"), "net.toml:2: pairs: a dumbbell has 1 to 250 pairs of hosts, got 0"),
-    (DUMBBELL, ("pairs = 2\n", "\n"), "net.toml:1: missing key 'pairs'"),
-    (DUMBBELL, ('"dumbbell"', '"dumbell"'), "net.toml:1: kind: unknown kind 'dumbell'; did you mean 'dumbbell'?"),
-    (DUMBBELL, ('"dumbbell"', "dumbbell"), "net.toml: Invalid value (at line 1, column 8)"),
-    (GRAPH, ('"s1:2", "h2"', '"s1:2", "s1:2"'), "net.toml:11: links[1]: the link loops back to the same port: s1, port 2"),
-    (GRAPH, ('"h2", kind', '"h1", kind'), "net.toml:3: nodes[1]: two nodes are called 'h1' (nodes[0] is the other)"),
-    (GRAPH, ('kind = "switch"', 'kind = "router"'), "net.toml:4: nodes[2].kind: expected one of 'host', 'switch', got 'router'"),
-    (GRAPH, ('["h1", "s1"]', '["h1"]'), "net.toml:8: links[0].ends: expected 2 values, got 1"),
-])
+@pytest.mark.parametrize(
+    ("text", "change", "message"),
+    [
+        (DUMBBELL, ("delay_s", "dealy_s"), "net.toml:6: bottleneck.dealy_s: unknown key; did you mean 'delay_s'?"),
+        (DUMBBELL, ("0.005", "-0.005"), "net.toml:6: bottleneck.delay_s: must not be negative, got -0.005 s"),
+        (DUMBBELL, ("0.005", '"5ms"'), "net.toml:6: bottleneck.delay_s: expected a number, got '5ms'"),
+        (
+            DUMBBELL,
+            ("rate_bps = 100_000_000", "rate_bps = 0"),
+            "net.toml:10: access.rate_bps: a link of 0 bit/s never sends: give a positive rate",
+        ),
+        (
+            DUMBBELL,
+            ("minimum = 0.5", "minimum = 0.99"),
+            "net.toml:7: bottleneck.red.minimum: RED needs 0 <= minimum < maximum <= 1, got 0.99 and 0.95",
+        ),
+        (DUMBBELL, ("pairs = 2", "pairs = true"), "net.toml:2: pairs: expected an integer, got True"),
+        (DUMBBELL, ("pairs = 2", "pairs = 0"), "net.toml:2: pairs: a dumbbell has 1 to 250 pairs of hosts, got 0"),
+        (DUMBBELL, ("pairs = 2\n", "\n"), "net.toml:1: missing key 'pairs'"),
+        (DUMBBELL, ('"dumbbell"', '"dumbell"'), "net.toml:1: kind: unknown kind 'dumbell'; did you mean 'dumbbell'?"),
+        (DUMBBELL, ('"dumbbell"', "dumbbell"), "net.toml: Invalid value (at line 1, column 8)"),
+        (GRAPH, ('"s1:2", "h2"', '"s1:2", "s1:2"'), "net.toml:11: links[1]: the link loops back to the same port: s1, port 2"),
+        (GRAPH, ('"h2", kind', '"h1", kind'), "net.toml:3: nodes[1]: two nodes are called 'h1' (nodes[0] is the other)"),
+        (GRAPH, ('kind = "switch"', 'kind = "router"'), "net.toml:4: nodes[2].kind: expected one of 'host', 'switch', got 'router'"),
+        (GRAPH, ('["h1", "s1"]', '["h1"]'), "net.toml:8: links[0].ends: expected 2 values, got 1"),
+    ],
+)
 def test_errors_name_file_line_and_key(text: str, change: tuple[str, str], message: str) -> None:
     assert change[0] in text
     with pytest.raises(ConfigError) as refused:
@@ -83,8 +93,16 @@ def test_a_missing_file() -> None:
 
 # Every key gets a distinct number as its value, so that the line where the number stands is the line of the key.
 keys = st.sampled_from(["a", "b", "long-key", '"quoted.key"', "'li # teral'", '"uni\\u0041"'])
-noise = st.sampled_from(["", "# a [comment] = {\n", "\n\n", 's = """\n[not.a.table]\nx = 1 \\"""" # "\n', "l = '''\n'a = {'\n''''\n",
-                         "m = [\n  [1, 2], # ]\n  { k = '}' },\n]\n"])
+noise = st.sampled_from(
+    [
+        "",
+        "# a [comment] = {\n",
+        "\n\n",
+        's = """\n[not.a.table]\nx = 1 \\"""" # "\n',
+        "l = '''\n'a = {'\n''''\n",
+        "m = [\n  [1, 2], # ]\n  { k = '}' },\n]\n",
+    ]
+)
 
 
 @st.composite

@@ -24,17 +24,20 @@ def graph(links: list[tuple[str, str]], hosts: str = "h1 h2", switches: str = "s
 GOOD = [("h1", "s1"), ("h2", "s2")]
 
 
-@pytest.mark.parametrize(("links", "message"), [
-    ([*GOOD, ("s1:3", "s1:3")], "the link loops back to the same port: s1, port 3"),
-    ([*GOOD, ("s1:3", "s1:4")], "the link loops back to the same node: s1"),
-    ([*GOOD, ("s1", "s9")], "link to unknown node 's9'"),
-    ([*GOOD, ("s1:3", "s2:3"), ("s1:3", "s2:4")], "port 3 of s1 is used by links[2] already"),
-    ([*GOOD, ("s1:510", "s2")], "port 510 of s1: switch ports are 1 to 509"),
-    ([*GOOD, ("s1:x", "s2")], "link end 's1:x': write a node, or a node and its port as in 's1:3'"),
-    (GOOD, "h2 cannot be reached from h1"),
-    ([("h1", "s1"), ("s1", "s2")], "host h2 has 0 links; a host has exactly one"),
-    ([("h1", "h2"), ("s1", "s2")], "host h1 is linked to host h2; hosts link to switches"),
-])
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([*GOOD, ("s1:3", "s1:3")], "the link loops back to the same port: s1, port 3"),
+        ([*GOOD, ("s1:3", "s1:4")], "the link loops back to the same node: s1"),
+        ([*GOOD, ("s1", "s9")], "link to unknown node 's9'"),
+        ([*GOOD, ("s1:3", "s2:3"), ("s1:3", "s2:4")], "port 3 of s1 is used by links[2] already"),
+        ([*GOOD, ("s1:510", "s2")], "port 510 of s1: switch ports are 1 to 509"),
+        ([*GOOD, ("s1:x", "s2")], "link end 's1:x': write a node, or a node and its port as in 's1:3'"),
+        (GOOD, "h2 cannot be reached from h1"),
+        ([("h1", "s1"), ("s1", "s2")], "host h2 has 0 links; a host has exactly one"),
+        ([("h1", "h2"), ("s1", "s2")], "host h1 is linked to host h2; hosts link to switches"),
+    ],
+)
 def test_impossible_networks_are_refused(links: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(TopologyError) as refused:
         graph(links)
@@ -46,13 +49,16 @@ def test_two_nodes_of_one_name() -> None:
         Topology((Node("s1", "switch"), Node("s1", "switch")), ())
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"rate_bps": 0.0}, "rate_bps: a link of 0 bit/s never sends: give a positive rate"),
-    ({"rate_bps": float("nan")}, "rate_bps: a link of nan bit/s never sends: give a positive rate"),
-    ({"delay_s": -0.001}, "delay_s: must not be negative, got -0.001 s"),
-    ({"framing": "ppp"}, "framing: must be 'ethernet' or 'ip', got 'ppp'"),
-    ({"queue_packets": 0}, "queue_packets: a queue of 0 packets cannot hold any: give at least 1"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rate_bps": 0.0}, "rate_bps: a link of 0 bit/s never sends: give a positive rate"),
+        ({"rate_bps": float("nan")}, "rate_bps: a link of nan bit/s never sends: give a positive rate"),
+        ({"delay_s": -0.001}, "delay_s: must not be negative, got -0.001 s"),
+        ({"framing": "ppp"}, "framing: must be 'ethernet' or 'ip', got 'ppp'"),
+        ({"queue_packets": 0}, "queue_packets: a queue of 0 packets cannot hold any: give at least 1"),
+    ],
+)
 def test_impossible_links_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError) as refused:
         Link(("a", "b"), **{"rate_bps": 1e6, **arguments})
@@ -86,10 +92,15 @@ def test_pings_share_the_ports_that_they_cross() -> None:
 
 topologies_of_all_kinds = st.one_of(
     st.builds(builders.dumbbell, st.integers(1, 30), st.just(TRUNK), st.just(ACCESS)),
-    st.integers(2, 7).flatmap(lambda n: st.builds(
-        builders.chain,
-        st.lists(st.tuples(st.integers(1, n), st.integers(1, n)).filter(lambda p: p[0] != p[1]), min_size=1, max_size=8),
-        st.just(n), st.just(TRUNK), st.just(ACCESS))),
+    st.integers(2, 7).flatmap(
+        lambda n: st.builds(
+            builders.chain,
+            st.lists(st.tuples(st.integers(1, n), st.integers(1, n)).filter(lambda p: p[0] != p[1]), min_size=1, max_size=8),
+            st.just(n),
+            st.just(TRUNK),
+            st.just(ACCESS),
+        )
+    ),
     st.builds(builders.tree, st.lists(st.just(TRUNK), min_size=1, max_size=5), st.integers(1, 4), st.just(ACCESS)),
 )
 
@@ -122,8 +133,13 @@ def test_routes_lead_from_every_host_to_every_other(topology: Topology, data: st
 
 def test_the_way_of_least_delay_is_taken() -> None:
     nodes = (Node("h1", "host"), Node("h2", "host"), *(Node(s, "switch") for s in ("s1", "s2", "s3")))
-    links = (Link(("h1", "s1"), 1e6), Link(("h2", "s3"), 1e6), Link(("s1", "s3"), 1e6, delay_s=0.1),
-             Link(("s1", "s2"), 1e6, delay_s=0.01), Link(("s2", "s3"), 1e6, delay_s=0.01))
+    links = (
+        Link(("h1", "s1"), 1e6),
+        Link(("h2", "s3"), 1e6),
+        Link(("s1", "s3"), 1e6, delay_s=0.1),
+        Link(("s1", "s2"), 1e6, delay_s=0.01),
+        Link(("s2", "s3"), 1e6, delay_s=0.01),
+    )
     assert [p.node for p in addressing.path(Topology(nodes, links), "h1", "h2")] == ["h1", "s1", "s2", "s3"]
 
 

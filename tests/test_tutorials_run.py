@@ -34,8 +34,17 @@ def exercise(tmp_path: Path) -> Path:
 
 
 def fairlane(exercise: Path, *arguments: str, said: str = "", **options: object) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "fairlane", "run", "pair/topology.json", *arguments], capture_output=True, text=True, check=False,
-                          timeout=240, cwd=exercise, env=os.environ | {"PYTHONPATH": str(ROOT)}, input=said, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "fairlane", "run", "pair/topology.json", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        cwd=exercise,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        input=said,
+        **options,
+    )
 
 
 def changed(path: Path, change) -> None:
@@ -69,10 +78,19 @@ def test_entries_decide_in_virtual_time(exercise: Path) -> None:
 @needs_virtual
 def test_without_root(exercise: Path) -> None:
     """It says what it does instead."""
-    code = ("import sys; from fairlane import cli, probes; probes.is_root = lambda: False;"
-            " sys.argv = ['fairlane', 'run', 'pair/topology.json', *sys.argv[1:]]; cli.main()")
+    code = (
+        "import sys; from fairlane import cli, probes; probes.is_root = lambda: False;"
+        " sys.argv = ['fairlane', 'run', 'pair/topology.json', *sys.argv[1:]]; cli.main()"
+    )
     command = [sys.executable, "-c", code]
-    options = {"capture_output": True, "text": True, "check": False, "timeout": 240, "cwd": exercise, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    options = {
+        "capture_output": True,
+        "text": True,
+        "check": False,
+        "timeout": 240,
+        "cwd": exercise,
+        "env": os.environ | {"PYTHONPATH": str(ROOT)},
+    }
     done = subprocess.run(command, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("no root here, so in virtual time: hosts send each other 1000 bytes over TCP in place of pings")
@@ -121,21 +139,31 @@ def test_a_switch_that_refuses_an_entry(exercise: Path) -> None:
     done = fairlane(exercise, "--grpc-port", str(support.free_port()))
     assert done.returncode == 2, done.stdout + done.stderr
     line = max(i for i, text in enumerate(path.read_text().splitlines(), 1) if text == "  {")
-    assert re.fullmatch(rf"fairlane: pair/s2-runtime.json:{line}: table_entries\[2\]: s2 refuses a write: .*ALREADY_EXISTS.*\n", done.stderr), done.stderr
+    assert re.fullmatch(
+        rf"fairlane: pair/s2-runtime.json:{line}: table_entries\[2\]: s2 refuses a write: .*ALREADY_EXISTS.*\n", done.stderr
+    ), done.stderr
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["--flow", "als"], "--flow: not with a topology of the P4 tutorials, which has no flows"),
-    (["--fabric", "virtual", "--cli"], "--cli: virtual time has no prompt: add --fabric mininet."),
-    (["--fabric", "virtual", "--target", "bmv2"], "--target bmv2 runs in real time only: add --fabric mininet."),
-    (["--fabric", "virtual", "--program", "nowhere.p4"], "--program nowhere.p4: no such file"),
-    (["--fabric", "virtual", "--out", "."], "--out .: exists already: give another folder, or remove it"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--flow", "als"], "--flow: not with a topology of the P4 tutorials, which has no flows"),
+        (["--fabric", "virtual", "--cli"], "--cli: virtual time has no prompt: add --fabric mininet."),
+        (["--fabric", "virtual", "--target", "bmv2"], "--target bmv2 runs in real time only: add --fabric mininet."),
+        (["--fabric", "virtual", "--program", "nowhere.p4"], "--program nowhere.p4: no such file"),
+        (["--fabric", "virtual", "--out", "."], "--out .: exists already: give another folder, or remove it"),
+    ],
+)
 def test_refusals(exercise: Path, arguments: list[str], message: str) -> None:
     done = fairlane(exercise, *arguments)
     assert (done.returncode, done.stderr) == (2, f"fairlane: {message}\n")
 
 
 def test_options_of_topologies_alone() -> None:
-    done = subprocess.run([sys.executable, "-m", "fairlane", "run", "als-3", "--cli"], capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
-    assert (done.returncode, done.stderr) == (2, "fairlane: --cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlane", "run", "als-3", "--cli"], capture_output=True, text=True, check=False, cwd=ROOT, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fairlane: --cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'\n",
+    )

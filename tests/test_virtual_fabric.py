@@ -107,15 +107,18 @@ def test_rtcp_of_the_network_reads_back(tmp_path: Path) -> None:
                 assert compound["from_sender"] is not None
 
 
-@pytest.mark.parametrize(("old", "new", "said"), [
-    ("delay_s = 0.005", "delay_s = -0.005", "delay_s"),
-    ("rate_bps = 10_000_000", "rate_bps = 0", "rate_bps"),
-    ('kind = "tcp-reno"', 'kind = "tcp-renno"', "tcp-reno"),
-    ('bottleneck = "s1->s2"', 'bottleneck = "s1->s7"', "s1->s7"),
-    ("start_s = 0.0", "start_s = -1.0", "start_s"),
-    ("start_s = 0.0", "start_s = 100.0", "after the run's end"),
-    ("join_interval_s = 3.0", "join_interval_s = 30.0", "after the run's end"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("delay_s = 0.005", "delay_s = -0.005", "delay_s"),
+        ("rate_bps = 10_000_000", "rate_bps = 0", "rate_bps"),
+        ('kind = "tcp-reno"', 'kind = "tcp-renno"', "tcp-reno"),
+        ('bottleneck = "s1->s2"', 'bottleneck = "s1->s7"', "s1->s7"),
+        ("start_s = 0.0", "start_s = -1.0", "start_s"),
+        ("start_s = 0.0", "start_s = 100.0", "after the run's end"),
+        ("join_interval_s = 3.0", "join_interval_s = 30.0", "after the run's end"),
+    ],
+)
 def test_what_cannot_be_is_refused_by_file_and_key(tmp_path: Path, old: str, new: str, said: str) -> None:
     base = (loader.FOLDER / "_rate_feedback.toml").read_text()
     text = (loader.FOLDER / "als-3.toml").read_text()
@@ -207,8 +210,24 @@ def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path)
 
     network = wire(tmp_path, rate_bps=2_000_000, delay_ns=5_000_000, queue_packets=20)
     sender = Window()
-    network.add_rtp_flow("w", "h1", "h2", 5004, 0, 20 * 10**9, sender, random.Random(1), base.Receiver(), random.Random(2), packet_bytes=1000,
-                         session_bandwidth_bps=1e6, sender_ssrc=1, receiver_ssrc=2, sender_cname="s", receiver_cname="r")
+    network.add_rtp_flow(
+        "w",
+        "h1",
+        "h2",
+        5004,
+        0,
+        20 * 10**9,
+        sender,
+        random.Random(1),
+        base.Receiver(),
+        random.Random(2),
+        packet_bytes=1000,
+        session_bandwidth_bps=1e6,
+        sender_ssrc=1,
+        receiver_ssrc=2,
+        sender_cname="s",
+        receiver_cname="r",
+    )
     network.run_until(21 * 10**9)
     sent, received = network.take_flow_logs("w")
     last = [fields for _, kind, fields in received if kind == "data"][-1]
@@ -227,8 +246,24 @@ def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) 
             return (base.SetRate(1e5), base.SetLayers(()))
 
     network = wire(tmp_path)
-    network.add_rtp_flow("l", "h1", "h2", 5004, 0, 10**9, Layered(), random.Random(1), base.Receiver(), random.Random(2), packet_bytes=1000,
-                         session_bandwidth_bps=1e6, sender_ssrc=1, receiver_ssrc=2, sender_cname="s", receiver_cname="r")
+    network.add_rtp_flow(
+        "l",
+        "h1",
+        "h2",
+        5004,
+        0,
+        10**9,
+        Layered(),
+        random.Random(1),
+        base.Receiver(),
+        random.Random(2),
+        packet_bytes=1000,
+        session_bandwidth_bps=1e6,
+        sender_ssrc=1,
+        receiver_ssrc=2,
+        sender_cname="s",
+        receiver_cname="r",
+    )
     with pytest.raises(RuntimeError, match="flow l: SetLayers"):
         network.run_until(10**9)
 
@@ -248,10 +283,13 @@ def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
     assert all(total["received_packets"] > 100 for total in totals.values())
     delivered = {t: f["delivered_bytes"] for t, kind, f in network.take_flow_logs("tcp")[1] if kind == "tcp_data"}
     assert delivered[20 * second] - delivered[10 * second] < 0.15e6 * 10
-    for bad in (lambda: network.schedule_rate(0, "h2", 0, 1), lambda: network.schedule_rate(30 * second, "h2", 0, 0),
-                lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="vegas", packet_bytes=1000),
-                lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="sack", packet_bytes=1000, options={"windw": 1}),
-                lambda: network.add_source_flow("x", "h1", "h9", 7000, 0, 1, made.mpeg4(), packet_bytes=1000)):
+    for bad in (
+        lambda: network.schedule_rate(0, "h2", 0, 1),
+        lambda: network.schedule_rate(30 * second, "h2", 0, 0),
+        lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="vegas", packet_bytes=1000),
+        lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="sack", packet_bytes=1000, options={"windw": 1}),
+        lambda: network.add_source_flow("x", "h1", "h9", 7000, 0, 1, made.mpeg4(), packet_bytes=1000),
+    ):
         with pytest.raises(ValueError):
             bad()
 
@@ -313,8 +351,11 @@ def test_a_link_changes_for_packets_controller_and_shares_alike(tmp_path: Path) 
     # Over 8 to 16 s: 3 s of 2 Mb/s and 5 s of 6 Mb/s.
     assert link.rate_bps == pytest.approx((3 * 2e6 + 5 * 6e6) / 8)
     # One way: 5 ms, then 105 ms.
-    delays = [(r["t"] - recorded_begin(folder), r["delay_mean_s"]) for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines())
-              if r["kind"] == "data" and r["delay_mean_s"]]
+    delays = [
+        (r["t"] - recorded_begin(folder), r["delay_mean_s"])
+        for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines())
+        if r["kind"] == "data" and r["delay_mean_s"]
+    ]
     assert all(0.105 < d < 0.115 for t, d in delays if t > 13)
     assert all(0.005 < d < 0.015 for t, d in delays if 1 < t < 5)
 
@@ -355,8 +396,10 @@ def test_a_plain_switch_leaves_control_packets_as_they_are_until_it_learns_als(t
     experiment = loader.load(path)
     outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), raw_folder, Silent())
     recorded = series.load(raw_folder, experiment, outcome.timing)
-    told = {when: {r for t, r in recorded.flows[0].controls if start < t < end}
-            for when, start, end in (("before", 0, 20), ("while", 20.1, 40), ("after", 40.1, 60))}
+    told = {
+        when: {r for t, r in recorded.flows[0].controls if start < t < end}
+        for when, start, end in (("before", 0, 20), ("while", 20.1, 40), ("after", 40.1, 60))
+    }
     # R_f = 0.9 x 4 Mb/s for one connection: the count of the interval before is there at once.
     assert told == {"before": {50e6}, "while": {3.6e6}, "after": {50e6}}
     # DAA's steps of 50 kb/s; R_d and more while a router answers; then steps again, from the rate in use.
@@ -393,7 +436,9 @@ def test_links_lose_and_jitter_as_they_are_told(tmp_path: Path) -> None:
     recorded, _, folder = measured(tmp_path, more=", loss = 0.02, jitter_s = 0.001")
     lost, sent = (sum(getattr(f, name).over(0.5, 5.5) for f in recorded.flows) for name in ("lost", "sent"))
     assert 0.01 < lost / sent < 0.03
-    spread = [r["delay_max_s"] for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines()) if r["kind"] == "data"][10:40]
+    spread = [r["delay_max_s"] for r in map(json.loads, (folder / "f-0.receiver.jsonl").read_text().splitlines()) if r["kind"] == "data"][
+        10:40
+    ]
     assert max(spread) - min(spread) > 0.0001
 
 
@@ -409,7 +454,7 @@ def test_a_link_begins_to_lose(tmp_path: Path) -> None:
 
 
 def test_a_layered_flow_has_records_for_each_receiver(tmp_path: Path) -> None:
-    text = CHANGING[:CHANGING.index("[[flows]]")] % ("red", "")
+    text = CHANGING[: CHANGING.index("[[flows]]")] % ("red", "")
     text += '[[flows]]\nname = "l"\nkind = "als-layered"\nhosts = [["h1", "h3", "h4"]]\nreceiver_start_s = [0.0, 8.0]\n'
     (tmp_path / "e.toml").write_text(text)
     experiment = loader.load(tmp_path / "e.toml")
@@ -423,8 +468,9 @@ def test_a_layered_flow_has_records_for_each_receiver(tmp_path: Path) -> None:
 
 
 def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
-    (tmp_path / "e.toml").write_text(CHANGING % ("droptail", "") + '[[flows]]\nname = "x"\nkind = "on-off"\nstart_s = 2.0\nstop_s = 5.0\n'
-                                     'hosts = [["h1", "h4"]]\n')
+    (tmp_path / "e.toml").write_text(
+        CHANGING % ("droptail", "") + '[[flows]]\nname = "x"\nkind = "on-off"\nstart_s = 2.0\nstop_s = 5.0\nhosts = [["h1", "h4"]]\n'
+    )
     experiment = loader.load(tmp_path / "e.toml")
     outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
     record = series.load(tmp_path, experiment, outcome.timing).flows[-1]
@@ -435,8 +481,11 @@ def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(virtual_fabric.native, "Application"), reason="the module fairlane.native is an old one: make build")
 def test_a_source_limits_a_sender_and_another_stands_alone(tmp_path: Path) -> None:
     """Video above TFRC, constant bit rate above ALS, and on-off datagrams, over a link with room for all."""
-    text = CHANGING[:CHANGING.index("[[flows]]")] % ("droptail", "")
-    groups = (("v", "tfrc", '{ source = { kind = "mpeg4", rate_scale = 0.2 } }'), ("c", "als", '{ initial_rate_bps = 1e6, source = { kind = "cbr", rate_bps = 200_000 } }'))
+    text = CHANGING[: CHANGING.index("[[flows]]")] % ("droptail", "")
+    groups = (
+        ("v", "tfrc", '{ source = { kind = "mpeg4", rate_scale = 0.2 } }'),
+        ("c", "als", '{ initial_rate_bps = 1e6, source = { kind = "cbr", rate_bps = 200_000 } }'),
+    )
     text += "".join(f'[[flows]]\nname = "{name}"\nkind = "{kind}"\nparameters = {values}\n' for name, kind, values in groups)
     (tmp_path / "e.toml").write_text(text)
     experiment = loader.load(tmp_path / "e.toml")

@@ -49,9 +49,28 @@ def wire(program: str, seed: int = 1, **link):
 
 
 def add(network, sender: base.Sender, receiver: base.Receiver, stop_ns: int = 20 * SECOND, **options) -> None:
-    network.add_rtp_flow("f", "h1", "h2", 5004, 0, stop_ns, sender, random.Random(1), receiver, random.Random(2),
-                         **{"packet_bytes": 1000, "session_bandwidth_bps": 1e6, "sender_ssrc": 1, "receiver_ssrc": 2, "sender_cname": "s",
-                            "receiver_cname": "r", "phase": 0.0, **options})
+    network.add_rtp_flow(
+        "f",
+        "h1",
+        "h2",
+        5004,
+        0,
+        stop_ns,
+        sender,
+        random.Random(1),
+        receiver,
+        random.Random(2),
+        **{
+            "packet_bytes": 1000,
+            "session_bandwidth_bps": 1e6,
+            "sender_ssrc": 1,
+            "receiver_ssrc": 2,
+            "sender_cname": "s",
+            "receiver_cname": "r",
+            "phase": 0.0,
+            **options,
+        },
+    )
 
 
 class Responsive(base.Sender):
@@ -160,7 +179,10 @@ def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str
         del rebuilt[scapy.IP].chksum, rebuilt[scapy.UDP].chksum, rebuilt[scapy.UDP].len
         rebuilt = scapy.Ether(bytes(rebuilt))
         assert (rebuilt[scapy.IP].chksum, rebuilt[scapy.UDP].chksum, rebuilt[scapy.UDP].len) == (
-            frame[scapy.IP].chksum, frame[scapy.UDP].chksum, frame[scapy.UDP].len)
+            frame[scapy.IP].chksum,
+            frame[scapy.UDP].chksum,
+            frame[scapy.UDP].len,
+        )
         stamp = bytes(frame[scapy.UDP].payload)[12:40]
         sent_ns, produced_ns = int.from_bytes(stamp[:8], "big"), int.from_bytes(stamp[20:], "big")
         assert 0 <= sent_ns - produced_ns < 20 * 1000 * 8 / 0.3e6 * SECOND + SECOND and produced_ns % 40_000_000 == 0
@@ -170,7 +192,10 @@ def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str
 
 def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
     Application = virtual_fabric.native.Application
-    for application, least, most in ((Application.cbr(200_000), 199e3, 201e3), (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3)):
+    for application, least, most in (
+        (Application.cbr(200_000), 199e3, 201e3),
+        (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3),
+    ):
         network = wire(program, rate_bps=10_000_000)
         add(network, Fixed(1e6), base.Receiver(), application=application)
         network.run_until(21 * SECOND)
@@ -218,9 +243,17 @@ class Joining(base.Receiver):
 
 
 def layered(network, sender: base.Sender, receivers, stop_ns: int = 40 * SECOND, **options) -> None:
-    network.add_layered_flow("l", "h1", 5004, 0, stop_ns, sender, random.Random(1), receivers,
-                             **{"base_group": "239.1.0.1", "packet_bytes": 1000, "session_bandwidth_bps": 1e6, "sender_ssrc": 1,
-                                "sender_cname": "s", **options})
+    network.add_layered_flow(
+        "l",
+        "h1",
+        5004,
+        0,
+        stop_ns,
+        sender,
+        random.Random(1),
+        receivers,
+        **{"base_group": "239.1.0.1", "packet_bytes": 1000, "session_bandwidth_bps": 1e6, "sender_ssrc": 1, "sender_cname": "s", **options},
+    )
 
 
 def receiver(algorithm: base.Receiver, host: str = "h2", **options):
@@ -244,7 +277,11 @@ def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_p
     assert [last[k]["lost_packets"] for k in (0, 1)] == [0, 0]
     rates = {f["layer"]: (f["group"], f["rate_bps"]) for _, kind, f in sent if kind == "layer_sent"}
     assert rates == {0: ("239.1.0.1", 2e5), 1: ("239.1.0.2", 1e5)}
-    assert len(sender.heard) > 3 and {f.desired_rate_bps for f in sender.heard[1:]} == {1e6} and all(f.loss_fraction == 0 for f in sender.heard)
+    assert (
+        len(sender.heard) > 3
+        and {f.desired_rate_bps for f in sender.heard[1:]} == {1e6}
+        and all(f.loss_fraction == 0 for f in sender.heard)
+    )
 
     scapy = pytest.importorskip("scapy.all")
     from scapy.layers.igmp import IGMP
@@ -264,8 +301,11 @@ def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_p
     base_group, upper = "239.1.0.1", "239.1.0.2"
     report, leave = 0x16, 0x17
     # Each join is said twice; both groups are left, the base one at the end.
-    assert sorted(said) == sorted([(report, base_group, base_group)] * 2 + [(report, upper, upper)] * 2
-                                  + [(leave, "224.0.0.2", upper), (leave, "224.0.0.2", base_group)])
+    assert sorted(said) == sorted(
+        [(report, base_group, base_group)] * 2
+        + [(report, upper, upper)] * 2
+        + [(leave, "224.0.0.2", upper), (leave, "224.0.0.2", base_group)]
+    )
     data = [f for f in scapy.rdpcap(str(tmp_path / "h1-s1.pcap")) if f[scapy.UDP].dport == 5004]
     ssrcs = {(f[scapy.IP].dst, int.from_bytes(bytes(f[scapy.UDP].payload)[8:12], "big")) for f in data}
     assert ssrcs == {(base_group, 1), (upper, 2)}
@@ -274,7 +314,11 @@ def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_p
 
 
 def test_what_cannot_be_is_refused_in_clear_text(program: str) -> None:
-    for said, options in (("base group 10.0.0.1", {"base_group": "10.0.0.1"}), ("is named twice", {"twice": True}), ("unknown host", {"host": "h3"})):
+    for said, options in (
+        ("base group 10.0.0.1", {"base_group": "10.0.0.1"}),
+        ("is named twice", {"twice": True}),
+        ("unknown host", {"host": "h3"}),
+    ):
         receivers = [receiver(Joining(), options.pop("host", "h2"))] * (2 if options.pop("twice", False) else 1)
         with pytest.raises(ValueError, match=said):
             layered(wire(program), Layered(), receivers, **options)

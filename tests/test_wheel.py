@@ -15,7 +15,9 @@ COMPILED = {"fairlane/native.abi3.so", "fairlane/bin/fairlane-switch"}
 def files() -> list[str]:
     """What the package has in a checkout, as git knows it, by its name in the wheel."""
     links = [path.name for path in probes.PACKAGE.iterdir() if path.is_symlink() and path.is_dir()]
-    listed = subprocess.run(["git", "ls-files", "-z", "fairlane", *links], cwd=probes.ROOT, text=True, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "fairlane", *links], cwd=probes.ROOT, text=True, capture_output=True, check=True
+    ).stdout
     names = [name if name.startswith("fairlane/") else f"fairlane/{name}" for name in listed.split("\0") if name]
     return [name for name in names if not (probes.ROOT / name).is_symlink()]
 

@@ -1,7 +1,7 @@
 """Makes docs/wire-formats.md and tools/wireshark/fairlane.lua from hosts/wire/formats.toml.
 
-    python tools/wire_formats.py           write both
-    python tools/wire_formats.py --check   exit code 1 when one of them is out of date
+python tools/wire_formats.py           write both
+python tools/wire_formats.py --check   exit code 1 when one of them is out of date
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ def lua(formats: dict[str, Format]) -> str:
             if field.value is not None:
                 entry += f", value = {field.value}"
             if field.flags:
-                named = ", ".join(f"{{ bit = {flag.bit}, name = {_text(flag.name)}, meaning = {_text(flag.meaning)} }}" for flag in field.flags)
+                named = ", ".join(
+                    f"{{ bit = {flag.bit}, name = {_text(flag.name)}, meaning = {_text(flag.meaning)} }}" for flag in field.flags
+                )
                 entry += f", flags = {{ {named} }}"
             lines.append(f"  {{ {entry} }},\n")
         lines.append("}\n")
@@ -141,7 +143,10 @@ def main(argv: list[str] | None = None) -> int:
             if not args.check:
                 path.write_text(text, encoding="utf-8")
     if args.check and stale:
-        print(f"not made from {DESCRIPTION.relative_to(ROOT)}: {', '.join(map(str, stale))}; run python tools/wire_formats.py", file=sys.stderr)
+        print(
+            f"not made from {DESCRIPTION.relative_to(ROOT)}: {', '.join(map(str, stale))}; run python tools/wire_formats.py",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

@@ -52,8 +52,7 @@ def assign(topology: Topology) -> Addressing:
         raise TopologyError(f"{len(switches)} switches: automatic addresses are enough for 254", ("nodes",))
     number = {name: i + 1 for i, name in enumerate(switches)}
     host_set = set(topology.hosts)
-    port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}"
-                 for s in switches for p in ports[s]}
+    port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}" for s in switches for p in ports[s]}
     hosts: dict[str, HostAddress] = {}
     for s in switches:
         attached = [p for p in ports[s] if p.peer in host_set]
@@ -61,15 +60,18 @@ def assign(topology: Topology) -> Addressing:
             raise TopologyError(f"{len(attached)} hosts on {s}: automatic addresses are enough for 253", ("nodes",))
         for j, port in enumerate(attached):
             hosts[port.peer] = HostAddress(
-                f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}",
-                f"10.0.{number[s]}.254", port_macs[s, port.number])
+                f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}", f"10.0.{number[s]}.254", port_macs[s, port.number]
+            )
     routes = {}
     for s in switches:
         next_ports = _next_ports(s, topology)
-        local = [Route(f"{hosts[p.peer].ip}/32", p.number, port_macs[s, p.number], hosts[p.peer].mac)
-                 for p in ports[s] if p.peer in host_set]
-        remote = [Route(f"10.0.{number[t]}.0/{PREFIX_LENGTH}", p.number, port_macs[s, p.number], port_macs[p.peer, p.peer_port])
-                  for t, p in next_ports.items()]
+        local = [
+            Route(f"{hosts[p.peer].ip}/32", p.number, port_macs[s, p.number], hosts[p.peer].mac) for p in ports[s] if p.peer in host_set
+        ]
+        remote = [
+            Route(f"10.0.{number[t]}.0/{PREFIX_LENGTH}", p.number, port_macs[s, p.number], port_macs[p.peer, p.peer_port])
+            for t, p in next_ports.items()
+        ]
         routes[s] = tuple(local + remote)
     return Addressing(hosts, port_macs, routes)
 

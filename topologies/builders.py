@@ -27,8 +27,7 @@ class LinkSpec:
         self.between("a", "b")  # the checks of Link
 
     def between(self, a: str, b: str) -> Link:
-        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s,
-                    self.framing)
+        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s, self.framing)
 
 
 def dumbbell(pairs: int, bottleneck: LinkSpec, access: LinkSpec) -> Topology:
@@ -42,9 +41,7 @@ def dumbbell(pairs: int, bottleneck: LinkSpec, access: LinkSpec) -> Topology:
     receivers = [f"h{i + 1}" for i in range(pairs, 2 * pairs)]
     return Topology(
         nodes=(*(Node(h, "host") for h in senders + receivers), Node("s1", "switch"), Node("s2", "switch")),
-        links=(bottleneck.between("s1", "s2"),
-               *(access.between(h, "s1") for h in senders),
-               *(access.between(h, "s2") for h in receivers)),
+        links=(bottleneck.between("s1", "s2"), *(access.between(h, "s1") for h in senders), *(access.between(h, "s2") for h in receivers)),
     )
 
 
@@ -62,9 +59,11 @@ def chain(paths: Sequence[tuple[int, int]], switches: int, trunk: LinkSpec, acce
     hosts = [f"h{i + 1}" for i in range(2 * len(paths))]
     return Topology(
         nodes=(*(Node(h, "host") for h in hosts), *(Node(s, "switch") for s in names)),
-        links=(*(trunk.between(a, b) for a, b in itertools.pairwise(names)),
-               *(access.between(hosts[n], names[start - 1]) for n, (start, _) in enumerate(paths)),
-               *(access.between(hosts[len(paths) + n], names[end - 1]) for n, (_, end) in enumerate(paths))),
+        links=(
+            *(trunk.between(a, b) for a, b in itertools.pairwise(names)),
+            *(access.between(hosts[n], names[start - 1]) for n, (start, _) in enumerate(paths)),
+            *(access.between(hosts[len(paths) + n], names[end - 1]) for n, (_, end) in enumerate(paths)),
+        ),
     )
 
 
@@ -79,7 +78,9 @@ def tree(branches: Sequence[LinkSpec], hosts_per_leaf: int, access: LinkSpec) ->
     below = [(host, leaves[n // hosts_per_leaf]) for n, host in enumerate(hosts[1:])]
     return Topology(
         nodes=(*(Node(h, "host") for h in hosts), *(Node(s, "switch") for s in ("s1", *leaves))),
-        links=(*(spec.between("s1", leaf) for spec, leaf in zip(branches, leaves)),
-               access.between(hosts[0], "s1"),
-               *(access.between(host, leaf) for host, leaf in below)),
+        links=(
+            *(spec.between("s1", leaf) for spec, leaf in zip(branches, leaves)),
+            access.between(hosts[0], "s1"),
+            *(access.between(host, leaf) for host, leaf in below),
+        ),
     )

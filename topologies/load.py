@@ -1,12 +1,12 @@
 """Topologies from TOML: one of the papers' kinds by its numbers, or a graph of nodes and links.
 
-    kind = "dumbbell"                    kind = "graph"
-    pairs = 10                           [[nodes]]
-    [bottleneck]                         name = "s1"
-    rate_bps = 10_000_000                kind = "switch"
-    delay_s = 0.005                      [[links]]
-    [access]                             ends = ["h1", "s1:2"]
-    rate_bps = 100_000_000               rate_bps = 10_000_000
+kind = "dumbbell"                    kind = "graph"
+pairs = 10                           [[nodes]]
+[bottleneck]                         name = "s1"
+rate_bps = 10_000_000                kind = "switch"
+delay_s = 0.005                      [[links]]
+[access]                             ends = ["h1", "s1:2"]
+rate_bps = 100_000_000               rate_bps = 10_000_000
 """
 
 from __future__ import annotations

@@ -208,8 +208,9 @@ class Topology:
                 if count != 1:
                     raise TopologyError(f"host {node.name} has {count} links; a host has exactly one", ("nodes", i))
                 if ports[node.name][0].peer not in switches:
-                    raise TopologyError(f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches",
-                                        ("nodes", i))
+                    raise TopologyError(
+                        f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches", ("nodes", i)
+                    )
 
     def _check_connected(self) -> None:
         ports = self.ports()

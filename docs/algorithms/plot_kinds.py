@@ -161,7 +161,9 @@ def draw(run: Run, rate_axes: plt.Axes, loss_axes: plt.Axes) -> None:
         loss_axes.step(of_bin.index, 100 * of_bin["lost_packets"] / of_bin["sent_packets"].clip(lower=1), where="post", **style)
     rate_axes.set(title=run.title, ylabel="rate (Mb/s)", ylim=(0, None))
     rate_axes.title.set_fontsize(10)
-    rate_axes.legend(fontsize=7, title="means over the second half: rate, loss", title_fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    rate_axes.legend(
+        fontsize=7, title="means over the second half: rate, loss", title_fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5)
+    )
     loss_axes.set(xlabel="time (s)", ylabel="loss (%)", ylim=(0, None))
     for axes in (rate_axes, loss_axes):
         axes.grid(alpha=0.3)

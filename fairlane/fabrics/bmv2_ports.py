@@ -31,8 +31,10 @@ def obstacle(topology: Topology, has_netem: bool, has_delay_line: bool) -> str |
     """Why BMv2 cannot be this network on this machine; None when it can."""
     delayed = next((x for x in topology.links if x.delay_s > 0), None)
     if delayed is not None and not has_netem and not has_delay_line:
-        return (f"link {' - '.join(delayed.ends)} has a delay of {delayed.delay_s * 1e3:g} ms, but BMv2 has no delays, this kernel has no netem,"
-                " and fairlane-link is not built ('make build')")
+        return (
+            f"link {' - '.join(delayed.ends)} has a delay of {delayed.delay_s * 1e3:g} ms, but BMv2 has no delays, this kernel has no netem,"
+            " and fairlane-link is not built ('make build')"
+        )
     return None
 
 
@@ -43,8 +45,10 @@ def reluctance(topology: Topology, sizes: PacketSizes) -> str | None:
     trunks = [p for name in topology.switches for p in topology.ports()[name] if p.peer in switches]
     fastest = max(trunks, key=lambda p: p.link.rate_bps, default=None)
     if fastest is not None and (pps := rate_pps(fastest.link.rate_bps, sizes.largest)) > FORWARDING_PPS:
-        return (f"{fastest.node}->{fastest.peer} at {fastest.link.rate_bps / 1e6:g} Mb/s carries {pps} packets/s of {sizes.largest} bytes,"
-                f" and BMv2 forwards about {FORWARDING_PPS} on a machine of two cores")
+        return (
+            f"{fastest.node}->{fastest.peer} at {fastest.link.rate_bps / 1e6:g} Mb/s carries {pps} packets/s of {sizes.largest} bytes,"
+            f" and BMv2 forwards about {FORWARDING_PPS} on a machine of two cores"
+        )
     return None
 
 
@@ -56,11 +60,15 @@ def rate_pps(rate_bps: float, packet_bytes: int) -> int:
 def sentences(topology: Topology, sizes: PacketSizes) -> list[str]:
     """What a run should know about its rates."""
     frame = sizes.largest + ETHERNET_BYTES
-    said = [f"BMv2 counts packets: each port sends its link's rate in packets of {sizes.largest} bytes ({frame} with Ethernet header)."
-            " Acknowledgements and control packets count as much as these, so a port that sends them too stays below its rate in bit/s"]
+    said = [
+        f"BMv2 counts packets: each port sends its link's rate in packets of {sizes.largest} bytes ({frame} with Ethernet header)."
+        " Acknowledgements and control packets count as much as these, so a port that sends them too stays below its rate in bit/s"
+    ]
     if sizes.smallest != sizes.largest:
         part = (sizes.smallest + ETHERNET_BYTES) / frame
-        said.append(f"warning: packets have {sizes.smallest} to {sizes.largest} bytes: a link full of the small ones carries {part:.0%} of its rate")
+        said.append(
+            f"warning: packets have {sizes.smallest} to {sizes.largest} bytes: a link full of the small ones carries {part:.0%} of its rate"
+        )
     reason = reluctance(topology, sizes)
     if reason is not None:
         said.append(f"warning: {reason}: the link will not be full")

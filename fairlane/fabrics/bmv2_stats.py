@@ -19,8 +19,18 @@ from typing import TextIO
 from fairlane.fabrics.bmv2_thrift import Bmv2Error, Bmv2Thrift, NoSuchRegister
 from fairlane.fabrics.switch_process import SwitchSettings
 
-COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_integral_packet_s",
-           "queue_packets_mean")
+COLUMNS = (
+    "time_s",
+    "unix_s",
+    "port",
+    "rx_packets",
+    "rx_bytes",
+    "tx_packets",
+    "tx_bytes",
+    "queue_packets",
+    "queue_integral_packet_s",
+    "queue_packets_mean",
+)
 QUEUE_REGISTER = "red_queue"
 _PROC_NET_DEV = Path("/proc/net/dev")
 
@@ -81,8 +91,20 @@ class PortTable:
             queue = waiting[port] if port < len(waiting) else 0
             integral = self.queues.setdefault(port, Integral())
             mean = integral.add(time_s, queue)
-            rows.append((f"{time_s:.6f}", f"{unix_s:.6f}", port, seen.rx_packets, seen.rx_bytes, seen.tx_packets, seen.tx_bytes, queue,
-                         f"{integral.total:.6f}", f"{mean:.3f}"))
+            rows.append(
+                (
+                    f"{time_s:.6f}",
+                    f"{unix_s:.6f}",
+                    port,
+                    seen.rx_packets,
+                    seen.rx_bytes,
+                    seen.tx_packets,
+                    seen.tx_bytes,
+                    queue,
+                    f"{integral.total:.6f}",
+                    f"{mean:.3f}",
+                )
+            )
         return rows
 
 

@@ -37,8 +37,10 @@ class Connection:
         milliseconds = int(timeout_s * 1000)
         self._transport = TBufferedTransport(TSocket("127.0.0.1", port, socket_timeout=milliseconds, connect_timeout=milliseconds))
         protocol = TBinaryProtocol(self._transport)
-        self._clients = {name: TClient(getattr(interface(), kind), TMultiplexedProtocol(protocol, name))  # type: ignore[arg-type] # its stubs
-                         for name, kind in _SERVICES.items()}
+        self._clients = {
+            name: TClient(getattr(interface(), kind), TMultiplexedProtocol(protocol, name))  # type: ignore[arg-type] # its stubs
+            for name, kind in _SERVICES.items()
+        }
 
     def open(self) -> None:
         self._transport.open()

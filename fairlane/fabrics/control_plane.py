@@ -23,18 +23,30 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
     for link in routers:
         if link not in known:
-            raise Refusal(f"control.multicast_router_links: no link {link!r} from one switch to the next; there are {', '.join(sorted(known))}.")
+            raise Refusal(
+                f"control.multicast_router_links: no link {link!r} from one switch to the next; there are {', '.join(sorted(known))}."
+            )
     for index, name in enumerate(experiment.topology.switches):
-        switches.append(Switch(
-            name=name,
-            device_id=index + 1,
-            address=f"127.0.0.1:{grpc_ports[name]}",
-            ports=tuple(
-                Port(p.number, round(p.link.rate_bps), _red(p.link), als=name not in control.plain_switches,
-                     peer=p.peer if p.peer in names else "", peer_port=p.peer_port if p.peer in names else 0,
-                     multicast_router=f"{name}->{p.peer}" in routers) for p in ports[name]),
-            routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
-        ))
+        switches.append(
+            Switch(
+                name=name,
+                device_id=index + 1,
+                address=f"127.0.0.1:{grpc_ports[name]}",
+                ports=tuple(
+                    Port(
+                        p.number,
+                        round(p.link.rate_bps),
+                        _red(p.link),
+                        als=name not in control.plain_switches,
+                        peer=p.peer if p.peer in names else "",
+                        peer_port=p.peer_port if p.peer in names else 0,
+                        multicast_router=f"{name}->{p.peer}" in routers,
+                    )
+                    for p in ports[name]
+                ),
+                routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
+            )
+        )
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
 
 
@@ -44,11 +56,12 @@ def _red(link: Link) -> ControllerRed | None:
         return None
     red = link.red
     try:
-        parameters = ControllerRed(red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight,
-                             red.mean_packet_bytes)
+        parameters = ControllerRed(
+            red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight, red.mean_packet_bytes
+        )
         parameters.action_parameters(link.rate_bps)
     except ValueError as error:
-        raise Refusal(f"link {' - '.join(link.ends)}: {error}; give a smaller queue_packets, or queue = \"droptail\".") from error
+        raise Refusal(f'link {" - ".join(link.ends)}: {error}; give a smaller queue_packets, or queue = "droptail".') from error
     return parameters
 
 

@@ -42,8 +42,10 @@ class Precision:
     def sentence(self) -> str:
         """What was measured, in words."""
         lost = f", {self.lost} of them lost" if self.lost else ""
-        return (f"delay lines: {self.frames} frames{lost}; they left {self.late_mean_us:.0f} us late on average, 99% within"
-                f" {self.late_p99_us:.0f} us, the latest after {self.late_max_us / 1000:.1f} ms")
+        return (
+            f"delay lines: {self.frames} frames{lost}; they left {self.late_mean_us:.0f} us late on average, 99% within"
+            f" {self.late_p99_us:.0f} us, the latest after {self.late_max_us / 1000:.1f} ms"
+        )
 
 
 def plan(topology: Topology, prefix: str) -> tuple[DelayLine, ...]:
@@ -77,5 +79,10 @@ def precision(reports: Sequence[Path]) -> Precision | None:
     frames = sum(d["frames"] for d in directions)
     if not frames:
         return None
-    return Precision(frames, sum(d["late_mean_us"] * d["frames"] for d in directions) / frames, max(d["late_p99_us"] for d in directions),
-                     max(d["late_max_us"] for d in directions), sum(d["dropped"] + d["missed"] + d["failed"] for d in directions))
+    return Precision(
+        frames,
+        sum(d["late_mean_us"] * d["frames"] for d in directions) / frames,
+        max(d["late_p99_us"] for d in directions),
+        max(d["late_max_us"] for d in directions),
+        sum(d["dropped"] + d["missed"] + d["failed"] for d in directions),
+    )

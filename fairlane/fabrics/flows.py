@@ -61,18 +61,32 @@ def programs(
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
-    ends = [("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), receiver_seed(seed, n))
-            for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
-            # A shortened run may end before a receiver would join.
-            if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)]
+    ends = [
+        ("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), receiver_seed(seed, n))
+        for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
+        # A shortened run may end before a receiver would join.
+        if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)
+    ]
     ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
     made = []
     for role, name, host, peer, start_s, own_seed in ends:
         module, arguments = make(flow, timing, role, start_s, own_seed)
         if module == "fairlane.hosts.agent" and run_seed is not None:
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
-        argv = (sys.executable, "-m", module, "--role", role, "--local", hosts[host].ip, "--peer", hosts[peer].ip,
-                *arguments, "--log", log[name])
+        argv = (
+            sys.executable,
+            "-m",
+            module,
+            "--role",
+            role,
+            "--local",
+            hosts[host].ip,
+            "--peer",
+            hosts[peer].ip,
+            *arguments,
+            "--log",
+            log[name],
+        )
         made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "fairlane.hosts.tcp_iperf3"))
     return made
 
@@ -94,14 +108,30 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
     # A receiver stays for what is still on the way.
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [
-        "--port", str(RTP_PORT), "--start-at", f"{start_s:.6f}", "--stop-at", f"{stop:.6f}", "--packet-bytes", str(settings.packet_bytes),
-        "--seed", str(seed), "--source", source(settings).text(),
+        "--port",
+        str(RTP_PORT),
+        "--start-at",
+        f"{start_s:.6f}",
+        "--stop-at",
+        f"{stop:.6f}",
+        "--packet-bytes",
+        str(settings.packet_bytes),
+        "--seed",
+        str(seed),
+        "--source",
+        source(settings).text(),
     ]
     if not isinstance(settings, AlgorithmSettings):
         return "fairlane.hosts.agent", [*arguments, "--algorithm", "none"]
     arguments += [
-        "--algorithm", flow.kind, "--max-rate", f"{settings.maximum_rate_bps:.0f}", "--pacing-jitter", f"{settings.pacing_jitter:g}",
-        "--loss-resolution", settings.loss_resolution,
+        "--algorithm",
+        flow.kind,
+        "--max-rate",
+        f"{settings.maximum_rate_bps:.0f}",
+        "--pacing-jitter",
+        f"{settings.pacing_jitter:g}",
+        "--loss-resolution",
+        settings.loss_resolution,
     ]
     for name, value in settings.given.items():
         if value is not None:

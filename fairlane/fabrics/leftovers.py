@@ -75,10 +75,14 @@ class RunRecord:
 
     def _save(self) -> None:
         assert self.path is not None
-        text = json.dumps({
-            "prefix": self.prefix, "what": self.what, "owner": [self.owner.pid, self.owner.started],
-            "children": [[c.pid, c.started] for c in self.children],
-        })
+        text = json.dumps(
+            {
+                "prefix": self.prefix,
+                "what": self.what,
+                "owner": [self.owner.pid, self.owner.started],
+                "children": [[c.pid, c.started] for c in self.children],
+            }
+        )
         temporary = self.path.with_suffix(".new")
         temporary.write_text(text)
         temporary.replace(self.path)
@@ -95,8 +99,7 @@ def records(folder: Path = FOLDER) -> list[RunRecord]:
     for path in sorted(folder.glob("f*.json")):
         try:
             data = json.loads(path.read_text())
-            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"],
-                               [Identity(*c) for c in data["children"]], path)
+            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"], [Identity(*c) for c in data["children"]], path)
         except (OSError, ValueError, KeyError, TypeError):
             # An empty file is one that a run has this instant created, or died creating.
             if path.exists() and time.time() - path.stat().st_mtime > 10:

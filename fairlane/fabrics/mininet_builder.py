@@ -98,9 +98,15 @@ def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool, d
     settings = {}
     for name in topology.switches:
         settings[name] = tuple(
-            PortSetting(p.number, interface_name(topology, prefix, name, p.number), p.link.rate_bps, p.link.queue_packets,
-                        p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1) if delays else 0.0)
-            for p in topology.ports()[name])
+            PortSetting(
+                p.number,
+                interface_name(topology, prefix, name, p.number),
+                p.link.rate_bps,
+                p.link.queue_packets,
+                p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1) if delays else 0.0,
+            )
+            for p in topology.ports()[name]
+        )
     return settings
 
 
@@ -137,8 +143,9 @@ class FairlaneSwitch(Switch):
             if probes.answers(self.settings.grpc_port):
                 return
             time.sleep(0.02)
-        raise FabricError(f"switch {self.name} serves no P4Runtime on {self.settings.address} after {_READY_TIMEOUT_S:g} s:\n"
-                          f"{self.process.last_words(8)}")
+        raise FabricError(
+            f"switch {self.name} serves no P4Runtime on {self.settings.address} after {_READY_TIMEOUT_S:g} s:\n{self.process.last_words(8)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -158,9 +165,19 @@ class RoundTrip:
 class MininetNetwork:
     """A running network. Construct it, `start` it, and always `stop` it at the end."""
 
-    def __init__(self, topology: Topology, *, folder: Path, record: RunRecord, toolchain: Toolchain,
-                 first_grpc_port: int = FIRST_GRPC_PORT, seed: int = 1, pcap: bool = False, host_tcp: Mapping[str, HostTcp] | None = None,
-                 packet_sizes: PacketSizes = PacketSizes(1000, 1000)) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        folder: Path,
+        record: RunRecord,
+        toolchain: Toolchain,
+        first_grpc_port: int = FIRST_GRPC_PORT,
+        seed: int = 1,
+        pcap: bool = False,
+        host_tcp: Mapping[str, HostTcp] | None = None,
+        packet_sizes: PacketSizes = PacketSizes(1000, 1000),
+    ) -> None:
         """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets."""
         setLogLevel("error")
         self.topology = topology
@@ -179,8 +196,15 @@ class MininetNetwork:
         ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line")
         for index, name in enumerate(topology.switches):
             settings = SwitchSettings(
-                name, index + 1, first_grpc_port + index, ports[name], log=folder / f"{name}.log", stats=folder / f"{name}.csv",
-                seed=seed * 1000 + index, pcap=folder / "pcap" if pcap else None)
+                name,
+                index + 1,
+                first_grpc_port + index,
+                ports[name],
+                log=folder / f"{name}.log",
+                stats=folder / f"{name}.csv",
+                seed=seed * 1000 + index,
+                pcap=folder / "pcap" if pcap else None,
+            )
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
         for name in topology.hosts:
             address = self.addressing.hosts[name]
@@ -263,7 +287,9 @@ class MininetNetwork:
         # Each at a pace of its own: no two stand in each other's way in a queue time and again. On BMv2 a ping takes as long as any packet,
         # so that many of them would fill a slow link.
         intervals = [0.05 + 0.0031 * (index % 16) for index in range(len(pairs))]
-        share = addresses.busiest_share(self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes)
+        share = addresses.busiest_share(
+            self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes
+        )
         stretch = max(1.0, share / _PINGS_SHARE)
         running = []
         for (sender, receiver), interval in zip(pairs, intervals):
@@ -312,8 +338,7 @@ class MininetNetwork:
             _shell(["ip", "link", "add", line.far, "type", "veth", "peer", "name", switch[1], "address", switch[2]])
             near = (switch[0], line.near, f"02:02:00:00:{index >> 8:02x}:{index & 255:02x}")
             first, second = (near, second) if line.switch == a else (first, near)
-        self.net.addLink(a, b, port1=first[0], port2=second[0], intfName1=first[1], intfName2=second[1],
-                         addr1=first[2], addr2=second[2])
+        self.net.addLink(a, b, port1=first[0], port2=second[0], intfName1=first[1], intfName2=second[1], addr1=first[2], addr2=second[2])
 
     def _end(self, node: str, link_index: int) -> tuple[int, str, str]:
         """Port number, interface name and Ethernet address of a link's end."""
@@ -328,9 +353,11 @@ class MininetNetwork:
         names += [end for line in self._lines for end in (line.near, line.far)]
         lines = []
         for name in names:
-            lines += [f"ethtool -K {name} {_OFFLOADS} >/dev/null",
-                      f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
-                      f"ip link set {name} mtu 1500 up"]
+            lines += [
+                f"ethtool -K {name} {_OFFLOADS} >/dev/null",
+                f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
+                f"ip link set {name} mtu 1500 up",
+            ]
         _shell(["sh", "-ec", "\n".join(_without_ipv6(lines))])
 
     def _configure_host(self, name: str) -> None:

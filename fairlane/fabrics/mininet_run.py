@@ -64,9 +64,16 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     try:
         try:
             fabric = MininetNetwork(
-                experiment.topology, folder=folder, record=record, toolchain=options.toolchain, first_grpc_port=options.first_grpc_port,
-                seed=experiment.seed, pcap=options.pcap, host_tcp=flows.host_tcp(experiment),
-                packet_sizes=flows.packet_sizes(experiment))
+                experiment.topology,
+                folder=folder,
+                record=record,
+                toolchain=options.toolchain,
+                first_grpc_port=options.first_grpc_port,
+                seed=experiment.seed,
+                pcap=options.pcap,
+                host_tcp=flows.host_tcp(experiment),
+                packet_sizes=flows.packet_sizes(experiment),
+            )
             for sentence in fabric.sentences():
                 say(sentence)
             fabric.start()
@@ -155,17 +162,24 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
     wrong = [t for t in trips if not t.holds]
     worst = max(trips, key=lambda t: abs(t.measured_s - t.declared_s))
     if wrong:
-        what = "; ".join(f"{t.sender} -> {t.receiver}: declared {t.declared_s * 1e3:.2f} ms, measured {t.measured_s * 1e3:.2f} ms"
-                         for t in wrong[:5])
+        what = "; ".join(
+            f"{t.sender} -> {t.receiver}: declared {t.declared_s * 1e3:.2f} ms, measured {t.measured_s * 1e3:.2f} ms" for t in wrong[:5]
+        )
         if enforce:
-            raise RunFailed(f"round trips are off by more than 20% and 1 ms: {what}. The machine is too busy, or a link's delay is not in "
-                            "force; --no-rtt-check runs anyway, and the results record it.")
+            raise RunFailed(
+                f"round trips are off by more than 20% and 1 ms: {what}. The machine is too busy, or a link's delay is not in "
+                "force; --no-rtt-check runs anyway, and the results record it."
+            )
         say(f"warning: round trips are off: {what}")
     else:
-        say(f"round trips as declared: {len(trips)} paths, largest difference {abs(worst.measured_s - worst.declared_s) * 1e3:.2f} ms"
-            f" of {worst.declared_s * 1e3:.2f} ms")
-    return [{"sender": t.sender, "receiver": t.receiver, "declared_s": t.declared_s, "measured_s": t.measured_s, "holds": t.holds}
-            for t in trips]
+        say(
+            f"round trips as declared: {len(trips)} paths, largest difference {abs(worst.measured_s - worst.declared_s) * 1e3:.2f} ms"
+            f" of {worst.declared_s * 1e3:.2f} ms"
+        )
+    return [
+        {"sender": t.sender, "receiver": t.receiver, "declared_s": t.declared_s, "measured_s": t.measured_s, "holds": t.holds}
+        for t in trips
+    ]
 
 
 def _timing(experiment: Experiment) -> Timing:
@@ -192,8 +206,15 @@ def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -
     return agents
 
 
-def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agents: list[tuple[Process, float]], monitor: Monitor,
-           progress: Progress, happened: Callable[[Event], None]) -> None:
+def _watch(
+    experiment: Experiment,
+    timing: Timing,
+    supervisor: Supervisor,
+    agents: list[tuple[Process, float]],
+    monitor: Monitor,
+    progress: Progress,
+    happened: Callable[[Event], None],
+) -> None:
     """Until the flows have ended."""
     lost: set[str] = set()
     while time.time() < timing.end_s + 0.5:
@@ -201,8 +222,13 @@ def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agent
         for agent, end_s in agents:
             if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
                 lost.add(agent.name)
-                happened(Event(time.time(), f"{agent.name} {agent.how_it_ended()} early; the run continues without it"
-                                            f" (last output: {agent.last_words(2) or 'nothing'})"))
+                happened(
+                    Event(
+                        time.time(),
+                        f"{agent.name} {agent.how_it_ended()} early; the run continues without it"
+                        f" (last output: {agent.last_words(2) or 'nothing'})",
+                    )
+                )
         if len(lost) == len(agents):
             raise RunFailed("no flow is left: the run ends")
         progress.show(monitor.snapshot(time.time() - timing.begin_s))
@@ -210,4 +236,3 @@ def _watch(experiment: Experiment, timing: Timing, supervisor: Supervisor, agent
     deadline = time.monotonic() + 8.0
     for agent, _ in agents:
         agent.wait(max(0.0, deadline - time.monotonic()))
-

@@ -47,8 +47,15 @@ class Monitor:
                 if (row["switch"], int(row["port"])) == key:
                     self._told = (int(row["connections"]), float(row["fair_rate_bps"]), int(row["utilisation_ppm"]) / 1e6)
         connections, fair_rate_bps, utilisation = self._told
-        return Snapshot(elapsed_s, self._experiment.duration_s, {name: self._rate(hop) for name, hop in self._last_hop.items()},
-                        connections, fair_rate_bps, self._queue.get(key), utilisation)
+        return Snapshot(
+            elapsed_s,
+            self._experiment.duration_s,
+            {name: self._rate(hop) for name, hop in self._last_hop.items()},
+            connections,
+            fair_rate_bps,
+            self._queue.get(key),
+            utilisation,
+        )
 
     def _take(self, switch: str, row: Mapping[str, str]) -> None:
         key, now = (switch, int(row["port"])), float(row["unix_s"])

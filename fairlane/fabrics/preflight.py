@@ -33,12 +33,16 @@ def check_machine(experiment: Experiment) -> None:
             what = "loss" if link.loss else "jitter_s"
             raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
         if link.framing != "ethernet":
-            raise Refusal(f"link {' - '.join(link.ends)} has framing = {link.framing!r}, which is in virtual time only: give a rate of whole"
-                          " Ethernet frames, or run it without --fabric mininet.")
+            raise Refusal(
+                f"link {' - '.join(link.ends)} has framing = {link.framing!r}, which is in virtual time only: give a rate of whole"
+                " Ethernet frames, or run it without --fabric mininet."
+            )
     if experiment.changes:
         change = experiment.changes[0][0]
-        raise Refusal(f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process and its controller"
-                      " take their settings only when they start: run it without --fabric mininet.")
+        raise Refusal(
+            f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process and its controller"
+            " take their settings only when they start: run it without --fabric mininet."
+        )
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     probes.need("mininet", "--fabric mininet")
@@ -54,8 +58,11 @@ def check_machine(experiment: Experiment) -> None:
         if flow.kind in TCP_KINDS:
             algorithm = flows.kernel_congestion(flow)
             if algorithm not in probes.congestion_controls():
-                raise Refusal(f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
-                              f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).", CANNOT_RUN_HERE)
+                raise Refusal(
+                    f"flow {flow.name}: this kernel has no TCP {algorithm}; it has {', '.join(probes.congestion_controls())}"
+                    f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).",
+                    CANNOT_RUN_HERE,
+                )
 
 
 def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
@@ -68,5 +75,7 @@ def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
 
 def _check_port(port: int, protocol: str) -> None:
     if probes.port_in_use(port):
-        raise Refusal(f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows the process;"
-                      " 'make stop' ends a run of Fairlane; --grpc-port picks other ports.")
+        raise Refusal(
+            f"port {port} is taken, and a switch serves {protocol} on it. 'ss -ltnp sport = :{port}' shows the process;"
+            " 'make stop' ends a run of Fairlane; --grpc-port picks other ports."
+        )

@@ -110,8 +110,9 @@ class Process:
         return f"ended with code {code}"
 
 
-def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | None = None,
-          with_children: bool = False, cwd: Path | None = None) -> Process:
+def spawn(
+    name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | None = None, with_children: bool = False, cwd: Path | None = None
+) -> Process:
     """Start a child; its output is appended to `log`. namespace_pid: a process in whose network namespace it must run.
     with_children: it starts its own processes, which must die with it even when it is killed."""
     if with_children:
@@ -127,8 +128,15 @@ def spawn(name: str, argv: Sequence[str], log: Path, *, namespace_pid: int | Non
             os.kill(os.getpid(), signal.SIGKILL)
 
     with log.open("ab") as output:
-        popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                 start_new_session=True, preexec_fn=die_with_parent, cwd=cwd)
+        popen = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+            cwd=cwd,
+        )
     return Process(name, argv, log, popen)
 
 

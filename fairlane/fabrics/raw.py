@@ -1,8 +1,8 @@
 """Reads the records of a run's parts, during the run and afterwards: computes nothing.
 
-    s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
-    controller.csv     one line per switch port and observation interval
-    FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
+s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
+controller.csv     one line per switch port and observation interval
+FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """
 
 from __future__ import annotations
@@ -20,14 +20,23 @@ import pandas as pd
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
-_CONTROLLER_SUMS = ("transmitted_packets", "transmitted_bytes", "red_early_drops", "red_forced_drops", "within_share_bytes",
-                    "held_packets", "held_bytes")
+_CONTROLLER_SUMS = (
+    "transmitted_packets",
+    "transmitted_bytes",
+    "red_early_drops",
+    "red_forced_drops",
+    "within_share_bytes",
+    "held_packets",
+    "held_bytes",
+)
 
 
 def switch_counters(folder: Path, switch: str) -> pd.DataFrame:
     """All rows of a switch; sums go on over its restarts. Empty when it wrote none."""
-    paths = sorted((p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
-                   key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1)
+    paths = sorted(
+        (p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
+        key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1,
+    )
     parts: list[pd.DataFrame] = []
     for path in paths:
         frame = _csv(path)

@@ -53,8 +53,13 @@ class Supervisor:
                     one.died_s = now
                     # They say nothing about a process killed from outside.
                     words = "" if one.process.exit_code() in (-signal.SIGKILL, -signal.SIGTERM) else one.process.last_words(2)
-                    self.say(Event(now, f"{one.what} {one.process.how_it_ended()}; it is started again in {self.restart_after_s:g} s"
-                                        + (f" (last output: {words})" if words else "")))
+                    self.say(
+                        Event(
+                            now,
+                            f"{one.what} {one.process.how_it_ended()}; it is started again in {self.restart_after_s:g} s"
+                            + (f" (last output: {words})" if words else ""),
+                        )
+                    )
             elif now - one.died_s >= self.restart_after_s:
                 if one.restarts >= MAX_RESTARTS:
                     raise RunFailed(f"{one.what} died {one.restarts + 1} times: the run ends. Its output is {one.process.log}")

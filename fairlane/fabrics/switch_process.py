@@ -60,8 +60,7 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
         command += ["-i", f"{port.number}@{port.interface}"]
     command += ["--no-p4", "--device-id", str(settings.device_id)]
     for port in settings.ports:
-        command += ["--port-rate", f"{port.number}={port.rate_bps:.0f}bit",
-                    "--port-queue", f"{port.number}={port.queue_packets}p"]
+        command += ["--port-rate", f"{port.number}={port.rate_bps:.0f}bit", "--port-queue", f"{port.number}={port.queue_packets}p"]
         if port.delay_s > 0:
             command += ["--port-delay", f"{port.number}={port.delay_s * 1e9:.0f}ns"]
     command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]
@@ -75,8 +74,16 @@ def bmv2_command(program: Path, settings: SwitchSettings) -> list[str]:
     command = [str(program)]
     for port in settings.ports:
         command += ["-i", f"{port.number}@{port.interface}"]
-    command += ["--no-p4", "--device-id", str(settings.device_id), "--log-console", "-L", "warn",
-                "--thrift-port", str(settings.thrift_port)]
+    command += [
+        "--no-p4",
+        "--device-id",
+        str(settings.device_id),
+        "--log-console",
+        "-L",
+        "warn",
+        "--thrift-port",
+        str(settings.thrift_port),
+    ]
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]
     return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]

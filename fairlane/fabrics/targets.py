@@ -18,8 +18,10 @@ from fairlane.topologies.model import Topology
 Choice = Literal["auto", "embedded", "bmv2"]
 CompilerChoice = Literal["auto", "fairlane", "p4c"]
 
-BMV2_PACKAGES = ("BMv2 and p4c are the packages p4lang-bmv2 and p4lang-p4c of the p4lang project's own repository, for Ubuntu 20.04 and newer and"
-                 " Debian 11 (the READMEs of behavioral-model and p4c say how to add it); elsewhere both are built from source.")
+BMV2_PACKAGES = (
+    "BMv2 and p4c are the packages p4lang-bmv2 and p4lang-p4c of the p4lang project's own repository, for Ubuntu 20.04 and newer and"
+    " Debian 11 (the READMEs of behavioral-model and p4c say how to add it); elsewhere both are built from source."
+)
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,26 @@ class Toolchain:
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
         """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. Refusal with the compiler's own message."""
         json, p4info = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
-        command = [str(self.compiler), "-o", str(json), "--p4runtime-files", str(p4info), "-I", str(source.parent), *(f"-D{name}" for name in defines),
-                   str(source)]
+        command = [
+            str(self.compiler),
+            "-o",
+            str(json),
+            "--p4runtime-files",
+            str(p4info),
+            "-I",
+            str(source.parent),
+            *(f"-D{name}" for name in defines),
+            str(source),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Refusal(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
         return json, p4info
 
 
-def resolve(choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes(1000, 1000), compiler: CompilerChoice = "auto") -> Toolchain:
+def resolve(
+    choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes(1000, 1000), compiler: CompilerChoice = "auto"
+) -> Toolchain:
     """`auto`: BMv2 if both it and p4c are installed and it can run this network, otherwise the embedded switch; p4c with BMv2
     if it is installed, otherwise our compiler. sizes: of the packets that the network will carry."""
     bmv2 = probes.program("simple_switch_grpc")
@@ -78,9 +91,11 @@ def _bmv2(switch: Path, chosen: Path) -> Toolchain:
 def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Path:
     chosen = {"auto": p4c or ours, "p4c": p4c, "fairlane": ours}[choice]
     if chosen is None:
-        lacking = {"auto": "no P4 compiler: neither p4c-bm2-ss in PATH nor fairlane-compile; 'make build' makes the latter",
-                   "p4c": f"--compiler p4c: no p4c-bm2-ss in PATH. {BMV2_PACKAGES} Or leave the option out",
-                   "fairlane": "--compiler fairlane: fairlane-compile is not built: run 'make build'"}[choice]
+        lacking = {
+            "auto": "no P4 compiler: neither p4c-bm2-ss in PATH nor fairlane-compile; 'make build' makes the latter",
+            "p4c": f"--compiler p4c: no p4c-bm2-ss in PATH. {BMV2_PACKAGES} Or leave the option out",
+            "fairlane": "--compiler fairlane: fairlane-compile is not built: run 'make build'",
+        }[choice]
         raise Refusal(f"{lacking}.", CANNOT_RUN_HERE)
     return chosen
 

@@ -27,9 +27,17 @@ from fairlane.errors import RunFailed
 _STEP, _FIRST_CHANGE = 0, 16
 # The request that an answer belongs to.
 _PIPELINE, _ENTITIES, _EPOCH, _COUNTERS, _RATES, _STREAM, _LINK, _GROUPS, _ALS = range(9)
-_WHAT = {_PIPELINE: "its pipeline", _ENTITIES: "its first entries", _EPOCH: "a new epoch", _COUNTERS: "a reading of its counters",
-         _RATES: "its fair rates", _STREAM: "a message on the stream", _LINK: "a link's new rate",
-         _GROUPS: "its multicast groups", _ALS: "to write fair rates, or not to"}
+_WHAT = {
+    _PIPELINE: "its pipeline",
+    _ENTITIES: "its first entries",
+    _EPOCH: "a new epoch",
+    _COUNTERS: "a reading of its counters",
+    _RATES: "its fair rates",
+    _STREAM: "a message on the stream",
+    _LINK: "a link's new rate",
+    _GROUPS: "its multicast groups",
+    _ALS: "to write fair rates, or not to",
+}
 
 Action = tuple[Any, ...]
 
@@ -110,8 +118,10 @@ class VirtualController:
             request = p4r.StreamMessageRequest()
             request.arbitration.device_id = control.switch.device_id
             request.arbitration.election_id.low = self._config.election_id
-            actions += [("stream", index, _STREAM, request.SerializeToString()),
-                        ("set_pipeline", index, _PIPELINE, self._pipeline(control))]
+            actions += [
+                ("stream", index, _STREAM, request.SerializeToString()),
+                ("set_pipeline", index, _PIPELINE, self._pipeline(control)),
+            ]
         actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
         return [*actions, self._await(now_ns)]
 
@@ -124,8 +134,10 @@ class VirtualController:
                 continue
             if isinstance(step, Begin):
                 read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
-                actions += [self._write(index, _EPOCH, control.epoch_entities(step.epoch), p4r.Update.MODIFY),
-                            ("read", index, _COUNTERS, read.SerializeToString())]
+                actions += [
+                    self._write(index, _EPOCH, control.epoch_entities(step.epoch), p4r.Update.MODIFY),
+                    ("read", index, _COUNTERS, read.SerializeToString()),
+                ]
             else:
                 entities, self._pending[index] = control.finish(now_ns / NS, step.epoch)
                 actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
@@ -183,7 +195,8 @@ class VirtualController:
 
     def _pipeline(self, control: SwitchControl) -> bytes:
         request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=control.switch.device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+            device_id=control.switch.device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        )
         request.election_id.low = self._config.election_id
         request.config.p4info.CopyFrom(self._p4info.message)
         request.config.p4_device_config = self._json
@@ -192,8 +205,10 @@ class VirtualController:
 
     def _carry_out(self, changes: Changes) -> list[Action]:
         self._writers[Membership].writerows(dataclasses.astuple(m) for m in changes.memberships)
-        return [*(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
-                *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets)]
+        return [
+            *(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
+            *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets),
+        ]
 
     def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: p4r.Update.Type.ValueType) -> Action:
         return self._send(switch, token, updates(entities, kind))

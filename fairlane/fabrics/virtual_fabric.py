@@ -44,8 +44,23 @@ STEP_NS = NS
 SHOW_EVERY_S = 0.25
 """Between two states of a run on the console."""
 
-_GAUGE_COLUMNS = ("time_s", "unix_s", "port", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "queue_packets", "queue_bytes",
-                  "queue_packets_max", "queue_integral_packet_s", "queue_packets_mean", "busy_s", "rx_missed", "tx_failed")
+_GAUGE_COLUMNS = (
+    "time_s",
+    "unix_s",
+    "port",
+    "rx_packets",
+    "rx_bytes",
+    "tx_packets",
+    "tx_bytes",
+    "queue_packets",
+    "queue_bytes",
+    "queue_packets_max",
+    "queue_integral_packet_s",
+    "queue_packets_mean",
+    "busy_s",
+    "rx_missed",
+    "tx_failed",
+)
 
 
 class Driving(Protocol):
@@ -100,9 +115,14 @@ class ActiveRun:
         experiment, records = self.experiment, self.records
         latest = self.controller.latest.get(experiment.bottleneck)
         return Snapshot(
-            self.network.now_ns / NS - self.timing.begin_s, experiment.duration_s, records.rates_bps(),
-            None if latest is None else latest.connections, None if latest is None else latest.fair_rate_bps,
-            records.queue_packets.get(experiment.bottleneck), None if latest is None else latest.utilisation_ppm / 1e6)
+            self.network.now_ns / NS - self.timing.begin_s,
+            experiment.duration_s,
+            records.rates_bps(),
+            None if latest is None else latest.connections,
+            None if latest is None else latest.fair_rate_bps,
+            records.queue_packets.get(experiment.bottleneck),
+            None if latest is None else latest.utilisation_ppm / 1e6,
+        )
 
 
 def check_built() -> None:
@@ -140,7 +160,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         else:
             changes = options.live.drive(active, progress)
     except MissingName as error:  # of a program of the user's own
-        raise Refusal(f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}") from error
+        raise Refusal(
+            f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}"
+        ) from error
     finally:
         records.close()
         controller.close()
@@ -153,7 +175,10 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         outcome.changed = experiment = active.experiment
     outcome.round_trips = [
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
-        for f in experiment.flows for r in f.all_receivers for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]]
+        for f in experiment.flows
+        for r in f.all_receivers
+        for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]
+    ]
     return outcome
 
 
@@ -193,8 +218,14 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
 
 
 def _link(link: Link):
-    return native.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets,
-                                 loss=link.loss or None, jitter_ns=round(link.jitter_s * NS), overhead_bytes=-link.uncounted_bytes)
+    return native.Link(
+        rate_bps=round(link.rate_bps),
+        delay_ns=round(link.delay_s * NS),
+        queue_packets=link.queue_packets,
+        loss=link.loss or None,
+        jitter_ns=round(link.jitter_s * NS),
+        overhead_bytes=-link.uncounted_bytes,
+    )
 
 
 def _change_ns(timing: Timing, change: Change) -> int:
@@ -233,13 +264,29 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset:
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
             flavour = "sack"  # what Linux makes of "reno"
-        network.add_tcp_flow(flow.name, flow.sender, flow.receiver, tcp_port, *times, flavour=flavour,
-                             packet_bytes=settings.packet_bytes, options=settings.network_options(), sending_jitter_ns=round(settings.sending_jitter_s * NS))
+        network.add_tcp_flow(
+            flow.name,
+            flow.sender,
+            flow.receiver,
+            tcp_port,
+            *times,
+            flavour=flavour,
+            packet_bytes=settings.packet_bytes,
+            options=settings.network_options(),
+            sending_jitter_ns=round(settings.sending_jitter_s * NS),
+        )
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
     else:
-        network.add_source_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, flows.source(settings).application(),
-                                packet_bytes=settings.packet_bytes)
+        network.add_source_flow(
+            flow.name,
+            flow.sender,
+            flow.receiver,
+            rtp_port,
+            *times,
+            flows.source(settings).application(),
+            packet_bytes=settings.packet_bytes,
+        )
 
 
 def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
@@ -266,19 +313,45 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
     sender = _End.of(flow, "sender", seed, hosts[flow.sender].ip)
     receivers = [_End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
     common = {
-        "packet_bytes": settings.packet_bytes, "session_bandwidth_bps": settings.maximum_rate_bps, "pacing_jitter": settings.pacing_jitter,
-        "exact_loss": settings.loss_resolution == "exact", "sender_ssrc": sender.ssrc, "sender_cname": sender.cname,
+        "packet_bytes": settings.packet_bytes,
+        "session_bandwidth_bps": settings.maximum_rate_bps,
+        "pacing_jitter": settings.pacing_jitter,
+        "exact_loss": settings.loss_resolution == "exact",
+        "sender_ssrc": sender.ssrc,
+        "sender_cname": sender.cname,
     }
     sending_half = algorithm.sender(settings.parameters)
     if algorithm.layered:
         layered = [_layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing) for n, end in enumerate(receivers)]
-        network.add_layered_flow(flow.name, flow.sender, rtp_port, *times, sending_half, sender.rng, layered,
-                                 base_group=str(IPv4Address(settings.parameters.group_addresses[0])), **common)
+        network.add_layered_flow(
+            flow.name,
+            flow.sender,
+            rtp_port,
+            *times,
+            sending_half,
+            sender.rng,
+            layered,
+            base_group=str(IPv4Address(settings.parameters.group_addresses[0])),
+            **common,
+        )
         return
-    network.add_rtp_flow(flow.name, flow.sender, flow.receiver, rtp_port, *times, sending_half, sender.rng,
-                         algorithm.receiver(settings.parameters), receivers[0].rng, receiver_ssrc=receivers[0].ssrc,
-                         receiver_cname=receivers[0].cname, application=settings.source.application(),
-                         buffer_packets=settings.source.buffer_packets, delay_threshold_ns=settings.source.delay_threshold_ns, **common)
+    network.add_rtp_flow(
+        flow.name,
+        flow.sender,
+        flow.receiver,
+        rtp_port,
+        *times,
+        sending_half,
+        sender.rng,
+        algorithm.receiver(settings.parameters),
+        receivers[0].rng,
+        receiver_ssrc=receivers[0].ssrc,
+        receiver_cname=receivers[0].cname,
+        application=settings.source.application(),
+        buffer_packets=settings.source.buffer_packets,
+        delay_threshold_ns=settings.source.delay_threshold_ns,
+        **common,
+    )
 
 
 def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
@@ -302,8 +375,10 @@ def advance(active: ActiveRun, progress: Progress) -> None:
 
 def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
     work = network.work()
-    say(f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
-        f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches")
+    say(
+        f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
+        f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches"
+    )
 
 
 class Records:
@@ -336,7 +411,8 @@ class Records:
         for role in flows.record_roles(flow):
             file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
             self._writers[flow.name, role] = FlowWriter(
-                file, flow.settings.packet_bytes, role == "sender", kinds=self._needed.kinds if self._needed else None)
+                file, flow.settings.packet_bytes, role == "sender", kinds=self._needed.kinds if self._needed else None
+            )
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
@@ -372,8 +448,21 @@ class Records:
             file.close()
 
     def _port(self, row: tuple) -> None:
-        (time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_max, integral_ns,
-         busy_ns, drops) = row
+        (
+            time_ns,
+            switch,
+            port,
+            rx_packets,
+            rx_bytes,
+            tx_packets,
+            tx_bytes,
+            queue_packets,
+            queue_bytes,
+            queue_max,
+            integral_ns,
+            busy_ns,
+            drops,
+        ) = row
         before_ns, integral_before, sent_before, _ = self._last.get((switch, port), (0, 0, 0, 0.0))
         elapsed = time_ns - before_ns
         mean = (integral_ns - integral_before) / elapsed if elapsed else 0.0
@@ -382,7 +471,8 @@ class Records:
         now = _seconds(time_ns)
         self._ports[switch].write(
             f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
-            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n")
+            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n"
+        )
 
 
 def _opened(path: Path) -> TextIO:

@@ -116,8 +116,7 @@ def _rate(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict
             active.network.wake_control_plane(active.network.now_ns, active.controller.ask_rate(name, port_number, round(rate_bps)))
         changes.append((Change(now_s, f"{name}->{peer}", rate_bps=float(rate_bps)), name, port_number))
         made.append({"time_s": _round(now_s), "do": "rate", "link": f"{name}->{peer}", "rate_bps": rate_bps})
-    active.experiment = dataclasses.replace(
-        experiment, changes=tuple(sorted((*experiment.changes, *changes), key=lambda c: c[0].at_s)))
+    active.experiment = dataclasses.replace(experiment, changes=tuple(sorted((*experiment.changes, *changes), key=lambda c: c[0].at_s)))
     return made
 
 

@@ -19,7 +19,7 @@ def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None
     if start - span >= first and start < end and line.flow.start_s <= times[start] and times[end - 1] <= stop_s + 1.0:
         # As below, for a flow that runs all the time.
         span_s, start, end = span * sampler.step_s, start - first, end - first
-        return [round(8 * (after - before) / span_s) for before, after in zip(sums[start - span:end - span], sums[start:end])]
+        return [round(8 * (after - before) / span_s) for before, after in zip(sums[start - span : end - span], sums[start:end])]
     found: list[int | None] = []
     for i in range(start, end):
         if i < first or not line.flow.start_s <= times[i] <= stop_s + 1.0:
@@ -91,20 +91,35 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
             continue
         sent, lost, sending = line.counts(index - line.first)
         share = shares.get(line.name)
-        flows.append([rates(sampler, line, index, index + 1)[0], None if share is None else round(share), round(sent), round(lost),
-                      None if sending is None else round(sending)])
+        flows.append(
+            [
+                rates(sampler, line, index, index + 1)[0],
+                None if share is None else round(share),
+                round(sent),
+                round(lost),
+                None if sending is None else round(sending),
+            ]
+        )
     ports: dict[str, dict[str, Any]] = {}
     for (node, number), port in sampler.ports.items():
         if not whole(port):
-            ports[f"{node}:{number}"] = {"rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT),
-                                          "back": _load(sampler, port, index, RECEIVED)}
+            ports[f"{node}:{number}"] = {
+                "rate": sampler.rate_bps(port, sampler.times[index]),
+                "load": _load(sampler, port, index, SENT),
+                "back": _load(sampler, port, index, RECEIVED),
+            }
             continue
         average, control = port.average_at(index), port.control_at(sampler.times[index])
         probability = drop_probability(average, port.red, port.port.link.queue_packets)
         ports[f"{node}:{number}"] = {
-            "rate": sampler.rate_bps(port, sampler.times[index]), "load": _load(sampler, port, index, SENT), "back": _load(sampler, port, index, RECEIVED),
-            "queue": _queue(sampler, port, index), "average": None if average is None else round(average, 2),
-            "probability": None if probability is None else round(probability, 5), "connections": None if control is None else control.connections,
+            "rate": sampler.rate_bps(port, sampler.times[index]),
+            "load": _load(sampler, port, index, SENT),
+            "back": _load(sampler, port, index, RECEIVED),
+            "queue": _queue(sampler, port, index),
+            "average": None if average is None else round(average, 2),
+            "probability": None if probability is None else round(probability, 5),
+            "connections": None if control is None else control.connections,
             "fair_rate": None if control is None else round(control.fair_rate_bps),
-            "drops": {cause: n for cause, n in _drops(sampler, port, index).items() if n}}
+            "drops": {cause: n for cause, n in _drops(sampler, port, index).items() if n},
+        }
     return {"time": sampler.times[index], "flows": flows, "ports": ports}

@@ -59,14 +59,18 @@ class Driver:
         self._drained_s = self._shown_s = self._polled_s = 0.0
         self._drained_ns = self._taken_ns = 0
         ports = active.experiment.topology.ports()
-        self._red = {switch: numbers for switch in active.experiment.topology.switches
-                     if (numbers := [port.number for port in ports[switch] if port.link.red is not None])}
+        self._red = {
+            switch: numbers
+            for switch in active.experiment.topology.switches
+            if (numbers := [port.number for port in ports[switch] if port.link.red is not None])
+        }
 
     def run(self) -> list[dict[str, Any]]:
         """What readers changed on the way."""
         active, pace = self._active, self._pace
         active.controller.tap = lambda r: self._controls.append(
-            (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops))
+            (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops)
+        )
         end_ns = active.end_ns
         while active.network.now_ns < end_ns:
             self._obey()
@@ -168,7 +172,9 @@ class Driver:
             self._reached.popleft()
         (begun, begun_ns), (_, last_ns) = self._reached[0], self._reached[-1]
         self._pace.reached = round((last_ns - begun_ns) / NS / (now - begun), 2) if now - begun > 0.1 else None
-        self._page.tell(Update(min(now_ns / NS, active.timing.end_s), self._sums, self._controls, self._averages, dataclasses.replace(self._pace)))
+        self._page.tell(
+            Update(min(now_ns / NS, active.timing.end_s), self._sums, self._controls, self._averages, dataclasses.replace(self._pace))
+        )
         self._sums, self._controls, self._averages = [], [], []
 
     def _obey(self) -> None:

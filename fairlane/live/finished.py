@@ -64,8 +64,15 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
     control = raw.controller_records(folder)
     _bare_ports(sampler, frames, control)
     for row in control.to_dict("records"):
-        sampler.control(row["switch"], int(row["port"]), row["time_s"], int(row["connections"]), row["fair_rate_bps"],
-                     int(row["red_early_drops"]), int(row["red_forced_drops"]))
+        sampler.control(
+            row["switch"],
+            int(row["port"]),
+            row["time_s"],
+            int(row["connections"]),
+            row["fair_rate_bps"],
+            int(row["red_early_drops"]),
+            int(row["red_forced_drops"]),
+        )
     for flow in experiment.flows:
         for role in record_roles(flow):
             sampler.flow(flow.name, role, raw.flow_records(folder, flow.name, role))
@@ -75,8 +82,12 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
 
 def port_values(row: dict[str, Any], causes: list[str]) -> tuple[float, ...]:
     """What `Sampler.port` takes of a row of a switch's CSV."""
-    return (float(row["rx_bytes"]), float(row["tx_bytes"]), float(row["queue_integral_packet_s"]),
-            *(float(row.get(f"drop_{cause}", 0) or 0) for cause in causes))
+    return (
+        float(row["rx_bytes"]),
+        float(row["tx_bytes"]),
+        float(row["queue_integral_packet_s"]),
+        *(float(row.get(f"drop_{cause}", 0) or 0) for cause in causes),
+    )
 
 
 def _bare_ports(sampler: Sampler, frames: dict[str, pd.DataFrame], control: pd.DataFrame) -> None:

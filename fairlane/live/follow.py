@@ -19,8 +19,10 @@ from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
 from fairlane.topologies.model import ETHERNET_BYTES
 
-NOTE = ("This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and the page is one second behind. RED's "
-        "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver.")
+NOTE = (
+    "This run goes on in real time, on Mininet: it cannot be paused, stepped or changed here, and the page is one second behind. RED's "
+    "average is estimated from the recorded queue, TCP's goodput is what the switch sends to its receiver."
+)
 # Records come within so long of what they tell; hosts write each second.
 _BEHIND_S = 1.5
 # As the embedded switch writes them.
@@ -35,13 +37,19 @@ class Follower:
         self._folder = folder
         self._control = CsvTail(folder / "controller.csv")
         self._switches: dict[Path, tuple[str, CsvTail]] = {}
-        self._flows = [(flow.name, role, JsonTail(folder / f"{flow.name}.{role}.jsonl"))
-                       for flow in sampler.experiment.flows for role in record_roles(flow)]
+        self._flows = [
+            (flow.name, role, JsonTail(folder / f"{flow.name}.{role}.jsonl"))
+            for flow in sampler.experiment.flows
+            for role in record_roles(flow)
+        ]
         # iperf3 reports a flow only at its end: until then, use the last switch's bytes to the receiver.
         ports = sampler.experiment.topology.ports()
         last_hops = [(ports[line.receiver][0].peer, ports[line.receiver][0].peer_port) for line in sampler.lines]
-        self._tcp = {hop: line for hop, line in zip(last_hops, sampler.lines)
-                     if isinstance(line.flow.settings, TcpSettings) and last_hops.count(hop) == 1}
+        self._tcp = {
+            hop: line
+            for hop, line in zip(last_hops, sampler.lines)
+            if isinstance(line.flow.settings, TcpSettings) and last_hops.count(hop) == 1
+        }
         self._late = {(line.flow.name, line.role) for line in self._tcp.values()}
         # The counts of a port at its switch's restart, by its file.
         self._before: dict[tuple[str, int], tuple[Path, tuple[float, ...], tuple[float, ...]]] = {}
@@ -59,8 +67,15 @@ class Follower:
                     self._port(path, switch, row)
         for row in self._control.rows():
             with contextlib.suppress(ValueError, KeyError):
-                self._sampler.control(row["switch"], int(row["port"]), float(row["time_s"]), int(row["connections"]), float(row["fair_rate_bps"]),
-                                   int(row["red_early_drops"]), int(row["red_forced_drops"]))
+                self._sampler.control(
+                    row["switch"],
+                    int(row["port"]),
+                    float(row["time_s"]),
+                    int(row["connections"]),
+                    float(row["fair_rate_bps"]),
+                    int(row["red_early_drops"]),
+                    int(row["red_forced_drops"]),
+                )
         for name, role, lines in self._flows:
             for record in lines.records() if (name, role) not in self._late else ():
                 with contextlib.suppress(ValueError, KeyError, TypeError):

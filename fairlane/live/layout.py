@@ -46,8 +46,12 @@ def _links(topology: Topology) -> list[dict[str, Any]]:
     for name in topology.switches:
         for port in ports[name]:
             if port.link_index not in found:
-                found[port.link_index] = {"from": name, "to": port.peer, "port": f"{name}:{port.number}", "back":
-                                          f"{port.peer}:{port.peer_port}" if port.peer in topology.switches else None}
+                found[port.link_index] = {
+                    "from": name,
+                    "to": port.peer,
+                    "port": f"{name}:{port.number}",
+                    "back": f"{port.peer}:{port.peer_port}" if port.peer in topology.switches else None,
+                }
     return list(found.values())
 
 
@@ -63,8 +67,9 @@ def _depths(topology: Topology, first: str) -> dict[str, int]:
     return depth
 
 
-def _sides(hosts: dict[str, list[str]], columns: dict[int, list[str]], last: int,
-           senders: set[str]) -> tuple[list[str], list[str], dict[str, list[str]]]:
+def _sides(
+    hosts: dict[str, list[str]], columns: dict[int, list[str]], last: int, senders: set[str]
+) -> tuple[list[str], list[str], dict[str, list[str]]]:
     """Hosts at the left end, at the right end, and those around the switches between."""
     if last == 0:
         here = [h for s in columns[0] for h in hosts[s]]

@@ -135,7 +135,7 @@ class Wire:
         """Whether all is out."""
         try:
             while self._out and not self.closed:
-                del self._out[:self._end.send(self._out, socket.MSG_DONTWAIT)]
+                del self._out[: self._end.send(self._out, socket.MSG_DONTWAIT)]
         except BlockingIOError:
             return False
         except OSError:
@@ -176,7 +176,7 @@ class Wire:
             end = at + _LENGTH.size + _LENGTH.unpack_from(self._in, at)[0]
             if len(self._in) < end:
                 break
-            yield pickle.loads(self._in[at + _LENGTH.size:end])
+            yield pickle.loads(self._in[at + _LENGTH.size : end])
             at = end
         del self._in[:at]
 
@@ -201,8 +201,13 @@ class PageProcess:
         self._port: int | None = None
         self._failed: str | None = None
         with theirs:
-            self._process = subprocess.Popen([sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **_OWN_GROUP)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                **_OWN_GROUP,
+            )
         try:
             self._begin(opening)
         except BaseException:

@@ -23,9 +23,15 @@ def experiment_of(written: dict[str, Any]) -> Experiment:
     settings = written["settings"]
     topology = Topology(tuple(Node(**node) for node in written["topology"]["nodes"]), tuple(map(_link, written["topology"]["links"])))
     return Experiment(
-        written["id"], Settings(settings["title"], settings["bottleneck"], {}, (), window_from=settings["window_from"]), topology,
-        tuple(map(_flow, written["flows"])), _port(written["bottleneck"]), float(written["duration_s"]), int(written["seed"]),
-        tuple((Change(**change), str(node), int(port)) for change, node, port in written["changes"]))
+        written["id"],
+        Settings(settings["title"], settings["bottleneck"], {}, (), window_from=settings["window_from"]),
+        topology,
+        tuple(map(_flow, written["flows"])),
+        _port(written["bottleneck"]),
+        float(written["duration_s"]),
+        int(written["seed"]),
+        tuple((Change(**change), str(node), int(port)) for change, node, port in written["changes"]),
+    )
 
 
 def _port(given: list[Any]) -> tuple[str, int]:

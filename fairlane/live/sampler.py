@@ -176,9 +176,14 @@ class Sampler:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
         ports = experiment.topology.ports()
-        self.ports = {(s, p.number): PortTrack(p, Track(DROPPED + len(self.causes)), p.link.red, self._form)
-                      for s in experiment.topology.switches for p in ports[s]}
-        self._by_number = [{number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches]
+        self.ports = {
+            (s, p.number): PortTrack(p, Track(DROPPED + len(self.causes)), p.link.red, self._form)
+            for s in experiment.topology.switches
+            for p in ports[s]
+        }
+        self._by_number = [
+            {number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches
+        ]
         self._exact = not estimate_red
         self._red_ports = [port for port in self.ports.values() if port.red is not None]
 

@@ -29,8 +29,11 @@ from fairlane.live.session import TABLE_S, UPDATE_S, Reader, Session
 
 PAGE = Path(__file__).parent / "page"
 _HEADERS = [
-    (b"content-security-policy", b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
-                                 b"connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+        b"connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
@@ -191,8 +194,17 @@ def ports_csv(session: Session) -> Iterator[list[Any]]:
     sampler = session.sampler
     count = len(sampler.times)
     causes = list(dict.fromkeys(c for port in sampler.ports.values() for c in columns.drop_causes(sampler, port)))
-    yield ["time_s", "link", "load", "queue_packets", "red_average_packets", "red_drop_probability", "connections", "fair_rate_bps",
-           *(f"drop_{cause}" for cause in causes)]
+    yield [
+        "time_s",
+        "link",
+        "load",
+        "queue_packets",
+        "red_average_packets",
+        "red_drop_probability",
+        "connections",
+        "fair_rate_bps",
+        *(f"drop_{cause}" for cause in causes),
+    ]
     for port in sampler.ports.values():
         found = columns.port_columns(sampler, port, 0, count)
         names = ("load", "queue", "average", "probability", "connections", "fair_rate")
@@ -227,15 +239,23 @@ def application(session: Session, pages: Pages, port: int) -> ASGIApp:
         return _csv(ports_csv(session), f"{name}-links.csv")
 
     def everything(request: Request) -> Response:
-        body = {"experiment": name, "seed": session.sampler.experiment.seed, "live_changes": session.changes,
-                "flows": _records(flows_csv(session)), "links": _records(ports_csv(session))}
+        body = {
+            "experiment": name,
+            "seed": session.sampler.experiment.seed,
+            "live_changes": session.changes,
+            "flows": _records(flows_csv(session)),
+            "links": _records(ports_csv(session)),
+        }
         return JSONResponse(body, headers={"content-disposition": f'attachment; filename="{name}.json"'})
 
     chart = importlib.util.find_spec("uplot")
     if chart is None or not chart.submodule_search_locations:
         raise Refusal("the live view needs the Python package uplot-python: run 'make setup'.", CANNOT_RUN_HERE)
     routes = [
-        Route("/", index), Route("/flows.csv", flows), Route("/links.csv", ports), Route("/data.json", everything),
+        Route("/", index),
+        Route("/flows.csv", flows),
+        Route("/links.csv", ports),
+        Route("/data.json", everything),
         WebSocketRoute("/socket", pages.socket),
         Mount("/chart", StaticFiles(directory=Path(chart.submodule_search_locations[0]) / "static")),
         Mount("/page", StaticFiles(directory=PAGE)),
@@ -254,11 +274,21 @@ class Server:
             self._socket.bind(("127.0.0.1", port))
         except OSError as error:
             self._socket.close()
-            raise Refusal(f"--live-port {port}: {error.strerror}. Give another port, or leave the option out to use a free one.", CANNOT_RUN_HERE) from error
+            raise Refusal(
+                f"--live-port {port}: {error.strerror}. Give another port, or leave the option out to use a free one.", CANNOT_RUN_HERE
+            ) from error
         self.port = self._socket.getsockname()[1]
         self.pages = Pages(session, tell)
-        config = uvicorn.Config(application(session, self.pages, self.port), log_level="critical", access_log=False, lifespan="off",
-                                ws="websockets-sansio", ws_max_size=_LONGEST_MESSAGE, ws_per_message_deflate=False, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            application(session, self.pages, self.port),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            ws="websockets-sansio",
+            ws_max_size=_LONGEST_MESSAGE,
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=1,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, name="live view", daemon=True)
 

@@ -43,7 +43,9 @@ class Pace:
 class Session:
     """The state behind a page. steer: None where nothing can be steered."""
 
-    def __init__(self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "", steer: Steer | None = None) -> None:
+    def __init__(
+        self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "", steer: Steer | None = None
+    ) -> None:
         self.sampler = sampler
         self.mode = mode
         self.pace = pace
@@ -70,11 +72,22 @@ class Session:
         addable = [k for k in kinds.names() if not ((found := kinds.algorithm(k)) and found.layered)]
         known = dict.fromkeys([*(f.kind for f in experiment.flows), *addable])
         return {
-            "is": "hello", "id": experiment.id, "title": experiment.settings.title, "mode": self.mode, "note": self.note,
-            "seed": experiment.seed, "duration": experiment.duration_s, "step": self.sampler.step_s, "span": self.sampler.span * self.sampler.step_s,
-            "estimated": self.sampler.estimated, "window": experiment.window_s, "bottleneck": "{}:{}".format(*experiment.bottleneck),
+            "is": "hello",
+            "id": experiment.id,
+            "title": experiment.settings.title,
+            "mode": self.mode,
+            "note": self.note,
+            "seed": experiment.seed,
+            "duration": experiment.duration_s,
+            "step": self.sampler.step_s,
+            "span": self.sampler.span * self.sampler.step_s,
+            "estimated": self.sampler.estimated,
+            "window": experiment.window_s,
+            "bottleneck": "{}:{}".format(*experiment.bottleneck),
             "kinds": {k: {"label": palette.label(k), "colour": palette.of_kind(k), "line": palette.line(k)} for k in known},
-            "addable": addable if self.mode == "virtual" else [], "hosts": experiment.topology.hosts, "network": layout(experiment),
+            "addable": addable if self.mode == "virtual" else [],
+            "hosts": experiment.topology.hosts,
+            "network": layout(experiment),
             "ports": self._ports(),
         }
 
@@ -82,16 +95,34 @@ class Session:
         found = []
         for (node, number), port in self.sampler.ports.items():
             link, red = port.port.link, port.red
-            found.append({
-                "id": f"{node}:{number}", "name": port.name, "trunk": port.port.peer in self._switches, "buffer": link.queue_packets,
-                "delay": link.delay_s, "red": None if red is None else {
-                    "minimum": red.minimum * link.queue_packets, "maximum": red.maximum * link.queue_packets, "max_p": red.max_p}})
+            found.append(
+                {
+                    "id": f"{node}:{number}",
+                    "name": port.name,
+                    "trunk": port.port.peer in self._switches,
+                    "buffer": link.queue_packets,
+                    "delay": link.delay_s,
+                    "red": None
+                    if red is None
+                    else {"minimum": red.minimum * link.queue_packets, "maximum": red.maximum * link.queue_packets, "max_p": red.max_p},
+                }
+            )
         return found
 
     def flows(self) -> list[dict[str, Any]]:
         """One for each line of the charts."""
-        return [{"name": x.name, "flow": x.flow.name, "kind": x.flow.kind, "from": x.flow.sender, "to": x.receiver, "start": x.flow.start_s,
-                 "stop": x.flow.stop_s} for x in self.sampler.lines]
+        return [
+            {
+                "name": x.name,
+                "flow": x.flow.name,
+                "kind": x.flow.kind,
+                "from": x.flow.sender,
+                "to": x.receiver,
+                "start": x.flow.start_s,
+                "stop": x.flow.stop_s,
+            }
+            for x in self.sampler.lines
+        ]
 
     def state(self) -> dict[str, Any]:
         return dataclasses.asdict(self.pace)
@@ -151,7 +182,7 @@ class Reader:
             found["flows"] = session.flows()
         if count > self._samples:
             found["from"] = self._samples
-            found["times"] = sampler.times[self._samples:count]
+            found["times"] = sampler.times[self._samples : count]
             found["rates"] = [columns.rates(sampler, line, self._samples, count) for line in lines]
             self._samples = count
         node, _, number = self._port.rpartition(":")
@@ -160,16 +191,17 @@ class Reader:
         if causes != self._causes:
             self._causes, self._port_samples = causes, 0
         if count > self._port_samples:
-            found["port"] = {"id": self._port, "from": self._port_samples,
-                             **columns.port_columns(sampler, port, self._port_samples, count)}
+            found["port"] = {"id": self._port, "from": self._port_samples, **columns.port_columns(sampler, port, self._port_samples, count)}
             self._port_samples = count
         events = len(session.shares.events)
         if events > self._events:
-            found["shares"] = [[at, {k: round(v) for k, v in shares.items()}] for at, shares in session.shares.events[self._events:events]]
+            found["shares"] = [
+                [at, {k: round(v) for k, v in shares.items()}] for at, shares in session.shares.events[self._events : events]
+            ]
             self._events = events
         changes = len(session.changes)
         if changes > self._changes:
-            found["changes"] = session.changes[self._changes:changes]
+            found["changes"] = session.changes[self._changes : changes]
             self._changes = changes
         state = session.state()
         if state != self._state:

@@ -21,15 +21,21 @@ class Shares:
     def _set(self, experiment: Experiment) -> None:
         nothing = Steps.of([], [])
         ports = experiment.topology.ports()
-        links = {(s, p.number): LinkRecord(f"{s}->{p.peer}", p, nothing, None, {}, experiment.link_rates_bps(p))
-                 for s in experiment.topology.switches for p in ports[s]}
+        links = {
+            (s, p.number): LinkRecord(f"{s}->{p.peer}", p, nothing, None, {}, experiment.link_rates_bps(p))
+            for s in experiment.topology.switches
+            for p in ports[s]
+        }
         records = []
         for flow in experiment.flows:
             stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s)
             joins = flow.receiver_start_s or (flow.start_s,) * len(flow.all_receivers)
             for host, joins_s in zip(flow.all_receivers, joins):
-                one = flow if not flow.receivers else dataclasses.replace(
-                    flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
+                one = (
+                    flow
+                    if not flow.receivers
+                    else dataclasses.replace(flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
+                )
                 if joins_s < stop_s:
                     records.append(FlowRecord(one, nothing, nothing, nothing, [], [], (joins_s, stop_s)))
         self._series = Series(experiment, records, links, {})

@@ -30,7 +30,9 @@ def speed_of(text: str) -> float | None:
     except ValueError:
         speed = -1.0
     if speed != 0 and not SLOWEST <= speed <= FASTEST:
-        raise Refusal(f"--live-speed {text}: give virtual seconds per second, from {SLOWEST:g} to {FASTEST:g}, or max, or 0 to begin paused")
+        raise Refusal(
+            f"--live-speed {text}: give virtual seconds per second, from {SLOWEST:g} to {FASTEST:g}, or max, or 0 to begin paused"
+        )
     return speed
 
 
@@ -73,8 +75,9 @@ class LiveRun:
         """Run to the end; what readers changed. The page stays until `close`."""
         speed = self._options.speed
         pace = Pace(paused=speed == 0, speed=speed or (None if speed is None else 1.0))
-        self.page = self.open(Opening(active.experiment, active.timing, tuple(native.DROP_CAUSES), active.records.folder.resolve(),
-                                      self._options.port, pace))
+        self.page = self.open(
+            Opening(active.experiment, active.timing, tuple(native.DROP_CAUSES), active.records.folder.resolve(), self._options.port, pace)
+        )
         progress.say(f"live view: {self.page.url}")
         return Driver(active, self.page, pace, progress).run()
 
@@ -96,4 +99,3 @@ class LiveRun:
 def _attendance(page: PageProcess) -> tuple[int, int]:
     page.poll()
     return page.attendance.opened, page.attendance.watching
-

@@ -140,11 +140,16 @@ def check(document: Document, table: str, expectations: Sequence[Expectation], o
             _check_values(document, (table, i, key), getattr(expectation, key), axes)
         picked = list(sweep.matching(points, expectation.where))
         if not picked:
-            raise document.error((table, i, "where"), "can never hold: it picks no point of the full sweep, only values of [quick]; "
-                                 "add the value to [sweep], or leave the expectation out")
+            raise document.error(
+                (table, i, "where"),
+                "can never hold: it picks no point of the full sweep, only values of [quick]; "
+                "add the value to [sweep], or leave the expectation out",
+            )
         if expectation.trend:
             if len({dict(axes)[expectation.over] for axes in picked}) < 2:
-                raise document.error((table, i, "over"), f"can never hold: a trend needs two values of {expectation.over!r}, and 'where' leaves fewer")
+                raise document.error(
+                    (table, i, "over"), f"can never hold: a trend needs two values of {expectation.over!r}, and 'where' leaves fewer"
+                )
             continue
         lows, highs = zip(*(of_measure(of_measures[expectation.measure], points[axes]) for axes in picked))
         low, high, what = min(lows), max(highs), expectation.measure
@@ -152,7 +157,9 @@ def check(document: Document, table: str, expectations: Sequence[Expectation], o
             (low, high), what = _quotient((low, high), (low, high)), f"a ratio of {expectation.measure}"
         if expectation.low > high or expectation.high < low:
             key, given = ("low", expectation.low) if expectation.low > high else ("high", expectation.high)
-            raise document.error((table, i, key), f"can never hold: {what} lies {_between(low, high)}, so that {key} = {given:g} is out of reach")
+            raise document.error(
+                (table, i, key), f"can never hold: {what} lies {_between(low, high)}, so that {key} = {given:g} is out of reach"
+            )
         if expectation.low <= low and expectation.high >= high:
             key = "high" if math.isfinite(expectation.high) else "low"
             raise document.error((table, i, key), f"can never fail: {what} lies {_between(low, high)} in every run")
@@ -164,7 +171,9 @@ def _check_values(document: Document, path: KeyPath, where: Mapping[str, object]
         known = dict.fromkeys([*axes.get(axis, ()), *document.values.get("quick", {}).get(axis, ())])
         values = wanted if isinstance(wanted, list | tuple) else (wanted,)
         if not any(value in known for value in values):
-            raise document.error((*path, axis), f"can never hold: {axis!r} is never {' or '.join(map(str, values))}; it has {', '.join(map(str, known))}")
+            raise document.error(
+                (*path, axis), f"can never hold: {axis!r} is never {' or '.join(map(str, values))}; it has {', '.join(map(str, known))}"
+            )
 
 
 def _between(low: float, high: float) -> str:

@@ -20,8 +20,17 @@ from fairlane.paper.row import Figure, Row
 from fairlane.results import palette
 
 _STYLE: dict[Any, Any] = {
-    "figure.figsize": (6.4, 3.7), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.alpha": 0.3, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"], "svg.hashsalt": "fairlane", "legend.frameon": False, "lines.linewidth": 1.4,
+    "figure.figsize": (6.4, 3.7),
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "svg.fonttype": "none",
+    "font.sans-serif": ["DejaVu Sans"],
+    "svg.hashsalt": "fairlane",
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
     "figure.constrained_layout.use": True,
 }
 _MARKERS = "osD^vP*X"
@@ -55,7 +64,7 @@ def _rounded(svg: str) -> str:
 
 def _own_ids(svg: str, prefix: str) -> str:
     """Several drawings in one page: ids must differ. The XML declaration and document type are left out."""
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(href|clip-path|xlink:href)="(url\()?#', rf'\1="\2#{prefix}-', svg)
     return re.sub(r"url\(#(?!" + re.escape(prefix) + ")", f"url(#{prefix}-", svg)
@@ -86,15 +95,32 @@ def _over_axis(axes: Any, figure: Figure, results: Results, reference: Reference
             axes.errorbar(places, [p[1] for p in points], _errors(points), fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
             axes.set_xticks(range(len(points)), [f"{p[0]}" for p in points])
             continue
-        axes.errorbar([p[0] for p in points], [p[1] for p in points], _errors(points), marker=_MARKERS[index % len(_MARKERS)], markersize=4,
-                      capsize=2, elinewidth=0.8, color=colour, label=label)
+        axes.errorbar(
+            [p[0] for p in points],
+            [p[1] for p in points],
+            _errors(points),
+            marker=_MARKERS[index % len(_MARKERS)],
+            markersize=4,
+            capsize=2,
+            elinewidth=0.8,
+            color=colour,
+            label=label,
+        )
         if (shown := paper.pop(str(name), None)) is not None:
-            axes.plot([x for x, _ in shown], [y for _, y in shown], marker=_MARKERS[index % len(_MARKERS)], color=colour,
-                      label=f"{label}, paper" if label else "paper", **_PAPER)
+            axes.plot(
+                [x for x, _ in shown],
+                [y for _, y in shown],
+                marker=_MARKERS[index % len(_MARKERS)],
+                color=colour,
+                label=f"{label}, paper" if label else "paper",
+                **_PAPER,
+            )
     if reference is not None and reference.has(figure.y) and figure.kind == "lines":
         _beside(axes, figure, picked, list(lines), reference)
     for name, shown in paper.items():
-        axes.plot([x for x, _ in shown], [y for _, y in shown], marker="x", color="0.35", label=f"{name}, paper" if name else "paper", **_PAPER)
+        axes.plot(
+            [x for x, _ in shown], [y for _, y in shown], marker="x", color="0.35", label=f"{name}, paper" if name else "paper", **_PAPER
+        )
 
 
 def _beside(axes: Any, figure: Figure, picked: list[Axes], names: list[Any], reference: Reference) -> None:
@@ -109,7 +135,13 @@ def _beside(axes: Any, figure: Figure, picked: list[Axes], names: list[Any], ref
     for name, points in lines.items():
         index = names.index(name) if name in names else len(names)
         points.sort()
-        axes.plot([x for x, _ in points], [y for _, y in points], marker=_MARKERS[index % len(_MARKERS)], color=palette.of(str(name), index), **style)
+        axes.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            marker=_MARKERS[index % len(_MARKERS)],
+            color=palette.of(str(name), index),
+            **style,
+        )
     if lines:
         axes.plot([], [], marker="o", color="0.35", label=reference.program, **style)
 

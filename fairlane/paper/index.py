@@ -31,20 +31,36 @@ def entry(outcome: Outcome) -> dict[str, Any]:
     """One of `rows`."""
     row, counted = outcome.row, kinds.ordinary(outcome.verdicts)
     return {
-        "row": row.id, "ledger": row.ledger.row, "title": row.title, "paper": f"{row.paper.reference} {row.paper.figure}",
-        "kind": outcome.kind, "expectations": len(counted), "held": sum(v.holds for v in counted),
-        "reason": kinds.reason(row.ledger, outcome.verdicts), "differs": row.ledger.differs,
-        "ruled_out": list(row.ledger.ruled_out), "verdicts": [_verdict(outcome, v) for v in counted],
+        "row": row.id,
+        "ledger": row.ledger.row,
+        "title": row.title,
+        "paper": f"{row.paper.reference} {row.paper.figure}",
+        "kind": outcome.kind,
+        "expectations": len(counted),
+        "held": sum(v.holds for v in counted),
+        "reason": kinds.reason(row.ledger, outcome.verdicts),
+        "differs": row.ledger.differs,
+        "ruled_out": list(row.ledger.ruled_out),
+        "verdicts": [_verdict(outcome, v) for v in counted],
         "contradicted": [{**_verdict(outcome, v), "why": v.expectation.contradicts} for v in kinds.contradicted(outcome.verdicts)],
-        "seeds": list(row.sweep.seeds), "runs": len(row.sweep.points), "processor_s": round(outcome.took_s, 1),
+        "seeds": list(row.sweep.seeds),
+        "runs": len(row.sweep.points),
+        "processor_s": round(outcome.took_s, 1),
     }
 
 
 def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
     program = outcome.row.reference.program if outcome.row.reference else ""
-    return {"name": verdict.expectation.name, "paper": verdict.expectation.paper, "expected": words.expected(verdict.expectation, program),
-            "found": words.found(verdict), "holds": verdict.holds,
-            "not_at": [{"where": f.where, "value": f.value} for f in verdict.findings if not f.holds] if not verdict.holds or verdict.expectation.at_least else []}
+    return {
+        "name": verdict.expectation.name,
+        "paper": verdict.expectation.paper,
+        "expected": words.expected(verdict.expectation, program),
+        "found": words.found(verdict),
+        "holds": verdict.holds,
+        "not_at": [{"where": f.where, "value": f.value} for f in verdict.findings if not f.holds]
+        if not verdict.holds or verdict.expectation.at_least
+        else [],
+    }
 
 
 def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
@@ -52,10 +68,19 @@ def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
     of = [o.kind for o in outcomes]
     name, modified = commit()
     unfinished = folder / f".{FILE}.unfinished"
-    result_folder.write_json(unfinished, {
-        "version": version("fairlane"), "commit": name, "modified": modified, "quick": quick, "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-        "processor_s": round(sum(o.took_s for o in outcomes), 1), "kinds": {k: of.count(k) for k in kinds.LEGEND},
-        "rows": [entry(o) for o in outcomes]})
+    result_folder.write_json(
+        unfinished,
+        {
+            "version": version("fairlane"),
+            "commit": name,
+            "modified": modified,
+            "quick": quick,
+            "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+            "processor_s": round(sum(o.took_s for o in outcomes), 1),
+            "kinds": {k: of.count(k) for k in kinds.LEGEND},
+            "rows": [entry(o) for o in outcomes],
+        },
+    )
     return unfinished.rename(folder / FILE)
 
 
@@ -65,8 +90,10 @@ def commit() -> tuple[str | None, bool]:
     if not probes.in_checkout():
         return None, False
     try:
-        name, changes = (subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
-                           for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no")))
+        name, changes = (
+            subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
+            for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        )
     except (OSError, subprocess.CalledProcessError):
         return None, False
     return name, bool(changes)

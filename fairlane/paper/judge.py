@@ -1,37 +1,37 @@
 """Judges a sweep: compares each expectation with the medians over seeds, or with each seed.
 
-    [[expect]]
-    name = "RAP/SACK at 160 ms"
-    measure = "ratio"                       # of [measure]
-    where = { delay_s = 0.16, n = [8, 16] } # the points; left out: all
-    low = 0.8
-    high = 1.25
+[[expect]]
+name = "RAP/SACK at 160 ms"
+measure = "ratio"                       # of [measure]
+where = { delay_s = 0.16, n = [8, 16] } # the points; left out: all
+low = 0.8
+high = 1.25
 
-    [[expect]]
-    name = "falls towards 1 with n"
-    measure = "ratio"
-    over = "n"                              # an axis; the other axes each make a curve
-    trend = "falling"                       # or "rising": Kendall's tau of the medians at most -0.5, or at least 0.5
+[[expect]]
+name = "falls towards 1 with n"
+measure = "ratio"
+over = "n"                              # an axis; the other axes each make a curve
+trend = "falling"                       # or "rising": Kendall's tau of the medians at most -0.5, or at least 0.5
 
-    [[expect]]
-    name = "adaptive over static"
-    measure = "cov"
-    ratio_of = { scheme = "adp" }           # median there over the median at ratio_to; the other axes must agree
-    ratio_to = { scheme = "static" }
-    high = 0.8
+[[expect]]
+name = "adaptive over static"
+measure = "cov"
+ratio_of = { scheme = "adp" }           # median there over the median at ratio_to; the other axes must agree
+ratio_to = { scheme = "static" }
+high = 0.8
 
-    [[expect]]
-    name = "as in ns-2"
-    measure = "ratio"
-    of_reference = true                     # the median over that of [ledger] reference at the same point
-    low = 0.75
-    high = 1.25
+[[expect]]
+name = "as in ns-2"
+measure = "ratio"
+of_reference = true                     # the median over that of [ledger] reference at the same point
+low = 0.75
+high = 1.25
 
-    seeds = "each"                          # for a plain expectation: compares it with the value of each seed, not with their median
+seeds = "each"                          # for a plain expectation: compares it with the value of each seed, not with their median
 
-    any = "max_p"                           # for a plain or ratio expectation: one value of that axis for which all the others hold
-    at_least = 22                           # this many of the points (for a trend: curves) must hold; left out: all
-    contradicts = "why, with arithmetic"    # a figure of the paper that cannot come out: shown, never counted (`fairlane.paper.kinds`)
+any = "max_p"                           # for a plain or ratio expectation: one value of that axis for which all the others hold
+at_least = 22                           # this many of the points (for a trend: curves) must hold; left out: all
+contradicts = "why, with arithmetic"    # a figure of the paper that cannot come out: shown, never counted (`fairlane.paper.kinds`)
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], ref
     not a number."""
     at = medians(samples)
     if expectation.of_reference:
-        at = {axes: value / (reference.median(axes, expectation.measure) or math.nan) if reference else math.nan for axes, value in at.items()}
+        at = {
+            axes: value / (reference.median(axes, expectation.measure) or math.nan) if reference else math.nan for axes, value in at.items()
+        }
     picked = {axes: at[axes] for axes in matching(at, expectation.where)}
     if expectation.trend:
         findings = _trends(expectation, picked)
@@ -199,7 +201,7 @@ def kendall_tau(curve: list[tuple[Any, float]]) -> float:
     """Pairs in order minus pairs out of order, over all pairs; ties count for neither."""
     order = pairs = 0
     for i, (_, a) in enumerate(curve):
-        for _, b in curve[i + 1:]:
+        for _, b in curve[i + 1 :]:
             pairs += 1
             order += (b > a) - (b < a)
     return order / pairs if pairs and not any(math.isnan(v) for _, v in curve) else math.nan
@@ -217,5 +219,5 @@ def _without(axes: Axes, keys: Mapping[str, Any]) -> Axes:
 
 
 def describe(axes: Axes) -> str:
-    """"n = 4, delay_s = 0.02"; "all" for a row without axes."""
+    """ "n = 4, delay_s = 0.02"; "all" for a row without axes."""
     return ", ".join(f"{k} = {v}" for k, v in axes) or "all"

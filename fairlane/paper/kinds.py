@@ -67,6 +67,6 @@ def reason(ledger: Ledger, verdicts: Sequence[Verdict]) -> str:
 
 
 def count(kinds: Sequence[Kind]) -> str:
-    """"2 of 4 rows explained: holds 1, reading 1, contradiction 0, unexplained 2"."""
+    """ "2 of 4 rows explained: holds 1, reading 1, contradiction 0, unexplained 2"."""
     explained = sum(k != "unexplained" for k in kinds)
     return f"{explained} of {len(kinds)} rows explained: " + ", ".join(f"{k} {kinds.count(k)}" for k in LEGEND)

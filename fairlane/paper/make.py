@@ -28,8 +28,9 @@ def load(names: Iterable[str], quick: bool) -> list[Row]:
     return [read_row.load(loader.find(name), quick) for name in names]
 
 
-def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
-        workers: int | None = None) -> list[Outcome]:
+def run(
+    rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None, workers: int | None = None
+) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
     index.commit()  # the commit of the sources that the runs use, even if others follow meanwhile
     outcomes = collect(rows, folder, console, quick=quick, scheduler=scheduler, workers=workers)
@@ -37,8 +38,9 @@ def run(rows: list[Row], folder: Path, console: Console, *, quick: bool = False,
     return outcomes
 
 
-def collect(rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None,
-            workers: int | None = None) -> list[Outcome]:
+def collect(
+    rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None, workers: int | None = None
+) -> list[Outcome]:
     """As `run`, without the page."""
     kept = Store(folder / "points")
     jobs = [job for r in rows for job in points.jobs(r, _quick_duration(r) if quick else None)]
@@ -63,7 +65,9 @@ def _quick_duration(r: Row) -> float | None:
     return r.document.values.get("quick", {}).get("duration_s")
 
 
-def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: list[points.Job], workers: int | None, scheduler: str | None) -> None:
+def _announce(
+    console: Console, rows: list[Row], jobs: list[points.Job], todo: list[points.Job], workers: int | None, scheduler: str | None
+) -> None:
     import os
 
     hands = workers or os.cpu_count() or 1
@@ -71,8 +75,11 @@ def _announce(console: Console, rows: list[Row], jobs: list[points.Job], todo: l
     if todo:
         seconds = sum(j.cost for j in todo)
         where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} workers here"
-        console.print(f"{len(todo)} to go {where}: about {span(seconds)} of processor time"
-                      + ("." if scheduler else f", {span(seconds / hands)} by the clock."), highlight=False)
+        console.print(
+            f"{len(todo)} to go {where}: about {span(seconds)} of processor time"
+            + ("." if scheduler else f", {span(seconds / hands)} by the clock."),
+            highlight=False,
+        )
 
 
 def span(seconds: float) -> str:
@@ -82,8 +89,13 @@ def span(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _progress(console: Console):
-    columns = (BarColumn(), TextColumn("{task.fields[done]}/{task.fields[of]}"), TimeElapsedColumn(), TimeRemainingColumn(),
-               TextColumn("{task.fields[what]}"))
+    columns = (
+        BarColumn(),
+        TextColumn("{task.fields[done]}/{task.fields[of]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[what]}"),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         yield shown
 
@@ -93,8 +105,10 @@ def _outcome(r: Row, jobs: list[points.Job], known: dict[tuple[str, str], Any], 
     own = [j for j in jobs if j.row == r.id]
     for job in own:
         results.setdefault(job.axes, []).append(known[job.row, job.key])
-    verdicts = tuple(judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}, r.reference)
-                     for e in r.expectations)
+    verdicts = tuple(
+        judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}, r.reference)
+        for e in r.expectations
+    )
     return Outcome(r, results, verdicts, kept.took_s(r.id, {j.key for j in own}))
 
 
@@ -109,15 +123,24 @@ def show(outcomes: list[Outcome], console: Console) -> None:
     """One line for each row, its expectations that do not hold, and how many rows are of each kind."""
     for outcome in outcomes:
         counted = kinds.ordinary(outcome.verdicts)
-        console.print(f"{outcome.row.id:14} [{_STYLE[outcome.kind]}]{outcome.kind:13}[/]  {sum(v.holds for v in counted)} of {len(counted)} expectations"
-                      f"  {outcome.row.title}", highlight=False)
+        console.print(
+            f"{outcome.row.id:14} [{_STYLE[outcome.kind]}]{outcome.kind:13}[/]  {sum(v.holds for v in counted)} of {len(counted)} expectations"
+            f"  {outcome.row.title}",
+            highlight=False,
+        )
         for verdict in counted:
             if not verdict.holds:
-                console.print(f"{'':16}{verdict.expectation.name}: {words.found(verdict)}, expected {words.expected(verdict.expectation)}", highlight=False,
-                              markup=False)
+                console.print(
+                    f"{'':16}{verdict.expectation.name}: {words.found(verdict)}, expected {words.expected(verdict.expectation)}",
+                    highlight=False,
+                    markup=False,
+                )
         for verdict in kinds.contradicted(outcome.verdicts):
-            console.print(f"{'':16}the paper's figure that cannot come out {'comes out here' if verdict.holds else 'does not'}: {verdict.expectation.name}",
-                          highlight=False, markup=False)
+            console.print(
+                f"{'':16}the paper's figure that cannot come out {'comes out here' if verdict.holds else 'does not'}: {verdict.expectation.name}",
+                highlight=False,
+                markup=False,
+            )
         if outcome.kind == "unexplained" and not outcome.row.ledger.ruled_out:
             console.print(f"{'':16}nothing is ruled out yet: [ledger] ruled_out of the file is empty", highlight=False, markup=False)
     console.print(kinds.count([o.kind for o in outcomes]), highlight=False)

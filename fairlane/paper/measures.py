@@ -173,9 +173,14 @@ def _link(series: Series) -> dict[str, float]:
     queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
     lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
-    return {"utilisation": 8 * sent / (end - start) / link.port.link.rate_bps, "mean_queue_packets": queue,
-            "queue_deviation": float(lengths.std()), "drops": drops, "held_packets": link.drops["held"].over(start, end) if "held" in link.drops else 0.0,
-            "rate_bps": link.port.link.rate_bps}
+    return {
+        "utilisation": 8 * sent / (end - start) / link.port.link.rate_bps,
+        "mean_queue_packets": queue,
+        "queue_deviation": float(lengths.std()),
+        "drops": drops,
+        "held_packets": link.drops["held"].over(start, end) if "held" in link.drops else 0.0,
+        "rate_bps": link.port.link.rate_bps,
+    }
 
 
 OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "held_packets", "rate_bps")
@@ -279,5 +284,3 @@ def raw_digest(folder: Path) -> str:
 def result(series: Series, measures: Mapping[str, str], known: Mapping[str, Value], curves: tuple[Curve, ...]) -> dict[str, Any]:
     """What is kept of a run."""
     return {"values": measure(series, measures, known), "curves": {c.name: curve(series, c) for c in curves}}
-
-

@@ -50,9 +50,18 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
             at = [str(point["axes"].get(axis, "")) if place == 0 else "" for axis in axes]
             lines.append([*at, name, *_cells(values, [run["values"].get(name) for run in point["runs"]])])
     current = sorted(inputs(p) for p in points(row)) == sorted(run["inputs"] for point in kept["points"] for run in point["runs"])
-    return {"heads": heads, "texts": len(axes) + 1, "lines": lines, "figures": _figures(row, kept), "laid": fabrics.laid(row.document),
-            "left_out": fabrics.left_out(row.document), "where": kept["where"], "failed": kept["failed"], "current": current,
-            "runs": [run for point in kept["points"] for run in point["runs"]]}
+    return {
+        "heads": heads,
+        "texts": len(axes) + 1,
+        "lines": lines,
+        "figures": _figures(row, kept),
+        "laid": fabrics.laid(row.document),
+        "left_out": fabrics.left_out(row.document),
+        "where": kept["where"],
+        "failed": kept["failed"],
+        "current": current,
+        "runs": [run for point in kept["points"] for run in point["runs"]],
+    }
 
 
 def _cells(virtual: Sequence[float | None], real: Sequence[float | None]) -> list[str]:
@@ -70,5 +79,8 @@ def _figures(row: Row, kept: dict[str, Any]) -> list[tuple[str, str]]:
     """The row's figures over time, of the runs on Mininet alone."""
     results = {tuple(point["axes"].items()): point["runs"] for point in kept["points"]}
     own = dataclasses.replace(row, id=f"{row.id}-mininet")
-    return [(f.title, drawing.draw(own, f, results)) for f in row.figures
-            if f.curves and any(run.get("curves") for at in sweep.matching(results, f.where) for run in results[at])]
+    return [
+        (f.title, drawing.draw(own, f, results))
+        for f in row.figures
+        if f.curves and any(run.get("curves") for at in sweep.matching(results, f.where) for run in results[at])
+    ]

@@ -51,8 +51,12 @@ def against(outcome: Outcome) -> dict[str, Any] | None:
         for name in names:
             theirs = reference.values(axes, name)
             ours = [math.nan if (v := run["values"].get(name)) is None else float(v) for run in runs]
-            cells += [_spread(theirs), _spread(ours), number(statistics.median(ours) / statistics.median(theirs)) if theirs and all(theirs) else "–",
-                      _ends(intervals.quotient(ours, theirs))]
+            cells += [
+                _spread(theirs),
+                _spread(ours),
+                number(statistics.median(ours) / statistics.median(theirs)) if theirs and all(theirs) else "–",
+                _ends(intervals.quotient(ours, theirs)),
+            ]
         judged = [f.holds for v in wanted for f in v.findings if f.where == describe(axes)]
         lines.append((cells, all(judged) if judged else None))
     return {"heads": heads, "axes": len(next(iter(outcome.results), ())), "lines": lines}
@@ -79,17 +83,29 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
         heads, lines = table(outcome)
         program, entry = outcome.row.reference.program if outcome.row.reference else "", index.entry(outcome)
         _write_data(outcome, entry, rows)
-        shown.append({
-            "row": outcome.row, "is": entry, "heads": heads, "lines": lines,
-            "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
-            "program": program, "against": against(outcome), "beside": on_mininet.shown(folder, outcome.row),
-        })
+        shown.append(
+            {
+                "row": outcome.row,
+                "is": entry,
+                "heads": heads,
+                "lines": lines,
+                "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
+                "program": program,
+                "against": against(outcome),
+                "beside": on_mininet.shown(folder, outcome.row),
+            }
+        )
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     text = environment.get_template("report.html").render(
-        rows=shown, count=kinds.count([o.kind for o in outcomes]), legend=kinds.LEGEND, version=version("fairlane"), quick=quick,
-        took_s=sum(o.took_s for o in outcomes))
+        rows=shown,
+        count=kinds.count([o.kind for o in outcomes]),
+        legend=kinds.LEGEND,
+        version=version("fairlane"),
+        quick=quick,
+        took_s=sum(o.took_s for o in outcomes),
+    )
     index.write(outcomes, folder, quick)
     unfinished = folder / ".index.html.unfinished"
     unfinished.write_text(text, encoding="utf-8")
@@ -99,8 +115,13 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
 def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:
     runs: list[dict[str, Any]] = [run for at in outcome.results.values() for run in at]
     # Neither the store's key nor this machine's speed is part of the result.
-    result_folder.write_json(folder / f"{outcome.row.id}.json", {**{k: v for k, v in entry.items() if k != "processor_s"},
-                                                           "results": [{k: v for k, v in run.items() if k != "inputs"} for run in runs]})
+    result_folder.write_json(
+        folder / f"{outcome.row.id}.json",
+        {
+            **{k: v for k, v in entry.items() if k != "processor_s"},
+            "results": [{k: v for k, v in run.items() if k != "inputs"} for run in runs],
+        },
+    )
     names = list(outcome.row.measures)
     with (folder / f"{outcome.row.id}.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

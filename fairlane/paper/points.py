@@ -51,11 +51,31 @@ def jobs(row: Row, duration_s: float | None = None) -> list[Job]:
         experiment = loader.from_document(document, row.id)
         curves = row.curves if point.seed == row.sweep.seeds[0] else ()
         used = sorted({group.kind for group in experiment.settings.flows})
-        inputs = store.digest_of([store.program_digest(), [store.algorithm_digest(kind) for kind in used], document.values, row.measures,
-                                  [repr(c) for c in curves]])
+        inputs = store.digest_of(
+            [
+                store.program_digest(),
+                [store.algorithm_digest(kind) for kind in used],
+                document.values,
+                row.measures,
+                [repr(c) for c in curves],
+            ]
+        )
         cost = _cost(experiment)
-        result.append(Job(row.id, sweep.point_key(point.axes, point.seed), f"{row.id} {point.name}", point.axes, point.names, point.seed, document,
-                          tuple(row.measures.items()), curves, inputs, cost))
+        result.append(
+            Job(
+                row.id,
+                sweep.point_key(point.axes, point.seed),
+                f"{row.id} {point.name}",
+                point.axes,
+                point.names,
+                point.seed,
+                document,
+                tuple(row.measures.items()),
+                curves,
+                inputs,
+                cost,
+            )
+        )
     return result
 
 
@@ -91,7 +111,12 @@ def run(job: Job) -> Done:
     experiment = loader.from_document(job.document, job.row)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
-        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler(), needed=needed(experiment, dict(job.measures), job.curves)), folder, Silent())
+        outcome = virtual_fabric.run(
+            experiment,
+            virtual_fabric.Options(targets.compiler(), needed=needed(experiment, dict(job.measures), job.curves)),
+            folder,
+            Silent(),
+        )
         recorded = series.load(folder, experiment, outcome.timing)
         kept = {
             "row": job.row,

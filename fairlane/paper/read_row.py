@@ -49,7 +49,9 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     document = sweep.narrowed(document, at)
     if seed is not None:
         document = Document(document.name, {**document.values, "seeds": [seed]}, document.places)
-    tables = schema.build(_Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places))
+    tables = schema.build(
+        _Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places)
+    )
     expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
     names = set()
     settings = None
@@ -90,7 +92,10 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         bounds.check(whole, "expect", tables.expect, measured)
         expectations = _scaled(whole, tables.expect, expanded)
         if all(e.contradicts for e in expectations):
-            raise document.error(("expect",), "every expectation has 'contradicts', which never counts: add one for the figure that the arithmetic gives instead")
+            raise document.error(
+                ("expect",),
+                "every expectation has 'contradicts', which never counts: add one for the figure that the arithmetic gives instead",
+            )
     of_run = {check.metric: f"= run.{check.metric}" for check in settings.checks}
     bounds.check(whole, "checks", [Expectation(c.name, c.metric, low=c.low, high=c.high) for c in settings.checks], of_run)
     ledger = tables.ledger or Ledger(path.stem)
@@ -99,8 +104,20 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         if expectation.of_reference and (beside is None or not beside.has(expectation.measure)):
             raise document.error(("expect", i, "of_reference"), f"no [ledger] reference covers {expectation.measure!r}")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
-    return Row(path.stem, settings.title, settings.paper or Paper("-", "-", "-"), ledger, expanded, measured, tables.curves,
-               tables.figures, tuple(expectations), opens, document, beside)
+    return Row(
+        path.stem,
+        settings.title,
+        settings.paper or Paper("-", "-", "-"),
+        ledger,
+        expanded,
+        measured,
+        tables.curves,
+        tables.figures,
+        tuple(expectations),
+        opens,
+        document,
+        beside,
+    )
 
 
 def _scaled(whole: Document, expectations: Sequence[Expectation], chosen: Sweep) -> list[Expectation]:
@@ -111,7 +128,9 @@ def _scaled(whole: Document, expectations: Sequence[Expectation], chosen: Sweep)
         total, there = points_of(expectation, points), points_of(expectation, [p.axes for p in chosen.points])
         if expectation.at_least > total:
             raise whole.error(("expect", i, "at_least"), f"can never hold: {expectation.at_least} of {total} points")
-        scaled.append(dataclasses.replace(expectation, at_least=math.ceil(expectation.at_least * there / total) if expectation.at_least else 0))
+        scaled.append(
+            dataclasses.replace(expectation, at_least=math.ceil(expectation.at_least * there / total) if expectation.at_least else 0)
+        )
     return scaled
 
 

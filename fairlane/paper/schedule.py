@@ -26,8 +26,15 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     # Workers are restarted when they die; the scheduler wants a port for HTTP, any free one on loopback.
-    with dask.config.set({"distributed.scheduler.allowed-failures": _LOST_WORKERS, "distributed.comm.timeouts.connect": "10s",
-                          "distributed.worker.daemon": True, "distributed.admin.log-format": "%(message)s", "logging.distributed": "error"}):
+    with dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": _LOST_WORKERS,
+            "distributed.comm.timeouts.connect": "10s",
+            "distributed.worker.daemon": True,
+            "distributed.admin.log-format": "%(message)s",
+            "logging.distributed": "error",
+        }
+    ):
         if address is not None:
             try:
                 client = Client(address)
@@ -37,8 +44,12 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
                 yield client
             return
         count = workers or os.cpu_count() or 1
-        with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1", silence_logs=50) as local, \
-                Client(local) as client:
+        with (
+            LocalCluster(
+                n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1", silence_logs=50
+            ) as local,
+            Client(local) as client,
+        ):
             yield client
 
 
@@ -58,8 +69,10 @@ def run(client: Any, function: Callable[[Any], Any], jobs: list[Any]) -> Iterato
             try:
                 result = future.result()
             except KilledWorker as error:
-                raise RunFailed(f"{job.name}: the process that ran it ended {_LOST_WORKERS + 1} times, by a crash or for lack of memory. The results of the"
-                                f" other runs are kept; examine this run with --workers 1.") from error
+                raise RunFailed(
+                    f"{job.name}: the process that ran it ended {_LOST_WORKERS + 1} times, by a crash or for lack of memory. The results of the"
+                    f" other runs are kept; examine this run with --workers 1."
+                ) from error
             except Exception as error:
                 raise RunFailed(f"{job.name}: {type(error).__name__}: {error}. The results of the other runs are kept.") from error
             yield job, result

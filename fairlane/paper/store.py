@@ -21,10 +21,25 @@ from fairlane import probes
 from fairlane.results import result_folder
 
 _SOURCES = (
-    "controller/*.py", "topologies/*.py", "p4src/**/*.p4", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py",
-    "experiments/*.py", "fabrics/control_plane.py", "fabrics/flows.py", "results/layers.py", "inputs/located_toml.py",
-    "results/metrics*.py", "fabrics/raw.py", "inputs/schema.py", "results/series.py", "fabrics/virtual_control.py",
-    "fabrics/virtual_fabric.py", "paper/measures.py", "paper/points.py", "paper/settling.py",
+    "controller/*.py",
+    "topologies/*.py",
+    "p4src/**/*.p4",
+    "hosts/algorithms/__init__.py",
+    "hosts/algorithms/base.py",
+    "experiments/*.py",
+    "fabrics/control_plane.py",
+    "fabrics/flows.py",
+    "results/layers.py",
+    "inputs/located_toml.py",
+    "results/metrics*.py",
+    "fabrics/raw.py",
+    "inputs/schema.py",
+    "results/series.py",
+    "fabrics/virtual_control.py",
+    "fabrics/virtual_fabric.py",
+    "paper/measures.py",
+    "paper/points.py",
+    "paper/settling.py",
 )
 """What every run goes through; an algorithm's own files come on top."""
 

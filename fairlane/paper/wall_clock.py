@@ -36,8 +36,18 @@ from fairlane.paper import make, measures, on_mininet, store
 from fairlane.paper.row import Row
 from fairlane.results import result_folder, series
 
-_SOURCES = ("controller/*.py", "hosts/*.py", "hosts/algorithms/__init__.py", "hosts/algorithms/base.py", "p4src/**/*.p4", "topologies/*.py",
-            "fabrics/control_plane.py", "fabrics/flows.py", "fabrics/mininet_run.py", "fabrics/supervisor.py")
+_SOURCES = (
+    "controller/*.py",
+    "hosts/*.py",
+    "hosts/algorithms/__init__.py",
+    "hosts/algorithms/base.py",
+    "p4src/**/*.p4",
+    "topologies/*.py",
+    "fabrics/control_plane.py",
+    "fabrics/flows.py",
+    "fabrics/mininet_run.py",
+    "fabrics/supervisor.py",
+)
 _AROUND_S = 12.0
 """What a run takes besides its own time: building the network, starting processes, reading records, plots."""
 
@@ -88,8 +98,16 @@ def plan(rows: Sequence[Row], folder: Path) -> list[Run]:
         for point in on_mininet.points(row) if fabrics.is_chosen(row.document) else ():
             experiment = loader.from_document(point.document, row.id)
             kinds = tuple(sorted({flow.kind for flow in experiment.flows}))
-            runs.append(Run(row, point, experiment, folder / "mininet" / row.id / sweep.point_key(point.axes, point.seed), on_mininet.inputs(point),
-                            _program(kinds)))
+            runs.append(
+                Run(
+                    row,
+                    point,
+                    experiment,
+                    folder / "mininet" / row.id / sweep.point_key(point.axes, point.seed),
+                    on_mininet.inputs(point),
+                    _program(kinds),
+                )
+            )
     return runs
 
 
@@ -105,16 +123,24 @@ def announce(runs: Sequence[Run], console: Console) -> bool:
     except Refusal as refusal:
         if refusal.code != CANNOT_RUN_HERE:
             raise
-        console.print(f"The runs on Mininet are left out, the report is of virtual time: {refusal}", highlight=False, markup=False, soft_wrap=True)
+        console.print(
+            f"The runs on Mininet are left out, the report is of virtual time: {refusal}", highlight=False, markup=False, soft_wrap=True
+        )
         return False
     todo = [run for run in runs if not run.is_there]
     seconds = sum(run.experiment.duration_s + _AROUND_S for run in todo)
-    console.print(f"Mininet: {len({run.row.id for run in runs})} rows, {len(runs)} runs, {len(runs) - len(todo)} are there already."
-                  + (f" {len(todo)} to go by the wall clock, one after another: about {make.span(seconds)}." if todo else ""), highlight=False, soft_wrap=True)
+    console.print(
+        f"Mininet: {len({run.row.id for run in runs})} rows, {len(runs)} runs, {len(runs) - len(todo)} are there already."
+        + (f" {len(todo)} to go by the wall clock, one after another: about {make.span(seconds)}." if todo else ""),
+        highlight=False,
+        soft_wrap=True,
+    )
     return True
 
 
-def carry_out(runs: Sequence[Run], folder: Path, console: Console, *, grpc_port: int, scheduler: str | None = None, workers: int | None = None) -> None:
+def carry_out(
+    runs: Sequence[Run], folder: Path, console: Console, *, grpc_port: int, scheduler: str | None = None, workers: int | None = None
+) -> None:
     """Run the missing runs, on both clocks but never at the same time, and write each row's measures. RunFailed, at the end, if some failed."""
     rows = list({run.row.id: run.row for run in runs}.values())
     console.print("The points of \\[mininet] in virtual time:", highlight=False)
@@ -125,8 +151,12 @@ def carry_out(runs: Sequence[Run], folder: Path, console: Console, *, grpc_port:
         own = [run for run in runs if run.row.id == row.id]
         for run in own:
             if run in todo:
-                console.print(f"{todo.index(run) + 1}/{len(todo)}  {run.name} on Mininet: {run.experiment.duration_s:g} s", highlight=False,
-                              markup=False, soft_wrap=True)
+                console.print(
+                    f"{todo.index(run) + 1}/{len(todo)}  {run.name} on Mininet: {run.experiment.duration_s:g} s",
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
+                )
                 try:
                     _carry_out(run, grpc_port)
                 except RunFailed as error:
@@ -141,8 +171,9 @@ def _complete(row: Row) -> Row:
     """A row's points on Mininet as virtual time runs them, with all of the row's seeds."""
     document = fabrics.laid_over(row.document, complete=True)
     document = dataclasses.replace(document, values={**document.values, "seeds": list(row.sweep.seeds)})
-    return dataclasses.replace(row, id=f"{row.id}.mininet", sweep=sweep.expand(sweep.without(document, sweep.REPORT_KEYS)), curves=(), figures=(),
-                               expectations=())
+    return dataclasses.replace(
+        row, id=f"{row.id}.mininet", sweep=sweep.expand(sweep.without(document, sweep.REPORT_KEYS)), curves=(), figures=(), expectations=()
+    )
 
 
 def _carry_out(run: Run, grpc_port: int) -> None:
@@ -150,8 +181,15 @@ def _carry_out(run: Run, grpc_port: int) -> None:
     options = Options(targets.resolve("embedded", run.experiment.topology), grpc_port)
     before = os.getloadavg()[0]
     execute.execute(run.experiment, options, "mininet", run.folder, Console(file=io.StringIO()))
-    result_folder.write_json(run.folder / "run.json", {"inputs": run.inputs, "program": run.program, "ended": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-                                                 "load": [before, os.getloadavg()[0]]})
+    result_folder.write_json(
+        run.folder / "run.json",
+        {
+            "inputs": run.inputs,
+            "program": run.program,
+            "ended": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+            "load": [before, os.getloadavg()[0]],
+        },
+    )
 
 
 def _measured(run: Run) -> dict[str, Any]:
@@ -165,11 +203,24 @@ def _measured(run: Run) -> dict[str, Any]:
 def _write(folder: Path, row: Row, virtual: dict[Any, list[dict[str, Any]]], runs: list[Run], failed: dict[str, str]) -> None:
     points: dict[Any, dict[str, Any]] = {}
     for run in runs:
-        point = points.setdefault(run.point.axes, {"axes": dict(run.point.axes), "runs": [], "virtual": {
-            name: [kept["values"][name] for kept in virtual[run.point.axes]] for name in row.measures}})
+        point = points.setdefault(
+            run.point.axes,
+            {
+                "axes": dict(run.point.axes),
+                "runs": [],
+                "virtual": {name: [kept["values"][name] for kept in virtual[run.point.axes]] for name in row.measures},
+            },
+        )
         if run.is_there:
             point["runs"].append(_measured(run))
     where = f"Linux {platform.release()}, {os.cpu_count()} processors"
-    result_folder.write_json(on_mininet.path(folder, row.id), {
-        "row": row.id, "where": where, "virtual_seeds": list(row.sweep.seeds), "points": list(points.values()),
-        "failed": {run.name: failed[run.name] for run in runs if run.name in failed}})
+    result_folder.write_json(
+        on_mininet.path(folder, row.id),
+        {
+            "row": row.id,
+            "where": where,
+            "virtual_seeds": list(row.sweep.seeds),
+            "points": list(points.values()),
+            "failed": {run.name: failed[run.name] for run in runs if run.name in failed},
+        },
+    )

@@ -26,14 +26,33 @@ from fairlane.results import palette
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-_KEYS: dict[str, type | tuple[type, ...]] = {"experiment": str, "fabric": str, "target": str, "seed": int, "version": str, "duration_s": (int, float), "window_s": list, "flows": list,
-         "kinds": list, "links": list, "checks": list}
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "experiment": str,
+    "fabric": str,
+    "target": str,
+    "seed": int,
+    "version": str,
+    "duration_s": (int, float),
+    "window_s": list,
+    "flows": list,
+    "kinds": list,
+    "links": list,
+    "checks": list,
+}
 _FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time_s", "link", "queue_packets")
 _CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
 _SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
 _STYLE: dict[Any, Any] = {
-    "figure.figsize": (6.4, 3.4), "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
-    "svg.fonttype": "none", "svg.hashsalt": "fairlane", "legend.frameon": False, "figure.constrained_layout.use": True,
+    "figure.figsize": (6.4, 3.4),
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairlane",
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
 }
 
 
@@ -107,7 +126,9 @@ def _load(folder: Path, name: str) -> Finished:
         raise Refusal(f"{path}: not a run's summary: it is not an object.")
     for key, kind in _KEYS.items():
         if not isinstance(summary.get(key), kind):
-            raise Refusal(f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'has the wrong type'}.")
+            raise Refusal(
+                f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'has the wrong type'}."
+            )
     if not summary["flows"] or not summary["links"]:
         raise Refusal(f"{path}: a run without {'links' if summary['flows'] else 'flows'} has nothing to compare.")
     return Finished(name, folder, summary, _table(folder / "flows.csv", _FLOW_COLUMNS), _table(folder / "links.csv", _LINK_COLUMNS))
@@ -117,15 +138,32 @@ def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     try:
         table = pd.read_csv(path)
     except (OSError, ValueError) as error:
-        raise Refusal(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}. Give a folder as 'fairlane run' wrote it.") from error
+        raise Refusal(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}. Give a folder as 'fairlane run' wrote it."
+        ) from error
     missing = [c for c in columns if c not in table.columns]
     if missing:
         raise Refusal(f"{path}: no column {missing[0]}. Give a folder as 'fairlane run' wrote it.")
     return table
 
 
-HEADS = ("run", "experiment", "clock", "switch", "seed", "kind", "flows", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "link", "utilisation",
-         "queue, packets", "checks that hold")
+HEADS = (
+    "run",
+    "experiment",
+    "clock",
+    "switch",
+    "seed",
+    "kind",
+    "flows",
+    "goodput of a flow, Mb/s",
+    "loss %",
+    "share %",
+    "Jain",
+    "link",
+    "utilisation",
+    "queue, packets",
+    "checks that hold",
+)
 TEXTS = {"run", "experiment", "clock", "switch", "kind", "link"}
 """Heads of columns that are words."""
 
@@ -138,10 +176,18 @@ def rows(runs: Sequence[Finished]) -> list[list[str]]:
         for number, kind in enumerate(run.summary["kinds"]):
             own = [run.name, run.summary["experiment"], run.clock, run.switch, str(run.summary["seed"])]
             link_own = [link["name"], _number(link["utilisation"], 3), _number(link["mean_queue_packets"], 1), run.checks]
-            lines.append([
-                *(own if number == 0 else [""] * len(own)), palette.label(kind["kind"]), str(kind["flows"]), _number(kind["mean_goodput_bps"], 3, 1e-6),
-                _number(kind["mean_loss_fraction"], 2, 100), _number(kind["share"], 1, 100), _number(kind["jain_index"], 3),
-                *(link_own if number == 0 else [""] * len(link_own))])
+            lines.append(
+                [
+                    *(own if number == 0 else [""] * len(own)),
+                    palette.label(kind["kind"]),
+                    str(kind["flows"]),
+                    _number(kind["mean_goodput_bps"], 3, 1e-6),
+                    _number(kind["mean_loss_fraction"], 2, 100),
+                    _number(kind["share"], 1, 100),
+                    _number(kind["jain_index"], 3),
+                    *(link_own if number == 0 else [""] * len(link_own)),
+                ]
+            )
     return lines
 
 
@@ -164,8 +210,12 @@ def show(runs: Sequence[Finished], console: Console) -> None:
     for run in runs:
         for check in run.summary["checks"]:
             if not check["holds"]:
-                console.print(f"{run.name}: {check['name']}: {_number(check['value'], 4)}, expected {_range(check)}", highlight=False, markup=False,
-                              soft_wrap=True)
+                console.print(
+                    f"{run.name}: {check['name']}: {_number(check['value'], 4)}, expected {_range(check)}",
+                    highlight=False,
+                    markup=False,
+                    soft_wrap=True,
+                )
 
 
 def _range(check: dict[str, Any]) -> str:
@@ -190,13 +240,31 @@ def write(runs: Sequence[Finished], path: Path) -> None:
         # Runs over a link of the same rate are read against each other: on the same scales.
         alike = [other for other in runs if other.link["rate_bps"] == run.link["rate_bps"]]
         longest, rate, queue = (max(of(other) for other in alike) for of in (lambda r: r.summary["duration_s"], _top, _longest_queue))
-        pictures.append((run, _svg(partial(_draw_rates, run=run, longest=longest, top=rate), f"r{number}"),
-                         _svg(partial(_draw_queue, run=run, longest=longest, top=queue), f"q{number}")))
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined,
-                                     trim_blocks=True, lstrip_blocks=True)
+        pictures.append(
+            (
+                run,
+                _svg(partial(_draw_rates, run=run, longest=longest, top=rate), f"r{number}"),
+                _svg(partial(_draw_queue, run=run, longest=longest, top=queue), f"q{number}"),
+            )
+        )
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     text = environment.get_template("compare.html").render(
-        heads=HEADS, texts=[head in TEXTS for head in HEADS], lines=rows(runs), pictures=pictures, expected=_range, number=_number, version=version("fairlane"),
-        clocks=len({run.clock for run in runs}), windows=len({tuple(run.summary["window_s"]) for run in runs}))
+        heads=HEADS,
+        texts=[head in TEXTS for head in HEADS],
+        lines=rows(runs),
+        pictures=pictures,
+        expected=_range,
+        number=_number,
+        version=version("fairlane"),
+        clocks=len({run.clock for run in runs}),
+        windows=len({tuple(run.summary["window_s"]) for run in runs}),
+    )
     unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
     try:
         unfinished.write_text(text, encoding="utf-8")
@@ -233,7 +301,7 @@ def _svg(draw: Callable[[Any], None], prefix: str) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
     svg = text.getvalue()
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     # Several drawings in one page: ids must differ.
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
@@ -244,8 +312,15 @@ def _draw_rates(axes: Any, run: Finished, longest: float, top: float) -> None:
     axes.axvspan(window[0], window[1], color="0.94", zorder=0)
     for kind in dict.fromkeys(run.flows["kind"]):
         for number, (_, flow) in enumerate(run.flows[run.flows["kind"] == kind].groupby("flow", sort=False)):
-            axes.plot(flow["time_s"], flow["goodput_bps"] / 1e6, color=palette.of_kind(kind), linestyle=palette.line(kind),
-                      linewidth=1.6 if number == 0 else 0.8, alpha=1.0 if number == 0 else 0.5, label=palette.label(kind) if number == 0 else None)
+            axes.plot(
+                flow["time_s"],
+                flow["goodput_bps"] / 1e6,
+                color=palette.of_kind(kind),
+                linestyle=palette.line(kind),
+                linewidth=1.6 if number == 0 else 0.8,
+                alpha=1.0 if number == 0 else 0.5,
+                label=palette.label(kind) if number == 0 else None,
+            )
     axes.set_xlim(0, longest)
     axes.set_ylim(0, top / 1e6 if top > 0 else 1.0)
     axes.set_ylabel("goodput, Mb/s")

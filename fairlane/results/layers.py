@@ -77,14 +77,18 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> list[LayeredRe
 
 def _memberships(folder: Path, experiment: Experiment, timing: Timing) -> list[tuple[float, str, int, bool]]:
     """(time, host, group, member from then on), in the order of time."""
-    hosts = {(p.node, p.number): p.peer for ports in experiment.topology.ports().values() for p in ports if p.peer in experiment.topology.hosts}
+    hosts = {
+        (p.node, p.number): p.peer for ports in experiment.topology.ports().values() for p in ports if p.peer in experiment.topology.hosts
+    }
     found = []
     try:
         with (folder / "memberships.csv").open(newline="") as file:
             for row in csv.DictReader(file):
                 host = hosts.get((row["switch"], int(row["port"])))
                 if host is not None:
-                    found.append((float(row["time_s"]) - timing.begin_s, host, int(IPv4Address(row["group"])), row["event"] in ("join", "restore")))
+                    found.append(
+                        (float(row["time_s"]) - timing.begin_s, host, int(IPv4Address(row["group"])), row["event"] in ("join", "restore"))
+                    )
     except OSError:
         return []
     return sorted(found, key=lambda change: change[0])
@@ -110,5 +114,7 @@ def _layered(folder: Path, flow: Flow, timing: Timing, memberships: list[tuple[f
         made.joined[host] = [(t, groups.index(g), member) for t, h, g, member in memberships if h == host and g in groups]
         made.heard[host] = [
             Heard(r["t"] - timing.begin_s, float(r["rd_bps"]), tuple(map(float, r["layers_bps"])) if "layers_bps" in r else None)
-            for r in raw.flow_records(folder, flow.name, role) if r.get("kind") == "control"]
+            for r in raw.flow_records(folder, flow.name, role)
+            if r.get("kind") == "control"
+        ]
     return made

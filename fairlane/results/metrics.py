@@ -35,8 +35,13 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
     if record.active is None or seconds <= 0:
         return FlowFigures(record.flow.name, record.flow.kind, 0.0, 0.0, 0, 0)
     return FlowFigures(
-        record.flow.name, record.flow.kind, 8 * record.goodput.over(start, end) / seconds,
-        shares.mean(record.flow.name, start, end), round(record.sent.over(start, end)), max(0, round(record.lost.over(start, end))))
+        record.flow.name,
+        record.flow.kind,
+        8 * record.goodput.over(start, end) / seconds,
+        shares.mean(record.flow.name, start, end),
+        round(record.sent.over(start, end)),
+        max(0, round(record.lost.over(start, end))),
+    )
 
 
 def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> LinkFigures:
@@ -44,8 +49,13 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
     start, end = window
     drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
     capacity_bits = record.capacity_bits().over(start, end)
-    return LinkFigures(record.name, capacity_bits / (end - start), 8 * record.transmitted_bytes.over(start, end) / capacity_bits,
-                       record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan, {c: n for c, n in drops.items() if n})
+    return LinkFigures(
+        record.name,
+        capacity_bits / (end - start),
+        8 * record.transmitted_bytes.over(start, end) / capacity_bits,
+        record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
+        {c: n for c, n in drops.items() if n},
+    )
 
 
 def _of_kind(figures: Figures, prefix: str) -> list[FlowFigures]:
@@ -77,13 +87,17 @@ def connections_exact_fraction(series: Series, figures: Figures) -> float:
     if not records:
         return math.nan
     phase = next(iter(records)) % 1.0
-    ends = [(phase + k) * interval for k in range(1, int(series.experiment.duration_s / interval) + 1)
-            if (phase + k) * interval <= series.experiment.duration_s]
+    ends = [
+        (phase + k) * interval
+        for k in range(1, int(series.experiment.duration_s / interval) + 1)
+        if (phase + k) * interval <= series.experiment.duration_s
+    ]
     crossing = _crossing(series)
     exact = sum(
         records.get(round(end / interval, 3))
         == len({group_of(f) for f in active_flows(series, end - interval, end) if f.flow.name in crossing})
-        for end in ends)
+        for end in ends
+    )
     return exact / len(ends) if ends else math.nan
 
 
@@ -117,8 +131,11 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
     plain = {*series.experiment.settings.control.plain_switches, *(c.switch for c, _, _ in series.experiment.changes)}
     good = total = 0
     for record in series.flows:
-        path = [p for p in addressing.path(topology, record.flow.sender, record.flow.receiver)
-                if p.node in topology.switches and p.node not in plain]
+        path = [
+            p
+            for p in addressing.path(topology, record.flow.sender, record.flow.receiver)
+            if p.node in topology.switches and p.node not in plain
+        ]
         # The longest that a packet can be under way.
         longest = _SLACK_S + sum(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:
@@ -185,9 +202,21 @@ def _within_max_min_s(series: Series, tolerance: float) -> float:
     return since
 
 
-CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
-    f.__name__: f
-    for f in (als_mean_loss_fraction, bottleneck_utilisation, connections_exact_fraction,
-              desired_rate_within_fair_rate_fraction, fair_rate_delay_s, max_min_reached_10_percent_s, max_min_reached_s, max_min_share_error,
-              tcp_als_rate_ratio)
-} | metrics_layers.CHECK_METRICS | metrics_rtcp.CHECK_METRICS
+CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = (
+    {
+        f.__name__: f
+        for f in (
+            als_mean_loss_fraction,
+            bottleneck_utilisation,
+            connections_exact_fraction,
+            desired_rate_within_fair_rate_fraction,
+            fair_rate_delay_s,
+            max_min_reached_10_percent_s,
+            max_min_reached_s,
+            max_min_share_error,
+            tcp_als_rate_ratio,
+        )
+    }
+    | metrics_layers.CHECK_METRICS
+    | metrics_rtcp.CHECK_METRICS
+)

@@ -71,10 +71,13 @@ def _allows(record: LayeredRecord, heard, layer: int) -> bool:
     if heard.sizes_bps is not None:
         said = [heard.sizes_bps]
     else:
-        said = [record.sizes_at(heard.time_s), *(s for t, s in record.sizes if heard.time_s - _UNDER_WAY_S <= t <= heard.time_s),
-                record.sizes_at(heard.time_s - _UNDER_WAY_S)]
+        said = [
+            record.sizes_at(heard.time_s),
+            *(s for t, s in record.sizes if heard.time_s - _UNDER_WAY_S <= t <= heard.time_s),
+            record.sizes_at(heard.time_s - _UNDER_WAY_S),
+        ]
     # Sizes are announced in whole bit/s, rounded down.
-    return any(len(sizes) > layer and heard.desired_rate_bps >= sum(map(math.floor, sizes[:layer + 1])) for sizes in said)
+    return any(len(sizes) > layer and heard.desired_rate_bps >= sum(map(math.floor, sizes[: layer + 1])) for sizes in said)
 
 
 def als_tcp_ratios(series: Series, record: LayeredRecord, window: Window) -> dict[str, float]:
@@ -121,10 +124,19 @@ def _ratio(choose: Callable, after: bool, series: Series, figures: Figures) -> f
 
 CHECK_METRICS: dict[str, Callable[[Series, Figures], float]] = {
     "probing_joins": probing_joins,
-    **{f"{name}_layer_{when}_kbps": partial(_layer, layer, bool(after))
-       for name, layer in (("base", 0), ("upper", 1)) for after, when in enumerate(("before", "after"))},
-    **{f"layers_of_receiver_{n}_{when}": partial(_layers_of, n, bool(after))
-       for n in range(_MOST_RECEIVERS) for after, when in enumerate(("before", "after"))},
-    **{f"{name}_als_tcp_ratio_{when}": partial(_ratio, choose, bool(after))
-       for name, choose in (("lowest", min), ("highest", max)) for after, when in enumerate(("before", "after"))},
+    **{
+        f"{name}_layer_{when}_kbps": partial(_layer, layer, bool(after))
+        for name, layer in (("base", 0), ("upper", 1))
+        for after, when in enumerate(("before", "after"))
+    },
+    **{
+        f"layers_of_receiver_{n}_{when}": partial(_layers_of, n, bool(after))
+        for n in range(_MOST_RECEIVERS)
+        for after, when in enumerate(("before", "after"))
+    },
+    **{
+        f"{name}_als_tcp_ratio_{when}": partial(_ratio, choose, bool(after))
+        for name, choose in (("lowest", min), ("highest", max))
+        for after, when in enumerate(("before", "after"))
+    },
 }

@@ -26,10 +26,26 @@ OF_KIND = {
     "tcp-cubic": "#999933",
 }
 LABELS = {
-    "als": "ALS", "als-layered": "ALS, layered", "daa": "DAA", "aimd-rtcp": "AIMD over RTCP", "rap": "RAP", "rap-fine": "RAP, fine grain",
-    "trabol": "TRABOL", "trabol-memory": "TRABOL with memory", "ssvp": "SSVP", "ssvp-adp": "SSVP-ADP", "gaimd": "GAIMD", "tfrc": "TFRC",
-    "cbr": "constant bit rate", "on-off": "on-off", "mpeg4": "MPEG-4", "tcp-tahoe": "TCP Tahoe", "tcp-reno": "TCP Reno",
-    "tcp-newreno": "TCP NewReno", "tcp-sack": "TCP SACK", "tcp-cubic": "TCP CUBIC",
+    "als": "ALS",
+    "als-layered": "ALS, layered",
+    "daa": "DAA",
+    "aimd-rtcp": "AIMD over RTCP",
+    "rap": "RAP",
+    "rap-fine": "RAP, fine grain",
+    "trabol": "TRABOL",
+    "trabol-memory": "TRABOL with memory",
+    "ssvp": "SSVP",
+    "ssvp-adp": "SSVP-ADP",
+    "gaimd": "GAIMD",
+    "tfrc": "TFRC",
+    "cbr": "constant bit rate",
+    "on-off": "on-off",
+    "mpeg4": "MPEG-4",
+    "tcp-tahoe": "TCP Tahoe",
+    "tcp-reno": "TCP Reno",
+    "tcp-newreno": "TCP NewReno",
+    "tcp-sack": "TCP SACK",
+    "tcp-cubic": "TCP CUBIC",
 }
 # Line styles (matplotlib) of kinds that share a colour with another kind. All others are solid.
 LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--"}

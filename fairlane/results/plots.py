@@ -22,8 +22,9 @@ from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_M
 _MOST_LINES = 40
 
 
-def draw(experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame,
-         bottleneck: str, note: str) -> list[Path]:
+def draw(
+    experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str, note: str
+) -> list[Path]:
     """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
     target, under the title."""
     drawn = []
@@ -41,8 +42,9 @@ def pictures(experiment: Experiment) -> list[str]:
     return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
 
 
-def figure(name: str, experiment: Experiment, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str,
-           note: str) -> Figure:
+def figure(
+    name: str, experiment: Experiment, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str, note: str
+) -> Figure:
     """One of `pictures`; arguments as of `draw`. ValueError for another name."""
     if name not in pictures(experiment):
         raise ValueError(f"no plot {name!r} of {experiment.id}: it has {', '.join(pictures(experiment))}")
@@ -77,8 +79,15 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
             if rows.empty:
                 continue
             leading = index == 0
-            axes.plot(rows["time_s"] - 0.5, rows["goodput_bps"] / 1e6, color=colour, ls=line, lw=2.0 if leading else 0.9,
-                      alpha=1.0 if leading else 0.45, zorder=3 if leading else 2)
+            axes.plot(
+                rows["time_s"] - 0.5,
+                rows["goodput_bps"] / 1e6,
+                color=colour,
+                ls=line,
+                lw=2.0 if leading else 0.9,
+                alpha=1.0 if leading else 0.45,
+                zorder=3 if leading else 2,
+            )
         more = f": {names[0]} thick, {len(names[:_MOST_LINES]) - 1} more thin" if len(names) > 1 else f": {names[0]}"
         handles.append(Line2D([], [], color=colour, ls=line, lw=2, label=palette.label(kind) + more))
     if not flows.empty:

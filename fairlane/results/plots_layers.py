@@ -57,8 +57,11 @@ def _links(series: Series, record: LayeredRecord) -> dict[str, list[FlowRecord]]
         for port in addressing.path(topology, one.flow.sender, one.flow.receiver):
             if port.node in topology.switches and port.peer in topology.switches:
                 crossing.setdefault(f"{port.node}->{port.peer}", []).append(one)
-    return {name: flows for name, flows in crossing.items()
-            if any(isinstance(f.flow.settings, TcpSettings) for f in flows) and any(_is_of(f, record) for f in flows)}
+    return {
+        name: flows
+        for name, flows in crossing.items()
+        if any(isinstance(f.flow.settings, TcpSettings) for f in flows) and any(_is_of(f, record) for f in flows)
+    }
 
 
 def _is_of(one: FlowRecord, record: LayeredRecord) -> bool:
@@ -75,8 +78,15 @@ def _rates(axes: Axes, record: LayeredRecord, end_s: float) -> None:
     times = [t for t, _ in record.rates] + [end_s]
     for layer in range(record.layers):
         values = [rates[layer] / 1e3 for _, rates in record.rates]
-        axes.step(times, values + values[-1:], where="post", color=_COLOURS[layer % len(_COLOURS)], lw=1.5,
-                  ls="-" if layer < 2 else "--", label="basic layer" if layer == 0 else f"layer {layer + 1}")
+        axes.step(
+            times,
+            values + values[-1:],
+            where="post",
+            color=_COLOURS[layer % len(_COLOURS)],
+            lw=1.5,
+            ls="-" if layer < 2 else "--",
+            label="basic layer" if layer == 0 else f"layer {layer + 1}",
+        )
     axes.set_ylabel("sent (kb/s)")
     axes.set_ylim(0, None)
     axes.legend(fontsize=8, ncols=3, loc="upper right")

@@ -27,24 +27,48 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         "duration_s": experiment.duration_s,
         "window_s": list(figures.window_s),
         "begin_unix_s": outcome.timing.begin_s,
-        "bottleneck": next(f"{p.node}->{p.peer}" for p in experiment.topology.ports()[experiment.bottleneck[0]] if p.number == experiment.bottleneck[1]),
+        "bottleneck": next(
+            f"{p.node}->{p.peer}" for p in experiment.topology.ports()[experiment.bottleneck[0]] if p.number == experiment.bottleneck[1]
+        ),
         "flows": [
-            {"name": f.name, "kind": f.kind, "goodput_bps": f.goodput_bps, "fair_share_bps": f.fair_share_bps,
-             "sent_packets": f.sent_packets, "lost_packets": f.lost_packets, "loss_fraction": f.loss_fraction}
-            for f in figures.flows],
+            {
+                "name": f.name,
+                "kind": f.kind,
+                "goodput_bps": f.goodput_bps,
+                "fair_share_bps": f.fair_share_bps,
+                "sent_packets": f.sent_packets,
+                "lost_packets": f.lost_packets,
+                "loss_fraction": f.loss_fraction,
+            }
+            for f in figures.flows
+        ],
         "kinds": [
-            {"kind": k.kind, "flows": k.flows, "mean_goodput_bps": k.mean_goodput_bps, "share": k.share,
-             "mean_loss_fraction": k.mean_loss_fraction, "jain_index": k.jain_index}
-            for k in figures.kinds],
+            {
+                "kind": k.kind,
+                "flows": k.flows,
+                "mean_goodput_bps": k.mean_goodput_bps,
+                "share": k.share,
+                "mean_loss_fraction": k.mean_loss_fraction,
+                "jain_index": k.jain_index,
+            }
+            for k in figures.kinds
+        ],
         "links": [
-            {"name": x.name, "rate_bps": x.rate_bps, "utilisation": x.utilisation, "mean_queue_packets": x.mean_queue_packets,
-             "drops": x.drops}
-            for x in figures.links],
+            {
+                "name": x.name,
+                "rate_bps": x.rate_bps,
+                "utilisation": x.utilisation,
+                "mean_queue_packets": x.mean_queue_packets,
+                "drops": x.drops,
+            }
+            for x in figures.links
+        ],
         "checks": [
-            {"name": c.check.name, "value": c.value, "low": c.check.low, "high": c.check.high, "holds": c.holds}
-            for c in figures.checks],
-        "paper": None if paper is None else {"reference": paper.reference, "section": paper.section, "figure": paper.figure,
-                                             "reports": list(paper.reports)},
+            {"name": c.check.name, "value": c.value, "low": c.check.low, "high": c.check.high, "holds": c.holds} for c in figures.checks
+        ],
+        "paper": None
+        if paper is None
+        else {"reference": paper.reference, "section": paper.section, "figure": paper.figure, "reports": list(paper.reports)},
         "open_parameters": [{"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in experiment.settings.open],
         "round_trips": outcome.round_trips,
         "shaping": outcome.shaping,
@@ -57,8 +81,10 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
 def steered(experiment: Experiment, outcome: Outcome) -> str:
     """The note in the results of a run that was changed in the live view."""
     times = len(outcome.live_changes)
-    return (f"changed by hand {'once' if times == 1 else f'{times} times'} while it ran (live_changes in summary.json): checks and seed are"
-            f" those of {experiment.id}, the run is another")
+    return (
+        f"changed by hand {'once' if times == 1 else f'{times} times'} while it ran (live_changes in summary.json): checks and seed are"
+        f" those of {experiment.id}, the run is another"
+    )
 
 
 def show(console: Console, experiment: Experiment, figures: Figures) -> None:
@@ -95,17 +121,30 @@ def _flows(figures: Figures) -> Table:
     table = _table("Flows", "flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %")
     total = sum(f.goodput_bps for f in figures.flows)
     for f in figures.flows:
-        table.add_row(f.name, f.kind, f"{f.goodput_bps / 1e6:.3f}", f"{f.fair_share_bps / 1e6:.3f}",
-                      f"{100 * f.goodput_bps / total:.1f}" if total else "-", str(f.sent_packets), str(f.lost_packets),
-                      f"{100 * f.loss_fraction:.2f}")
+        table.add_row(
+            f.name,
+            f.kind,
+            f"{f.goodput_bps / 1e6:.3f}",
+            f"{f.fair_share_bps / 1e6:.3f}",
+            f"{100 * f.goodput_bps / total:.1f}" if total else "-",
+            str(f.sent_packets),
+            str(f.lost_packets),
+            f"{100 * f.loss_fraction:.2f}",
+        )
     return table
 
 
 def _kinds(figures: Figures) -> Table:
     table = _table("Kinds of flow", "kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index")
     for k in figures.kinds:
-        table.add_row(k.kind, str(k.flows), f"{k.mean_goodput_bps / 1e6:.3f}", f"{100 * k.share:.1f}", f"{100 * k.mean_loss_fraction:.2f}",
-                      "-" if math.isnan(k.jain_index) else f"{k.jain_index:.3f}")
+        table.add_row(
+            k.kind,
+            str(k.flows),
+            f"{k.mean_goodput_bps / 1e6:.3f}",
+            f"{100 * k.share:.1f}",
+            f"{100 * k.mean_loss_fraction:.2f}",
+            "-" if math.isnan(k.jain_index) else f"{k.jain_index:.3f}",
+        )
     return table
 
 
@@ -114,15 +153,26 @@ def _links(figures: Figures, names: set[str]) -> Table:
     for x in figures.links:
         if x.name in names:
             drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
-            table.add_row(x.name, f"{x.rate_bps / 1e6:g}", f"{x.utilisation:.3f}", "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}", drops)
+            table.add_row(
+                x.name,
+                f"{x.rate_bps / 1e6:g}",
+                f"{x.utilisation:.3f}",
+                "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}",
+                drops,
+            )
     return table
 
 
 def _checks(checks: list[CheckResult]) -> Table:
     table = _table("Checks", "what", "here", "expected", "the paper", "holds")
     for c in checks:
-        table.add_row(c.check.name, _number(c.value), _range(c.check.low, c.check.high), c.check.paper or "-",
-                      "[green]yes[/]" if c.holds else "[red]NO[/]")
+        table.add_row(
+            c.check.name,
+            _number(c.value),
+            _range(c.check.low, c.check.high),
+            c.check.paper or "-",
+            "[green]yes[/]" if c.holds else "[red]NO[/]",
+        )
     return table
 
 

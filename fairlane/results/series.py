@@ -153,22 +153,37 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
     name = f"{port.node}->{port.peer}"
     if rows.empty:
         # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
-        sums = {} if control.empty else {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in (
-            "transmitted_bytes", "red_early_drops", "red_forced_drops")}
+        sums = (
+            {}
+            if control.empty
+            else {
+                c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float))
+                for c in ("transmitted_bytes", "red_early_drops", "red_forced_drops")
+            }
+        )
         drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
         return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
     times = rows["unix_s"].to_numpy()
-    drops = {name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
-             # Drops in ingress count at the input port; RED's share of them is known by output port below.
-             for name in rows.columns if name.startswith("drop_") and name != "drop_ingress"}
+    drops = {
+        name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
+        # Drops in ingress count at the input port; RED's share of them is known by output port below.
+        for name in rows.columns
+        if name.startswith("drop_") and name != "drop_ingress"
+    }
     if not control.empty and port.link.red is not None:
         for cause in ("red_early", "red_forced"):
             drops[cause] = Steps(control["time_s"].to_numpy(), control[f"{cause}_drops"].to_numpy(dtype=float))
     if "held_packets" in control:
         drops["held"] = Steps(control["time_s"].to_numpy(), control["held_packets"].to_numpy(dtype=float))
     counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]
-    return LinkRecord(name, port, Steps(times, counted.to_numpy(dtype=float)),
-                      Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)), drops, rates)
+    return LinkRecord(
+        name,
+        port,
+        Steps(times, counted.to_numpy(dtype=float)),
+        Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)),
+        drops,
+        rates,
+    )
 
 
 def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> list[FairRate]:
@@ -177,8 +192,13 @@ def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, int
     rows = control[(control["switch"] == key[0]) & (control["port"] == key[1])]
     return [
         # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
-        FairRate(r.time_s, (r.time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s,
-                 int(r.connections), float(r.fair_rate_bps), r.utilisation_ppm / 1e6)
+        FairRate(
+            r.time_s,
+            (r.time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s,
+            int(r.connections),
+            float(r.fair_rate_bps),
+            r.utilisation_ppm / 1e6,
+        )
         for r in rows.itertuples()
     ]
 
@@ -344,13 +364,18 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
             if record.active is None or b < record.active[0] or a > record.active[1]:
                 continue
             known = bisect.bisect_right(rate_times, b)
-            rows.append({
-                "time_s": b, "flow": record.flow.name, "kind": record.flow.kind,
-                "goodput_bps": 8 * record.goodput.over(a, b) / (b - a),
-                "fair_share_bps": shares.at((a + b) / 2).get(record.flow.name, float("nan")),
-                "sending_rate_bps": record.sending_rate[known - 1][1] if known else float("nan"),
-                "sent_packets": record.sent.over(a, b), "lost_packets": record.lost.over(a, b),
-            })
+            rows.append(
+                {
+                    "time_s": b,
+                    "flow": record.flow.name,
+                    "kind": record.flow.kind,
+                    "goodput_bps": 8 * record.goodput.over(a, b) / (b - a),
+                    "fair_share_bps": shares.at((a + b) / 2).get(record.flow.name, float("nan")),
+                    "sending_rate_bps": record.sending_rate[known - 1][1] if known else float("nan"),
+                    "sent_packets": record.sent.over(a, b),
+                    "lost_packets": record.lost.over(a, b),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -362,17 +387,31 @@ def link_table(series: Series) -> pd.DataFrame:
         sent = link.transmitted_bytes.at(edges)
         queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
         drops = {f"drop_{cause}": np.diff(steps.at(edges)) for cause, steps in link.drops.items()}
-        frame = pd.DataFrame({"time_s": edges[1:], "link": link.name,
-                              "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
-                              "queue_packets": np.diff(queue) / np.diff(edges), **drops})
+        frame = pd.DataFrame(
+            {
+                "time_s": edges[1:],
+                "link": link.name,
+                "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
+                "queue_packets": np.diff(queue) / np.diff(edges),
+                **drops,
+            }
+        )
         rows.append(frame)
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
-    return pd.DataFrame([
-        {"time_s": r.time_s, "link": series.links[key].name, "connections": r.connections, "fair_rate_bps": r.rate_bps,
-         "utilisation": r.utilisation}
-        for key, records in series.fair_rates.items() for r in records
-    ])
+    return pd.DataFrame(
+        [
+            {
+                "time_s": r.time_s,
+                "link": series.links[key].name,
+                "connections": r.connections,
+                "fair_rate_bps": r.rate_bps,
+                "utilisation": r.utilisation,
+            }
+            for key, records in series.fair_rates.items()
+            for r in records
+        ]
+    )

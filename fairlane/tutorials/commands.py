@@ -14,8 +14,19 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 
 KNOWN = "route add/del, arp -s/-d, ip route/neigh/addr/link, ethtool -K, and sysctl -w net.*"
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
-_IP_OBJECTS = {"route": "route", "ro": "route", "r": "route", "neigh": "neigh", "neighbour": "neigh", "neighbor": "neigh",
-               "addr": "addr", "address": "addr", "a": "addr", "link": "link", "l": "link"}
+_IP_OBJECTS = {
+    "route": "route",
+    "ro": "route",
+    "r": "route",
+    "neigh": "neigh",
+    "neighbour": "neigh",
+    "neighbor": "neigh",
+    "addr": "addr",
+    "address": "addr",
+    "a": "addr",
+    "link": "link",
+    "l": "link",
+}
 
 
 @dataclass(frozen=True)
@@ -142,7 +153,12 @@ def _sysctl(text: str, words: list[str]) -> HostCommand:
 
 
 _COMMANDS: dict[str, Callable[[str, list[str]], HostCommand]] = {
-    "route": _route, "arp": _arp, "ip": _ip, "ethtool": _ethtool, "sysctl": _sysctl}
+    "route": _route,
+    "arp": _arp,
+    "ip": _ip,
+    "ethtool": _ethtool,
+    "sysctl": _sysctl,
+}
 
 
 def _address(text: str, address: str) -> None:

@@ -47,8 +47,18 @@ class Ping:
 class TutorialNetwork:
     """A running network. Construct it, `start` it, and always `stop` it at the end."""
 
-    def __init__(self, topology: TutorialTopology, programs: Sequence[SwitchProgram], *, folder: Path, record: RunRecord,
-                 toolchain: Toolchain, first_grpc_port: int, pcap: Path | None, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        topology: TutorialTopology,
+        programs: Sequence[SwitchProgram],
+        *,
+        folder: Path,
+        record: RunRecord,
+        toolchain: Toolchain,
+        first_grpc_port: int,
+        pcap: Path | None,
+        say: Callable[[str], None],
+    ) -> None:
         setLogLevel("error")
         self.topology = topology
         self._programs = {p.switch.name: p for p in programs}
@@ -60,8 +70,16 @@ class TutorialNetwork:
         self._shaping = HostShaping.probe()
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=MininetHost, link=MininetLink)
         for index, switch in enumerate(topology.switches):
-            settings = SwitchSettings(switch.name, index, first_grpc_port + index, (), folder / f"{switch.name}.log",
-                                      folder / f"{switch.name}.csv", seed=index + 1, pcap=pcap)
+            settings = SwitchSettings(
+                switch.name,
+                index,
+                first_grpc_port + index,
+                (),
+                folder / f"{switch.name}.log",
+                folder / f"{switch.name}.csv",
+                seed=index + 1,
+                pcap=pcap,
+            )
             record.add(self.net.addSwitch(switch.name, settings=settings, launch=self._launch).pid)
         for host in topology.hosts:
             record.add(self.net.addHost(host.name, ip=None, mac=host.mac).pid)
@@ -145,14 +163,26 @@ class TutorialNetwork:
 
     def _program(self, switch: FairlaneSwitch) -> None:
         program = self._programs[switch.name]
-        session = GrpcSwitch(switch.name, switch.settings.address, switch.settings.device_id, ELECTION_ID,
-                             on_message=lambda message: None, on_closed=lambda reason: None, timeout_s=10.0)
+        session = GrpcSwitch(
+            switch.name,
+            switch.settings.address,
+            switch.settings.device_id,
+            ELECTION_ID,
+            on_message=lambda message: None,
+            on_closed=lambda reason: None,
+            timeout_s=10.0,
+        )
         try:
             session.connect()
             session.push_pipeline(P4Info.read(program.p4info).message, program.json, cookie=1)
-            self._say(f"{switch.name}: {program.origin}, P4Runtime on {switch.settings.address}, device id {switch.settings.device_id}; "
-                      + (f"{len(program.updates)} entries of {program.runtime.document.name}" if program.runtime is not None
-                         else "no runtime_json: your controller writes its entries"))
+            self._say(
+                f"{switch.name}: {program.origin}, P4Runtime on {switch.settings.address}, device id {switch.settings.device_id}; "
+                + (
+                    f"{len(program.updates)} entries of {program.runtime.document.name}"
+                    if program.runtime is not None
+                    else "no runtime_json: your controller writes its entries"
+                )
+            )
             if program.runtime is not None:
                 requests = self._folder / f"{switch.name}-p4runtime-requests.txt"
                 requests.write_text("".join(f"{text_format.MessageToString(u.update)}---\n" for u in program.updates))
@@ -173,9 +203,16 @@ class TutorialNetwork:
     def _add_link(self, link: Link) -> None:
         host = next((h for h in self.topology.hosts if h.name == link.a), None)
         first = "eth0" if host is not None else self._interface(link.a, link.a_port)
-        self.net.addLink(link.a, link.b, port1=link.a_port, port2=link.b_port, intfName1=first,
-                         intfName2=self._interface(link.b, link.b_port),
-                         addr1=host.mac if host is not None else self._mac(link.a, link.a_port), addr2=self._mac(link.b, link.b_port))
+        self.net.addLink(
+            link.a,
+            link.b,
+            port1=link.a_port,
+            port2=link.b_port,
+            intfName1=first,
+            intfName2=self._interface(link.b, link.b_port),
+            addr1=host.mac if host is not None else self._mac(link.a, link.a_port),
+            addr2=self._mac(link.b, link.b_port),
+        )
 
     def _mac(self, switch: str, port: int) -> str:
         """Of a switch's interface: no program sees it, but Mininet wants both ends' or none."""
@@ -193,8 +230,14 @@ class TutorialNetwork:
     def _configure_host(self, host: Host) -> None:
         pid = self.net[host.name].pid
         link = self.topology.host_link(host.name)
-        lines = ["ip link set lo up", *_no_ipv6("all"), *_no_ipv6("default"), f"ethtool -K eth0 {_OFFLOADS} >/dev/null",
-                 f"ip link set eth0 address {host.mac} up", f"ip addr replace {host.ip} dev eth0"]
+        lines = [
+            "ip link set lo up",
+            *_no_ipv6("all"),
+            *_no_ipv6("default"),
+            f"ethtool -K eth0 {_OFFLOADS} >/dev/null",
+            f"ip link set eth0 address {host.mac} up",
+            f"ip addr replace {host.ip} dev eth0",
+        ]
         if link.rate_bps is not None or (link.delay_s > 0 and self._shaping.delay == "netem"):
             shape = self._shaping.command("eth0", link.rate_bps or 10e9, link.delay_s, 1000)
             lines += [] if shape is None else [shape]

@@ -45,8 +45,9 @@ def exercise_folder(topology: TutorialTopology) -> Path:
             return folder
     if names:
         switch = next(s for s in topology.switches if s.runtime_json is not None)
-        raise topology.document.error(("switches", switch.name, "runtime_json"),
-                                      f"no file {switch.runtime_json} in {own}, {own.parent}, or where you are")
+        raise topology.document.error(
+            ("switches", switch.name, "runtime_json"), f"no file {switch.runtime_json} in {own}, {own.parent}, or where you are"
+        )
     return next((folder for folder in candidates[:2] if any(folder.glob("*.p4"))), own)
 
 
@@ -73,8 +74,10 @@ class _Finder:
         found = [self._switch(switch) for switch in self._topology.switches]
         unused = set(self._given) - self._used
         if unused:
-            raise Refusal(f"--program {self._given[unused.pop()]}: no switch of {self._topology.path} runs a program of that name;"
-                          f" they run {', '.join(sorted({p.json.stem for p in found}))}")
+            raise Refusal(
+                f"--program {self._given[unused.pop()]}: no switch of {self._topology.path} runs a program of that name;"
+                f" they run {', '.join(sorted({p.json.stem for p in found}))}"
+            )
         return found
 
     def _switch(self, switch: Switch) -> SwitchProgram:
@@ -98,8 +101,11 @@ class _Finder:
         info = self._info_beside(built, p4info)
         if source is not None and source.stem in self._given:
             self._used.add(source.stem)
-        elif built is not None and built.is_file() and info is not None and (
-            source is None or source.stat().st_mtime <= built.stat().st_mtime
+        elif (
+            built is not None
+            and built.is_file()
+            and info is not None
+            and (source is None or source.stat().st_mtime <= built.stat().st_mtime)
         ):
             return built, info, f"{_shown(built)} as built"
         if source is None:
@@ -129,8 +135,10 @@ class _Finder:
             return info if info.is_file() else None
         if built is None:
             return None
-        return next((p for p in (built.with_name(f"{built.stem}.p4.p4info.txtpb"), built.with_name(f"{built.stem}.p4.p4info.txt"))
-                     if p.is_file()), None)
+        return next(
+            (p for p in (built.with_name(f"{built.stem}.p4.p4info.txtpb"), built.with_name(f"{built.stem}.p4.p4info.txt")) if p.is_file()),
+            None,
+        )
 
 
 def _shown(path: Path) -> str:

@@ -79,10 +79,16 @@ def _fabric(options: Options, console: Console) -> Fabric:
     if lacking is None:
         return "mininet"
     if options.prompt or options.target == "bmv2":
-        raise Refusal(f"{'--cli' if options.prompt else '--target bmv2'} needs Mininet, and there is no {lacking} here:"
-                      + (" run it with sudo." if lacking == "root" else " apt-get install mininet, then make setup."), CANNOT_RUN_HERE)
-    _say(console, f"no {lacking} here, so in virtual time: hosts send each other {virtual_network.BYTES} bytes over TCP in place of pings"
-                  " (sudo runs it on Mininet)")
+        raise Refusal(
+            f"{'--cli' if options.prompt else '--target bmv2'} needs Mininet, and there is no {lacking} here:"
+            + (" run it with sudo." if lacking == "root" else " apt-get install mininet, then make setup."),
+            CANNOT_RUN_HERE,
+        )
+    _say(
+        console,
+        f"no {lacking} here, so in virtual time: hosts send each other {virtual_network.BYTES} bytes over TCP in place of pings"
+        " (sudo runs it on Mininet)",
+    )
     return "virtual"
 
 
@@ -101,7 +107,11 @@ def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console
     for reason in dict.fromkeys(t.reason for t in transfers if t.reason):
         _say(console, f"not tried: {reason}")
     arrived = sum(t.arrived for t in tried)
-    _say(console, f"transfers in virtual time: {arrived} of {len(tried)} arrived" + (f", {len(transfers) - len(tried)} not tried" if len(tried) < len(transfers) else ""))
+    _say(
+        console,
+        f"transfers in virtual time: {arrived} of {len(tried)} arrived"
+        + (f", {len(transfers) - len(tried)} not tried" if len(tried) < len(transfers) else ""),
+    )
     _write(folder, options, {"fabric": "virtual", "programs": _origins(found), "transfers": [vars(t) for t in transfers]})
     return arrived == len(transfers)
 
@@ -124,12 +134,24 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     network = None
     try:
         with interruptible(numbers):
-            network = TutorialNetwork(read, found, folder=folder, record=record, toolchain=toolchain, first_grpc_port=first_port,
-                                      pcap=options.pcap, say=lambda text: _say(console, text))
+            network = TutorialNetwork(
+                read,
+                found,
+                folder=folder,
+                record=record,
+                toolchain=toolchain,
+                first_grpc_port=first_port,
+                pcap=options.pcap,
+                say=lambda text: _say(console, text),
+            )
             network.start()
             pings = network.ping_all()
             reached = _show_pings(read, pings, console)
-            _write(folder, options, {"fabric": "mininet", "target": toolchain.target, "programs": _origins(found), "pings": [vars(p) for p in pings]})
+            _write(
+                folder,
+                options,
+                {"fabric": "mininet", "target": toolchain.target, "programs": _origins(found), "pings": [vars(p) for p in pings]},
+            )
             if options.prompt:
                 _prompt(network, folder, console)
     finally:

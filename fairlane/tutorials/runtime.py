@@ -50,7 +50,9 @@ def read(path: Path) -> RuntimeFile:
     values = document.values
     target = values.get("target")
     if target != "bmv2":
-        raise document.error(("target",), f"expected \"bmv2\", got {target!r}" if "target" in values else "missing key 'target'; it is \"bmv2\"")
+        raise document.error(
+            ("target",), f'expected "bmv2", got {target!r}' if "target" in values else "missing key 'target'; it is \"bmv2\""
+        )
     for key in ("p4info", "bmv2_json"):
         if not isinstance(values.get(key), str) or not values[key]:
             raise document.error((key,), f"expected a file's name, got {values[key]!r}" if key in values else f"missing key {key!r}")
@@ -77,13 +79,17 @@ class _Encoder:
             kind = p4r.Update.MODIFY if encoded.is_default_action else p4r.Update.INSERT
             yield LocatedUpdate(path, p4r.Update(type=kind, entity=p4r.Entity(table_entry=encoded)))
         for path, entry in self._items("multicast_group_entries"):
-            group = p4r.MulticastGroupEntry(multicast_group_id=self._number(path, entry, "multicast_group_id", 1, 65535),
-                                            replicas=self._replicas(path, entry))
+            group = p4r.MulticastGroupEntry(
+                multicast_group_id=self._number(path, entry, "multicast_group_id", 1, 65535), replicas=self._replicas(path, entry)
+            )
             yield self._insert(path, p4r.PacketReplicationEngineEntry(multicast_group_entry=group))
         for path, entry in self._items("clone_session_entries"):
             cut = self._number(path, entry, "packet_length_bytes", 0, 65535) if "packet_length_bytes" in entry else 0
-            session = p4r.CloneSessionEntry(session_id=self._number(path, entry, "clone_session_id", 1, 32767),
-                                            replicas=self._replicas(path, entry), packet_length_bytes=cut)
+            session = p4r.CloneSessionEntry(
+                session_id=self._number(path, entry, "clone_session_id", 1, 32767),
+                replicas=self._replicas(path, entry),
+                packet_length_bytes=cut,
+            )
             yield self._insert(path, p4r.PacketReplicationEngineEntry(clone_session_entry=session))
 
     @staticmethod
@@ -137,7 +143,9 @@ class _Encoder:
         if action.preamble.id not in {ref.id for ref in table.action_refs}:
             names = {a.preamble.id: a.preamble.name for a in self._info.message.actions}
             allowed = ", ".join(names.get(ref.id, "?") for ref in table.action_refs)
-            raise self._document.error((*path, "action_name"), f"{action.preamble.name} is not an action of {table.preamble.name}; it has {allowed}")
+            raise self._document.error(
+                (*path, "action_name"), f"{action.preamble.name} is not an action of {table.preamble.name}; it has {allowed}"
+            )
         message.action.action.action_id = action.preamble.id
         self._parameters(path, entry.get("action_params", {}), action, message.action.action)
         return message
@@ -206,7 +214,9 @@ class _Encoder:
             return None if (first, mask) == (0, everything) else encoded
         if first & ~mask:
             what = "prefix" if field.match_type == kinds.LPM else "mask"
-            raise self._document.error(path, f"the value has bits beyond its {what}, which switches refuse: write {self._shown(given[0], first & mask)}")
+            raise self._document.error(
+                path, f"the value has bits beyond its {what}, which switches refuse: write {self._shown(given[0], first & mask)}"
+            )
         if field.match_type == kinds.LPM:
             encoded.lpm.value, encoded.lpm.prefix_len = canonical(first, width), length
         else:
@@ -218,15 +228,18 @@ class _Encoder:
         needed = any(f.match_type in (kinds.TERNARY, kinds.RANGE, kinds.OPTIONAL) for f in table.match_fields)
         value = entry.get("priority")
         if needed and not value:
-            raise self._document.error((*path, "priority") if "priority" in entry else path,
-                                       f"{table.preamble.name} has ternary, range or optional fields: each entry needs a priority of 1 or more;"
-                                       " the highest wins")
+            raise self._document.error(
+                (*path, "priority") if "priority" in entry else path,
+                f"{table.preamble.name} has ternary, range or optional fields: each entry needs a priority of 1 or more; the highest wins",
+            )
         if value is None:
             return
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_PRIORITY:
             raise self._document.error((*path, "priority"), f"expected a number from 0 to {_MAX_PRIORITY}, got {value!r}")
         if value and not needed:
-            raise self._document.error((*path, "priority"), f"{table.preamble.name} has only exact and lpm fields: its entries have no priority")
+            raise self._document.error(
+                (*path, "priority"), f"{table.preamble.name} has only exact and lpm fields: its entries have no priority"
+            )
         message.priority = value
 
     def _value(self, path: KeyPath, given: Any, width: int) -> int:
@@ -264,8 +277,9 @@ class _Encoder:
     def _number(self, path: KeyPath, entry: dict[str, Any], key: str, low: int, high: int) -> int:
         value = entry.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self._document.error((*path, key), f"expected a number from {low} to {high}, got {value!r}" if key in entry
-                                       else f"missing key {key!r}")
+            raise self._document.error(
+                (*path, key), f"expected a number from {low} to {high}, got {value!r}" if key in entry else f"missing key {key!r}"
+            )
         return value
 
 

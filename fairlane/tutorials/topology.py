@@ -146,8 +146,11 @@ class _Reader:
         path: KeyPath = ("switches", name)
         table = self._named(path, ("runtime_json", "program", "cpu_port", "priority_queues", "cli_input"))
         if "cli_input" in table:
-            raise self._document.error((*path, "cli_input"), "commands of simple_switch_CLI go to BMv2's Thrift port, which this switch does not have:"
-                                       " write them as table_entries of a runtime_json file (docs/tutorials-files.md shows how)")
+            raise self._document.error(
+                (*path, "cli_input"),
+                "commands of simple_switch_CLI go to BMv2's Thrift port, which this switch does not have:"
+                " write them as table_entries of a runtime_json file (docs/tutorials-files.md shows how)",
+            )
         runtime = self._text((*path, "runtime_json")) if "runtime_json" in table else None
         program = self._text((*path, "program")) if "program" in table else None
         cpu_port = self._number((*path, "cpu_port"), 1, CPU_PORT) if "cpu_port" in table else None
@@ -160,8 +163,9 @@ class _Reader:
         for i, value in enumerate(self._list(("links",))):
             path: KeyPath = ("links", i)
             if not isinstance(value, list) or not 2 <= len(value) <= 4:
-                raise self._document.error(path, 'as in ["h1", "s1-p1"] or ["s1-p3", "s2-p4", "5ms", 10]: two ends, then latency, then'
-                                                 " bandwidth in Mbit/s")
+                raise self._document.error(
+                    path, 'as in ["h1", "s1-p1"] or ["s1-p3", "s2-p4", "5ms", 10]: two ends, then latency, then bandwidth in Mbit/s'
+                )
             ends = [self._end((*path, j), value[j], hosts, switches) for j in (0, 1)]
             ends.sort(key=lambda end: end[0] not in hosts)
             (a, a_port), (b, b_port) = ends
@@ -214,7 +218,9 @@ class _Reader:
         if not _NAME.fullmatch(name):
             raise self._document.error(path, f"{name!r} is not a node name: use a letter, then letters and digits")
         if len(name) > 10:
-            raise self._document.error(path, f"{name!r} is too long: interfaces' names are at most 15 characters, so a node's are at most 10")
+            raise self._document.error(
+                path, f"{name!r} is too long: interfaces' names are at most 15 characters, so a node's are at most 10"
+            )
         table = self._table(path)
         self._unknown(path, known)
         return table

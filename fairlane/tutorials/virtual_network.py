@@ -67,14 +67,18 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
             continue
         begin = round((_SETTLE_S + len(tried) * _TRANSFER_S) * NS)
         name = f"{a.name}-{b.name}"
-        network.add_tcp_flow(name, a.name, b.name, _PORT + len(tried), begin, begin + round(_TRANSFER_S * NS), flavour="sack",
-                             packet_bytes=600, bytes=BYTES)
+        network.add_tcp_flow(
+            name, a.name, b.name, _PORT + len(tried), begin, begin + round(_TRANSFER_S * NS), flavour="sack", packet_bytes=600, bytes=BYTES
+        )
         tried.append((a.name, b.name, name))
     network.run_until(round((_SETTLE_S + (len(tried) + 1) * _TRANSFER_S) * NS))
     plane.check()
     for program in programs:
-        said = (f"{len(program.updates)} entries of {program.runtime.document.name}" if program.runtime is not None
-                else "no runtime_json: nothing writes its entries here")
+        said = (
+            f"{len(program.updates)} entries of {program.runtime.document.name}"
+            if program.runtime is not None
+            else "no runtime_json: nothing writes its entries here"
+        )
         say(f"{program.switch.name}: {program.origin}; {said}")
     for source, target, name in tried:
         _, receiver = network.take_flow_logs(name)
@@ -113,12 +117,16 @@ class _ControlPlane:
             hello.arbitration.device_id = index
             hello.arbitration.election_id.low = ELECTION_ID
             request = p4r.SetForwardingPipelineConfigRequest(
-                device_id=index, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+                device_id=index, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+            )
             request.election_id.low = ELECTION_ID
             request.config.p4info.CopyFrom(P4Info.read(program.p4info).message)
             request.config.p4_device_config = program.json.read_bytes()
             request.config.cookie.cookie = zlib.crc32(request.config.p4_device_config) or 1
-            actions += [("stream", index, _STREAM, hello.SerializeToString()), ("set_pipeline", index, _PIPELINE, request.SerializeToString())]
+            actions += [
+                ("stream", index, _STREAM, hello.SerializeToString()),
+                ("set_pipeline", index, _PIPELINE, request.SerializeToString()),
+            ]
         return actions
 
     def on_timer(self, now_ns: int, timer: int) -> list[tuple[Any, ...]]:
@@ -135,7 +143,9 @@ class _ControlPlane:
             if token == _PIPELINE:
                 raise RunFailed(f"{program.switch.name} refuses the pipeline {program.json}: {text}")
             assert program.runtime is not None
-            raise program.runtime.document.error(program.updates[token - _FIRST_ENTRY].path, f"{program.switch.name} refuses a write: {text}")
+            raise program.runtime.document.error(
+                program.updates[token - _FIRST_ENTRY].path, f"{program.switch.name} refuses a write: {text}"
+            )
         self._left[switch] -= 1
         if token != _PIPELINE:
             return []

@@ -130,9 +130,7 @@ class AlsParameters:
         if self.desired_rate_bps is not None:
             require_positive("AlsParameters", desired_rate_bps=self.desired_rate_bps)
         if self.min_rate_bps > self.max_rate_bps:
-            raise ValueError(
-                f"AlsParameters.min_rate_bps = {self.min_rate_bps!r} is above max_rate_bps = {self.max_rate_bps!r}"
-            )
+            raise ValueError(f"AlsParameters.min_rate_bps = {self.min_rate_bps!r} is above max_rate_bps = {self.max_rate_bps!r}")
         if self.silence_factor > 1:
             raise ValueError(f"AlsParameters.silence_factor = {self.silence_factor!r}: silence must not raise the rate")
         for name in ("full_utilisation", "loss_limit"):
@@ -314,5 +312,11 @@ class AlsReceiver(Receiver):
 
 
 KINDS = (
-    Kind("als", "routers advertise fair rates, senders add AIR to reach max-min shares [ALS sec 3.1-3.3]", AlsParameters, AlsSender, AlsReceiver),
+    Kind(
+        "als",
+        "routers advertise fair rates, senders add AIR to reach max-min shares [ALS sec 3.1-3.3]",
+        AlsParameters,
+        AlsSender,
+        AlsReceiver,
+    ),
 )

@@ -310,9 +310,7 @@ class Note:
     values: tuple[tuple[str, float | int | str | None], ...]
 
 
-SenderAction = (
-    SetRate | SetWindow | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
-)
+SenderAction = SetRate | SetWindow | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
 ReceiverAction = SetReport | SendFeedback | JoinLayers | SetTimer | CancelTimer | Note
 
 

@@ -171,5 +171,11 @@ class GaimdReceiver(Receiver):
 
 
 KINDS = (
-    Kind("gaimd", "TCP's window with increase 0.31 and decrease 0.875: as friendly, but smoother [SSVP sec II]", GaimdParameters, GaimdSender, GaimdReceiver),
+    Kind(
+        "gaimd",
+        "TCP's window with increase 0.31 and decrease 0.875: as friendly, but smoother [SSVP sec II]",
+        GaimdParameters,
+        GaimdSender,
+        GaimdReceiver,
+    ),
 )

@@ -159,8 +159,11 @@ class RapSender(Sender):
         """Highest number acknowledged when the present step began."""
         before_sending = parameters.timeout_check == BEFORE_SENDING
         self._timeout_undoubled = SetLossTimeout(
-            parameters.initial_timeout_s, parameters.timeout_srtt_factor, parameters.timeout_deviation_factor,
-            0.0 if before_sending else parameters.timeout_granularity_s, before_sending,
+            parameters.initial_timeout_s,
+            parameters.timeout_srtt_factor,
+            parameters.timeout_deviation_factor,
+            0.0 if before_sending else parameters.timeout_granularity_s,
+            before_sending,
         )
         self._timeout = self._timeout_undoubled
         """In force."""
@@ -227,8 +230,12 @@ class RapSender(Sender):
         # a forged round trip may be infinite, and a timeout of no time at all would lose all packets
         in_force_s = min(basic.in_force_s(path.srtt_s, path.rttvar_s), 2.0**64)
         scale = min(2.0 ** min(self._timeout_doublings, 64), p.max_timeout_s / in_force_s)
-        return basic if scale == 1.0 else SetLossTimeout(
-            basic.timeout_s * scale, basic.srtt_factor * scale, basic.rttvar_factor * scale, basic.granularity_s * scale
+        return (
+            basic
+            if scale == 1.0
+            else SetLossTimeout(
+                basic.timeout_s * scale, basic.srtt_factor * scale, basic.rttvar_factor * scale, basic.granularity_s * scale
+            )
         )
 
     def _srtt_s(self, path: PathState) -> float:
@@ -250,5 +257,11 @@ class RapReceiver(Receiver):
 
 
 KINDS = (
-    Kind("rap", "additive increase each SRTT, halving on loss, by the gap between packets [RAP sec III]", RapParameters, RapSender, RapReceiver),
+    Kind(
+        "rap",
+        "additive increase each SRTT, halving on loss, by the gap between packets [RAP sec III]",
+        RapParameters,
+        RapSender,
+        RapReceiver,
+    ),
 )

@@ -56,7 +56,10 @@ class RapFineParameters(RapParameters):
     def __post_init__(self) -> None:
         super(RapFineParameters, self).__post_init__()
         require_positive(
-            "RapFineParameters", frtt_gain=self.frtt_gain, xrtt_gain=self.xrtt_gain, tunings_per_step=self.tunings_per_step,
+            "RapFineParameters",
+            frtt_gain=self.frtt_gain,
+            xrtt_gain=self.xrtt_gain,
+            tunings_per_step=self.tunings_per_step,
             feedback_limit=self.feedback_limit,
         )
         for name in ("frtt_gain", "xrtt_gain"):
@@ -119,5 +122,7 @@ class RapFineSender(RapSender):
 
 
 KINDS = (
-    Kind("rap-fine", "RAP whose gaps follow the round trip within each step [RAP sec III.B]", RapFineParameters, RapFineSender, RapReceiver),
+    Kind(
+        "rap-fine", "RAP whose gaps follow the round trip within each step [RAP sec III.B]", RapFineParameters, RapFineSender, RapReceiver
+    ),
 )

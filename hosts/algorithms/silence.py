@@ -79,8 +79,6 @@ def require_rate_limits(owner: str, parameters: RateLimits) -> None:
         silence_factor=parameters.silence_factor,
     )
     if parameters.min_rate_bps > parameters.max_rate_bps:
-        raise ValueError(
-            f"{owner}.min_rate_bps = {parameters.min_rate_bps!r} is above max_rate_bps = {parameters.max_rate_bps!r}"
-        )
+        raise ValueError(f"{owner}.min_rate_bps = {parameters.min_rate_bps!r} is above max_rate_bps = {parameters.max_rate_bps!r}")
     if parameters.silence_factor > 1:
         raise ValueError(f"{owner}.silence_factor = {parameters.silence_factor!r}: silence must not raise the rate")

@@ -271,7 +271,9 @@ class TfrcSender(Sender):
     def _sending_bps(self) -> float:
         if not self.parameters.oscillation_reduction or self._sqrt_rtt == 0.0:
             return self.allowed_bps
-        return self._limited(self.allowed_bps * self._sqrt_rtt_mean / self._sqrt_rtt)  # X_inst = X R_sqmean / sqrt(R_sample) [RFC 5348 sec 4.5]
+        return self._limited(
+            self.allowed_bps * self._sqrt_rtt_mean / self._sqrt_rtt
+        )  # X_inst = X R_sqmean / sqrt(R_sample) [RFC 5348 sec 4.5]
 
     def _limited(self, rate_bps: float) -> float:
         return clamp(rate_bps, self.parameters.min_rate_bps, self.parameters.max_rate_bps)
@@ -362,5 +364,11 @@ class TfrcReceiver(Receiver):
 
 
 KINDS = (
-    Kind("tfrc", "the rate that the TCP throughput equation gives for the loss events of a path [RFC 5348]", TfrcParameters, TfrcSender, TfrcReceiver),
+    Kind(
+        "tfrc",
+        "the rate that the TCP throughput equation gives for the loss events of a path [RFC 5348]",
+        TfrcParameters,
+        TfrcSender,
+        TfrcReceiver,
+    ),
 )

@@ -117,9 +117,7 @@ class TrabolParameters:
         if not 0 <= self.max_loss < 1:
             raise ValueError(f"{type(self).__name__}.max_loss = {self.max_loss!r}: a fraction from 0 up to, but not, 1")
         if not 0 <= self.hold_reports_per_loss < float("inf"):
-            raise ValueError(
-                f"{type(self).__name__}.hold_reports_per_loss = {self.hold_reports_per_loss!r}: must be 0 or more, and finite"
-            )
+            raise ValueError(f"{type(self).__name__}.hold_reports_per_loss = {self.hold_reports_per_loss!r}: must be 0 or more, and finite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +227,7 @@ class TrabolSender(Sender):
         return ()
 
     def _to_min_rate(self, loss: float) -> None:
-        """"Reduce the rate by D-factor to MIN_RATE" [TRABOL fig 1]."""
+        """ "Reduce the rate by D-factor to MIN_RATE" [TRABOL fig 1]."""
         p = self.parameters
         self.set_congestion = True
         self.packets = self.min_packets  # P_nn = R_m T_t [TRABOL fig 1]

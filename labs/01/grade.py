@@ -16,8 +16,10 @@ from fairlane.tutorials import programs, topology, virtual_network
 FIRST = "first make the check before this one hold"
 PROGRAM, TEST = "router.p4", "router.stf"
 NETWORK = Path(__file__).resolve().parent / "network" / "topology.json"
-ENTRIES = [f"add ipv4_lpm hdr.ipv4.dst_address:{prefix} send(port:{port}, src_address:0x08000000{port:02x}aa, dst_address:0x08000000{port:02x}bb)"
-           for prefix, port in (("0x0a000000/8", 3), ("0x0a000200/24", 2), ("0x0a000205/32", 4))]
+ENTRIES = [
+    f"add ipv4_lpm hdr.ipv4.dst_address:{prefix} send(port:{port}, src_address:0x08000000{port:02x}aa, dst_address:0x08000000{port:02x}bb)"
+    for prefix, port in (("0x0a000000/8", 3), ("0x0a000200/24", 2), ("0x0a000205/32", 4))
+]
 PORTS = (2, 3, 4)
 TO = {"10.0.2.2": 2, "10.0.9.9": 3, "10.0.2.5": 4}
 
@@ -33,14 +35,25 @@ class Fault:
 
 
 FAULTS = (
-    Fault("leaves the time to live as it is", "forward.p4", "dst_address = dst_address;\n        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;",
-          "dst_address = dst_address;"),
+    Fault(
+        "leaves the time to live as it is",
+        "forward.p4",
+        "dst_address = dst_address;\n        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;",
+        "dst_address = dst_address;",
+    ),
     Fault("sends packets on whose time to live is used up", "forward.p4", "hdr.ipv4.ttl <= 1", "hdr.ipv4.ttl == 0"),
-    Fault("leaves the Ethernet addresses as they are", "forward.p4",
-          "hdr.ethernet.src_address = src_address;\n        hdr.ethernet.dst_address = dst_address;", ""),
-    Fault("sends packets without a route by port 2", "forward.p4",
-          "size = 4096;\n        default_action = drop();\n    }\n\n    // From a port",
-          "size = 4096;\n        default_action = send(2, 0, 0);\n    }\n\n    // From a port"),
+    Fault(
+        "leaves the Ethernet addresses as they are",
+        "forward.p4",
+        "hdr.ethernet.src_address = src_address;\n        hdr.ethernet.dst_address = dst_address;",
+        "",
+    ),
+    Fault(
+        "sends packets without a route by port 2",
+        "forward.p4",
+        "size = 4096;\n        default_action = drop();\n    }\n\n    // From a port",
+        "size = 4096;\n        default_action = send(2, 0, 0);\n    }\n\n    // From a port",
+    ),
     Fault("sends packets on whose header checksum is wrong", "forward.p4", " || standard_metadata.checksum_error == 1", ""),
     Fault("does not compute the header checksum anew", "checksum.p4", "update_checksum(hdr.ipv4.isValid() &&", "update_checksum(false &&"),
 )
@@ -50,8 +63,11 @@ def play(answer: Answer, *frames: bytes) -> Seen:
     try:
         return played(answer.p4(PROGRAM), [*ENTRIES, *(f"packet 1 {frame.hex()}" for frame in frames)], PORTS)
     except RuntimeError as error:
-        raise Missed(str(error), "does the table have the name, the key and the match that TODO 3 asks for, and is it applied? "
-                                 "What is not used, the compiler leaves out") from None
+        raise Missed(
+            str(error),
+            "does the table have the name, the key and the match that TODO 3 asks for, and is it applied? "
+            "What is not used, the compiler leaves out",
+        ) from None
 
 
 def one(answer: Answer, destination: str = "10.0.2.2", ttl: int = 64) -> bytes:
@@ -61,8 +77,11 @@ def one(answer: Answer, destination: str = "10.0.2.2", ttl: int = 64) -> bytes:
     if len(frames) != 1:
         others = ", ".join(f"port {port}" for port in seen.out) or "nowhere"
         routes = "10.0.0.0/8 -> port 3, 10.0.2.0/24 -> port 2, 10.0.2.5/32 -> port 4"
-        hint = ("which of two prefixes that both match counts, and which kind of match is that?" if seen.out else
-                "follow the packet: does the parser find IPv4, is the table applied, does the action set the port?")
+        hint = (
+            "which of two prefixes that both match counts, and which kind of match is that?"
+            if seen.out
+            else "follow the packet: does the parser find IPv4, is the table applied, does the action set the port?"
+        )
         raise Missed(f"routes: {routes}\na packet to {destination} comes out of: {others}", hint)
     return frames[0]
 
@@ -85,8 +104,10 @@ def ethernet(answer: Answer) -> None:
     forwards_at_all(answer)
     frame = one(answer)
     if (frame[:6].hex(), frame[6:12].hex()) != ("0800000002bb", "0800000002aa"):
-        raise Missed(f"send(src_address 08:00:00:00:02:aa, dst_address 08:00:00:00:02:bb); the frame goes from {frame[6:12].hex(':')} to {frame[:6].hex(':')}",
-                     "a frame has two Ethernet addresses, and both change on each link")
+        raise Missed(
+            f"send(src_address 08:00:00:00:02:aa, dst_address 08:00:00:00:02:bb); the frame goes from {frame[6:12].hex(':')} to {frame[:6].hex(':')}",
+            "a frame has two Ethernet addresses, and both change on each link",
+        )
 
 
 @check(1, "the time to live is one less")
@@ -94,7 +115,10 @@ def time_to_live(answer: Answer) -> None:
     forwards_at_all(answer)
     left = one(answer)[22]
     if left != 63:
-        raise Missed(f"time to live 64 comes in, {left} goes out", "what ends a packet that routers send around in a circle? How many routers may it cross?")
+        raise Missed(
+            f"time to live 64 comes in, {left} goes out",
+            "what ends a packet that routers send around in a circle? How many routers may it cross?",
+        )
 
 
 @check(1, "the header checksum fits the changed header")
@@ -104,7 +128,10 @@ def header_checksum(answer: Answer) -> None:
     if frame[22] == 64:
         raise Missed("the header is as it was", FIRST)
     if checksum(frame[14:34]):
-        raise Missed(f"the header that goes out is {frame[14:34].hex()}, and its checksum is wrong", "the checksum covers the header; what has changed in it?")
+        raise Missed(
+            f"the header that goes out is {frame[14:34].hex()}, and its checksum is wrong",
+            "the checksum covers the header; what has changed in it?",
+        )
 
 
 def dropped(answer: Answer, what: str, frame: bytes, hint: str) -> None:
@@ -118,17 +145,35 @@ def expired(answer: Answer) -> None:
     forwards_at_all(answer)
     one(answer, ttl=2)
     for ttl in (1, 0):
-        dropped(answer, f"a packet with time to live {ttl}", ipv4("10.0.1.1", "10.0.2.2", ttl), "with which time to live does a packet reach its last router?")
+        dropped(
+            answer,
+            f"a packet with time to live {ttl}",
+            ipv4("10.0.1.1", "10.0.2.2", ttl),
+            "with which time to live does a packet reach its last router?",
+        )
 
 
 @check(1, "what is not IPv4, is damaged, or has no route is dropped")
 def broken(answer: Answer) -> None:
     forwards_at_all(answer)
-    dropped(answer, "a packet to 192.168.1.1, which has no route,", ipv4("10.0.1.1", "192.168.1.1"), "what does the table do when nothing matches?")
-    dropped(answer, "a packet with a wrong header checksum", ipv4("10.0.1.1", "10.0.2.2", checksum_off_by=1),
-            "RouterVerifyChecksum looks at the checksum, and leaves its finding somewhere")
-    dropped(answer, "an ARP frame", bytes.fromhex("ffffffffffff08000000011108060001080006040001") + bytes(20),
-            "what does the table look at when there is no IPv4 header?")
+    dropped(
+        answer,
+        "a packet to 192.168.1.1, which has no route,",
+        ipv4("10.0.1.1", "192.168.1.1"),
+        "what does the table do when nothing matches?",
+    )
+    dropped(
+        answer,
+        "a packet with a wrong header checksum",
+        ipv4("10.0.1.1", "10.0.2.2", checksum_off_by=1),
+        "RouterVerifyChecksum looks at the checksum, and leaves its finding somewhere",
+    )
+    dropped(
+        answer,
+        "an ARP frame",
+        bytes.fromhex("ffffffffffff08000000011108060001080006040001") + bytes(20),
+        "what does the table look at when there is no IPv4 header?",
+    )
 
 
 @check(2, "three routers and three hosts: everybody reaches everybody, in virtual time")
@@ -139,7 +184,10 @@ def network(answer: Answer) -> None:
     transfers = virtual_network.run(topology.read(NETWORK), found, None, lambda _: None)
     lost = [f"{t.source} to {t.target}" for t in transfers if not t.arrived]
     if lost:
-        raise Missed(f"TCP did not get through from {', '.join(lost)}", "which of the packets above comes out wrong? A host drops a wrong header checksum, too")
+        raise Missed(
+            f"TCP did not get through from {', '.join(lost)}",
+            "which of the packets above comes out wrong? A host drops a wrong header checksum, too",
+        )
 
 
 def _tested(answer: Answer, fault: Fault | None) -> str:
@@ -168,7 +216,9 @@ def passes(answer: Answer) -> None:
     if said:
         raise Missed(said, "a right router does not do what the test expects; compare what it sent, byte by byte")
     if not _found(answer):
-        raise Missed("the test passes with every router, right or not", "a test that expects nothing finds nothing: what must come out of port 2?")
+        raise Missed(
+            "the test passes with every router, right or not", "a test that expects nothing finds nothing: what must come out of port 2?"
+        )
 
 
 @check(4, "router.stf finds faulty routers out")
@@ -178,9 +228,11 @@ def finds(answer: Answer) -> None:
     found = _found(answer)
     missed = [fault.what for fault in FAULTS if fault not in found]
     if missed:
-        raise Missed("the test passes with a router that\n" + "\n".join(f"- {what}" for what in missed),
-                     "send a packet that such a router would treat otherwise, and expect what a right one does; a port counts once the test names it",
-                     round(4 * len(found) / len(FAULTS), 1))
+        raise Missed(
+            "the test passes with a router that\n" + "\n".join(f"- {what}" for what in missed),
+            "send a packet that such a router would treat otherwise, and expect what a right one does; a port counts once the test names it",
+            round(4 * len(found) / len(FAULTS), 1),
+        )
 
 
 CHECKS = [forwards, ethernet, time_to_live, header_checksum, expired, broken, network, passes, finds]

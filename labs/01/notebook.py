@@ -45,8 +45,18 @@ lab.fairlane("stf", lab / "router.p4", lab / "router.stf")
 
 # %%
 captures = tempfile.TemporaryDirectory()
-lab.fairlane("run", lab / "network/topology.json", "--fabric", "virtual", "--program", lab / "router.p4", "--pcap", captures.name,
-             "--out", f"{captures.name}/results")
+lab.fairlane(
+    "run",
+    lab / "network/topology.json",
+    "--fabric",
+    "virtual",
+    "--program",
+    lab / "router.p4",
+    "--pcap",
+    captures.name,
+    "--out",
+    f"{captures.name}/results",
+)
 
 # %%
 from fairlane.labs.notebook import picture

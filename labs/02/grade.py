@@ -18,10 +18,12 @@ RNG = random.Random(2)
 @check(1, "Jain's index")
 def jain(answer: Answer) -> None:
     f = answer.function(MEASURE, "jain_index")
-    for rates, wanted, hint in (([5e5] * 4, 1.0, "what must the index of equal rates be, however many there are?"),
-                                ([2e6, 0.0, 0.0, 0.0], 0.25, "the sum is squared, or the squares are summed; where is which?"),
-                                ([1e6, 3e6], 0.8, "the sum is squared, or the squares are summed; where is which?"),
-                                ([0.0, 0.0], 1.0, "nobody has anything: is something divided by zero?")):
+    for rates, wanted, hint in (
+        ([5e5] * 4, 1.0, "what must the index of equal rates be, however many there are?"),
+        ([2e6, 0.0, 0.0, 0.0], 0.25, "the sum is squared, or the squares are summed; where is which?"),
+        ([1e6, 3e6], 0.8, "the sum is squared, or the squares are summed; where is which?"),
+        ([0.0, 0.0], 1.0, "nobody has anything: is something divided by zero?"),
+    ):
         close(_tried(f, f"jain_index({rates})", rates), wanted, f"jain_index({rates})", hint)
 
 
@@ -30,7 +32,12 @@ def shares(answer: Answer) -> None:
     f = answer.function(MEASURE, "share")
     flows = [("tcp-reno", 2e5), ("cbr", 1.2e6), ("tcp-reno", 4e5), ("rap", 2e5)]
     for kind, wanted in (("cbr", 0.6), ("tcp-reno", 0.3), ("daa", 0.0)):
-        close(_tried(f, f"share(flows, {kind!r})", list(flows), kind), wanted, f"share({flows}, {kind!r})", "all flows of the kind together, over what?")
+        close(
+            _tried(f, f"share(flows, {kind!r})", list(flows), kind),
+            wanted,
+            f"share({flows}, {kind!r})",
+            "all flows of the kind together, over what?",
+        )
     close(_tried(f, "share([], 'cbr')", [], "cbr"), 0.0, "share([], 'cbr')", "without flows, nobody has a share")
 
 
@@ -41,7 +48,12 @@ def waiting(answer: Answer) -> None:
         given = number(f(packets, size, rate), f"queue_delay_s({packets}, {size}, {rate:g})")
         if wanted and math.isclose(given, wanted / 8):
             raise Missed(f"queue_delay_s({packets}, {size}, {rate:g}) gives {given:g}", "packets are in bytes, and rates?")
-        close(given, wanted, f"queue_delay_s({packets}, {size}, {rate:g})", "all the packets that wait must be sent first; how long does one take?")
+        close(
+            given,
+            wanted,
+            f"queue_delay_s({packets}, {size}, {rate:g})",
+            "all the packets that wait must be sent first; how long does one take?",
+        )
 
 
 @check(1, "what a greedy sender loses at the least")
@@ -66,8 +78,10 @@ def starved(answer: Answer) -> None:
     index = number(answer.function(MEASURE, "jain_index")([goodput for _, goodput in flows]), "jain_index(...)")
     told = ", ".join(f"{kind} {goodput / 1e3:.0f}" for kind, goodput in flows)
     if abs(share - result.kinds.loc["tcp-reno", "share"]) > 0.01 or not share < 0.3 or not index < 0.6:
-        raise Missed(f"{told} kb/s: share of TCP {100 * share:.0f}%, Jain's index {index:.2f}",
-                     "two flows of TCP have a small part of the link: do your measures say so?")
+        raise Missed(
+            f"{told} kb/s: share of TCP {100 * share:.0f}%, Jain's index {index:.2f}",
+            "two flows of TCP have a small part of the link: do your measures say so?",
+        )
 
 
 def _tried(f, what: str, *arguments: object) -> float:
@@ -85,14 +99,24 @@ def model(answer: Answer) -> None:
     f = algorithms.function(answer, POLITE, "tcp_rate_bps")
     if not answer.function(POLITE, "tcp_rate_bps")(1000, 0.1, 0.01) < math.inf:
         raise Missed("tcp_rate_bps(1000, 0.1, 0.01) gives inf", "with losses, TCP's rate has a bound; only without them is there none")
-    for size, rtt, loss, wanted in ((1000, 0.1, 0.01, 898657.9), (500, 0.1, 0.01, 449328.9), (1000, 0.2, 0.01, 449328.9), (1000, 0.1, 0.1, 141608.2),
-                                    (1000, 0.1, 0.5, 4306.3)):
+    for size, rtt, loss, wanted in (
+        (1000, 0.1, 0.01, 898657.9),
+        (500, 0.1, 0.01, 449328.9),
+        (1000, 0.2, 0.01, 449328.9),
+        (1000, 0.1, 0.1, 141608.2),
+        (1000, 0.1, 0.5, 4306.3),
+    ):
         what = f"tcp_rate_bps({size}, {rtt}, {loss})"
         given = f(size, rtt, loss)
         if math.isclose(given, wanted / 8, rel_tol=1e-4):
             raise Missed(f"{what} gives {given:g}", "M is in bytes in a packet, and in what unit is a rate?")
-        close(given, wanted, what,
-              "equation 1, term by term: which are under the root, what stands before l_s (1 + 32 l_s^2), and what is the smaller with 1?", 1e-3)
+        close(
+            given,
+            wanted,
+            what,
+            "equation 1, term by term: which are under the root, what stands before l_s (1 + 32 l_s^2), and what is the smaller with 1?",
+            1e-3,
+        )
 
 
 def started(answer: Answer, **parameters: float) -> Sender:
@@ -129,7 +153,9 @@ def reacts(answer: Answer) -> None:
         raise Missed(f"a sender of 1.8 Mb/s hears of 10% loss: {said(rate)}", "the smaller of r_tcp and r + A, or the larger?")
     f = answer.function(POLITE, "tcp_rate_bps")
     if math.isclose(rate, f(1000, 0.1, 0.1), rel_tol=1e-6):
-        raise Missed(f"one report of 10% loss after none: {said(rate)}, which is r_tcp of 10%", "equation 3: how much does one report move l_s?")
+        raise Missed(
+            f"one report of 10% loss after none: {said(rate)}, which is r_tcp of 10%", "equation 3: how much does one report move l_s?"
+        )
     if not math.isclose(rate, f(1000, 0.1, 0.03), rel_tol=1e-6):
         raise Missed(f"one report of 10% loss after none, round trip 0.1 s: {said(rate)}", "equation 3 gives l_s; what has TCP with that?")
     rate = after(started(answer), 0.1, 0.1)
@@ -140,8 +166,11 @@ def reacts(answer: Answer) -> None:
     up = after(sender, *[0.0] * 12)
     before = after(sender, 0.0)
     if not math.isclose(before - up, 50_000, rel_tol=1e-6) and before < 1_800_000:
-        raise Missed(f"50% loss, {said(low)}; then reports without loss: from {said(up)} to {said(before)}",
-                     "by how much may the rate grow with one report (equation 4)?", 1)
+        raise Missed(
+            f"50% loss, {said(low)}; then reports without loss: from {said(up)} to {said(before)}",
+            "by how much may the rate grow with one report (equation 4)?",
+            1,
+        )
 
 
 @check(1, "never more than it would like, nor less than 8 kb/s")
@@ -149,7 +178,10 @@ def limits(answer: Answer) -> None:
     reacts_at_all(answer)
     rate = after(started(answer, wanted_bps=300_000.0), *[0.0] * 5)
     if not math.isclose(rate, 300_000):
-        raise Missed(f"wanted_bps = 300 kb/s, five reports without loss: {said(rate)}", "a video of 300 kb/s has no more to send, however good the network is")
+        raise Missed(
+            f"wanted_bps = 300 kb/s, five reports without loss: {said(rate)}",
+            "a video of 300 kb/s has no more to send, however good the network is",
+        )
     rate = after(started(answer), *[1.0] * 20)
     if not math.isclose(rate, 8_000):
         raise Missed(f"twenty reports of 100% loss: {said(rate)}", "what keeps the rate within its limits? (clamp)")

@@ -38,11 +38,22 @@ lab = Lab("02")
 
 
 # %%
-def experiment(other: str = "cbr", constant_mbit: float = 1.8, rtt_ms: int = 60, buffer_packets: int = 15, queue: str = "droptail", seed: int = 1) -> fairlane.Result:
+def experiment(
+    other: str = "cbr", constant_mbit: float = 1.8, rtt_ms: int = 60, buffer_packets: int = 15, queue: str = "droptail", seed: int = 1
+) -> fairlane.Result:
     """Two TCP flows and one of another kind; constant_mbit matters to cbr alone."""
-    return fairlane.run("dumbbell", ["tcp-reno:2", f"{other}:1"], bottleneck="2mbit", rtt=f"{rtt_ms}ms", buffer=str(buffer_packets), queue=queue,
-                        duration_s=40, seed=seed, settings=[f"cbr.rate_bps={constant_mbit * 1e6}"] if other == "cbr" else [],
-                        algorithms=[lab / "polite.py"] if other == "polite" else [])
+    return fairlane.run(
+        "dumbbell",
+        ["tcp-reno:2", f"{other}:1"],
+        bottleneck="2mbit",
+        rtt=f"{rtt_ms}ms",
+        buffer=str(buffer_packets),
+        queue=queue,
+        duration_s=40,
+        seed=seed,
+        settings=[f"cbr.rate_bps={constant_mbit * 1e6}"] if other == "cbr" else [],
+        algorithms=[lab / "polite.py"] if other == "polite" else [],
+    )
 
 
 greedy, longer, red = experiment(), experiment(buffer_packets=30), experiment(queue="red")
@@ -52,15 +63,20 @@ beside(droptail=greedy, longer=longer, red=red)
 # %% [markdown]
 # The same by your `measure.py`:
 
+
 # %%
 def measured(result: fairlane.Result) -> pd.Series:
     """Jain's index, each kind's part of the goodput, and how long packets wait."""
     mine = runpy.run_path(str(lab / "measure.py"))
     flows = list(zip(result.per_flow["kind"], result.per_flow["goodput_bps"], strict=True))
     link = result.bottleneck
-    return pd.Series({"Jain's index": mine["jain_index"]([goodput for _, goodput in flows]),
-                      **{f"{kind}, part": mine["share"](flows, kind) for kind in result.kinds.index},
-                      "wait, ms": 1e3 * mine["queue_delay_s"](link["mean_queue_packets"], 1000, link["rate_bps"])}).round(3)
+    return pd.Series(
+        {
+            "Jain's index": mine["jain_index"]([goodput for _, goodput in flows]),
+            **{f"{kind}, part": mine["share"](flows, kind) for kind in result.kinds.index},
+            "wait, ms": 1e3 * mine["queue_delay_s"](link["mean_queue_packets"], 1000, link["rate_bps"]),
+        }
+    ).round(3)
 
 
 pd.DataFrame({"droptail": measured(greedy), "longer": measured(longer), "red": measured(red)})
@@ -84,8 +100,15 @@ measured(polite).to_frame("polite")
 # Other senders, another queue: move a slider, then press the button.
 
 # %%
-lab.controls(experiment, other=["cbr", "polite", "daa", "trabol", "als", "rap", "tfrc"], constant_mbit=(0.2, 3.0, 0.2), rtt_ms=(20, 600, 20),
-             buffer_packets=(5, 60, 5), queue=["droptail", "red"], seed=(1, 5))
+lab.controls(
+    experiment,
+    other=["cbr", "polite", "daa", "trabol", "als", "rap", "tfrc"],
+    constant_mbit=(0.2, 3.0, 0.2),
+    rtt_ms=(20, 600, 20),
+    buffer_packets=(5, 60, 5),
+    queue=["droptail", "red"],
+    seed=(1, 5),
+)
 
 # %% [markdown]
 # ## Explain

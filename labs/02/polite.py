@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fairlane.hosts.algorithms.base import Feedback, Interests, Kind, Receiver, Rng, Sender, SenderAction, SetRate, clamp
 
 SIGMA = 0.3
-INCREASE_BPS = 50_000.0     # A
+INCREASE_BPS = 50_000.0  # A
 LEAST_BPS = 8_000.0
 
 
@@ -43,7 +43,7 @@ class PoliteSender(Sender):
     def __init__(self, parameters: PoliteParameters = PoliteParameters()) -> None:
         self.parameters = parameters
         self.rate_bps = min(parameters.wanted_bps, parameters.max_rate_bps)
-        self.loss = 0.0     # l_s
+        self.loss = 0.0  # l_s
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         return (SetRate(self.rate_bps),)

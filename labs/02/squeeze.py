@@ -25,11 +25,20 @@ def main() -> int:
     for queue, style in (("droptail", "o-"), ("red", "s--")):
         goodputs = []
         for rate_bps in RATES_BPS:
-            result = fairlane.run("dumbbell", ["tcp-reno:2", "cbr:1"], bottleneck="2mbit", rtt="60ms", queue=queue, duration_s=40,
-                                  settings=[f"cbr.rate_bps={rate_bps}"])
+            result = fairlane.run(
+                "dumbbell",
+                ["tcp-reno:2", "cbr:1"],
+                bottleneck="2mbit",
+                rtt="60ms",
+                queue=queue,
+                duration_s=40,
+                settings=[f"cbr.rate_bps={rate_bps}"],
+            )
             goodputs.append(result.kinds.loc["tcp-reno", "mean_goodput_bps"])
-            print(f"{queue:8}  constant rate {rate_bps / 1e6:.1f} Mb/s: each TCP flow has {goodputs[-1] / 1e3:4.0f} kb/s, "
-                  f"and {100 * result.kinds.loc['cbr', 'mean_loss_fraction']:4.1f}% of the constant rate's packets are lost")
+            print(
+                f"{queue:8}  constant rate {rate_bps / 1e6:.1f} Mb/s: each TCP flow has {goodputs[-1] / 1e3:4.0f} kb/s, "
+                f"and {100 * result.kinds.loc['cbr', 'mean_loss_fraction']:4.1f}% of the constant rate's packets are lost"
+            )
         axes.plot([r / 1e6 for r in RATES_BPS], [g / 1e6 for g in goodputs], style, label=queue)
     axes.axhline(LINK_BPS / 3e6, color="0.6", label="fair share")
     axes.set(xlabel="constant rate (Mb/s)", ylabel="goodput of each TCP flow (Mb/s)", ylim=(0, None))

@@ -58,12 +58,17 @@ def drops_at_all(answer: Answer) -> None:
 def average(answer: Answer) -> None:
     (up, _), (down, passed) = average_after(answer, 10, 30, 0.25), average_after(answer, 20, 8, 0.25)
     if abs(up - 15) > 0.001:
-        raise Missed(f"average 10 packets, queue 30, weight 0.25: the average after it is {up:.6g}",
-                     "the product of two numbers in fixed point has the units of both: by how many bits must it be shifted to be packets x 2^20 again?")
+        raise Missed(
+            f"average 10 packets, queue 30, weight 0.25: the average after it is {up:.6g}",
+            "the product of two numbers in fixed point has the units of both: by how many bits must it be shifted to be packets x 2^20 again?",
+        )
     if abs(down - 17) > 0.001 or not passed:
         after = f"{down:.6g}" if passed else "so large that RED drops the packet, though the minimum is 4000 packets"
-        raise Missed(f"average 20 packets, queue 8, weight 0.25: the average after it is {after}",
-                     "what is 8 - 20 in a bit<64>, which has no numbers below 0?", 1)
+        raise Missed(
+            f"average 20 packets, queue 8, weight 0.25: the average after it is {after}",
+            "what is 8 - 20 in a bit<64>, which has no numbers below 0?",
+            1,
+        )
 
 
 @check(1, "from the maximum on, every packet is dropped")
@@ -71,8 +76,10 @@ def above(answer: Answer) -> None:
     for average_packets in (MAXIMUM, 20):
         passed = len(admitted(play(answer, red(0), *state(average_packets, 20), *packets(50))))
         if passed:
-            raise Missed(f"maximum {MAXIMUM} packets, average {average_packets}: {passed} of 50 packets pass",
-                         "what does the algorithm do with an average at the maximum, and does TODO 3 carry it out?")
+            raise Missed(
+                f"maximum {MAXIMUM} packets, average {average_packets}: {passed} of 50 packets pass",
+                "what does the algorithm do with an average at the maximum, and does TODO 3 carry it out?",
+            )
 
 
 @check(1, "below the minimum, every packet passes")
@@ -80,7 +87,9 @@ def below(answer: Answer) -> None:
     drops_at_all(answer)
     lost = 200 - len(admitted(play(answer, red(0), *state(2, 4), *packets(200))))
     if lost:
-        raise Missed(f"minimum {MINIMUM} packets, average 2: {lost} of 200 packets are dropped", "which averages is the drop probability for?")
+        raise Missed(
+            f"minimum {MINIMUM} packets, average 2: {lost} of 200 packets are dropped", "which averages is the drop probability for?"
+        )
 
 
 @check(1, "a burst is no congestion: the average decides, not the queue of the moment")
@@ -88,10 +97,15 @@ def burst(answer: Answer) -> None:
     drops_at_all(answer)
     lost = 50 - len(admitted(play(answer, red(0), *state(2, 40), *packets(50))))
     if lost:
-        raise Missed(f"minimum {MINIMUM}, maximum {MAXIMUM} packets, average 2, but 40 in the queue: {lost} of 50 packets are dropped",
-                     "RED lets bursts through; which of the two, the queue or its average, is compared with the thresholds?")
+        raise Missed(
+            f"minimum {MINIMUM}, maximum {MAXIMUM} packets, average 2, but 40 in the queue: {lost} of 50 packets are dropped",
+            "RED lets bursts through; which of the two, the queue or its average, is compared with the thresholds?",
+        )
     if len(admitted(play(answer, red(0), *state(20, 1), *packets(50)))):
-        raise Missed(f"maximum {MAXIMUM} packets, average 20, 1 in the queue: packets pass", "which of the two, the queue or its average, is compared?")
+        raise Missed(
+            f"maximum {MAXIMUM} packets, average 20, 1 in the queue: packets pass",
+            "which of the two, the queue or its average, is compared?",
+        )
 
 
 @check(3, "between the thresholds, drops are as many as p_b says, and spread evenly")
@@ -107,10 +121,15 @@ def between(answer: Answer) -> None:
     if len(dropped) > 0.9 * count:
         raise Missed(told, "when count p_b has reached 1, the next packet is dropped; where does `count` begin anew?")
     if max(gaps) > 1 / PROBABILITY + 1:
-        raise Missed(f"{told}, once only after {max(gaps)} packets",
-                     "a drop is certain when count p_b reaches 1; does `count` grow with each packet that passes?", 1)
+        raise Missed(
+            f"{told}, once only after {max(gaps)} packets",
+            "a drop is certain when count p_b reaches 1; does `count` grow with each packet that passes?",
+            1,
+        )
     if not 0.17 < len(dropped) / count < 0.23:
-        raise Missed(told, "the gaps between drops should be even between 1 and 1/p_b packets; look at R (1 - count p_b) < p_b and the units in it")
+        raise Missed(
+            told, "the gaps between drops should be even between 1 and 1/p_b packets; look at R (1 - count p_b) < p_b and the units in it"
+        )
 
 
 @check(1, "drops are counted by their cause")
@@ -125,7 +144,9 @@ def counters(answer: Answer) -> None:
         dropped = 300 - len(admitted(seen))
         if seen.counters[right, OUT] != dropped or seen.counters[other, OUT]:
             told = ", ".join(f"{name.rpartition('.')[2]} {seen.counters[name, OUT]}" for name in (EARLY, FORCED))
-            raise Missed(f"{where}, {dropped} of 300 packets are dropped; the counters say: {told}", "which counter belongs to which branch?")
+            raise Missed(
+                f"{where}, {dropped} of 300 packets are dropped; the counters say: {told}", "which counter belongs to which branch?"
+            )
 
 
 @check(2, "arrivals know how many packets wait before them")
@@ -133,11 +154,16 @@ def queue(answer: Answer) -> None:
     drops_at_all(answer)
     seen = play(answer, red(0), *state(2, 10), *packets(3), f"register_read red_queue {OUT}")
     if seen.register("red_queue") != 13:
-        raise Missed(f"10 packets wait and 3 more are admitted: red_queue says {seen.register('red_queue')}",
-                     "ingress cannot see the queue; who tells the next arrival of a packet that was admitted?")
+        raise Missed(
+            f"10 packets wait and 3 more are admitted: red_queue says {seen.register('red_queue')}",
+            "ingress cannot see the queue; who tells the next arrival of a packet that was admitted?",
+        )
     seen = play(answer, red(0), *state(20, 10), *packets(3), f"register_read red_queue {OUT}")
     if seen.register("red_queue") != 10:
-        raise Missed(f"10 packets wait and 3 more are dropped: red_queue says {seen.register('red_queue')}", "does a dropped packet take a place in the queue?")
+        raise Missed(
+            f"10 packets wait and 3 more are dropped: red_queue says {seen.register('red_queue')}",
+            "does a dropped packet take a place in the queue?",
+        )
 
 
 @check(1, "departures put the number right")
@@ -145,15 +171,25 @@ def departure(answer: Answer) -> None:
     drops_at_all(answer)
     seen = play(answer, red(0), LINK, *state(2, 7), *packets(1), f"register_read red_queue {OUT}")
     if seen.register("red_queue"):
-        raise Missed(f"a packet leaves and none waits behind it: red_queue says {seen.register('red_queue')}",
-                     "egress knows how many packets wait, and ingress does not; who writes it down?")
+        raise Missed(
+            f"a packet leaves and none waits behind it: red_queue says {seen.register('red_queue')}",
+            "egress knows how many packets wait, and ingress does not; who writes it down?",
+        )
 
 
 @check(3, "four TCP flows share a link of 4 Mb/s, in virtual time")
 def network(answer: Answer) -> None:
     drops_at_all(answer)
-    result = api.run("dumbbell", ["tcp-reno:4"], bottleneck="4mbit", rtt="60ms", queue="red", buffer="60", duration_s=20,
-                     programs=[answer.path("red.p4")])
+    result = api.run(
+        "dumbbell",
+        ["tcp-reno:4"],
+        bottleneck="4mbit",
+        rtt="60ms",
+        queue="red",
+        buffer="60",
+        duration_s=20,
+        programs=[answer.path("red.p4")],
+    )
     link = result.bottleneck
     drops, mean = link["drops"], link["mean_queue_packets"]
     told = f"mean queue {mean:.1f} packets of 60 (RED from 15 to 45), utilisation {100 * link['utilisation']:.0f}%, drops {drops}"

@@ -34,10 +34,21 @@ lab = Lab("03")
 
 
 # %%
-def experiment(flows: int = 4, bottleneck_mbit: float = 4, rtt_ms: int = 60, buffer_packets: int = 60, queue: str = "red", seed: int = 1) -> fairlane.Result:
+def experiment(
+    flows: int = 4, bottleneck_mbit: float = 4, rtt_ms: int = 60, buffer_packets: int = 60, queue: str = "red", seed: int = 1
+) -> fairlane.Result:
     """Some TCP Reno flows over one link with your RED."""
-    return fairlane.run("dumbbell", [f"tcp-reno:{flows}"], bottleneck=f"{bottleneck_mbit}mbit", rtt=f"{rtt_ms}ms", buffer=str(buffer_packets),
-                        queue=queue, duration_s=30, seed=seed, programs=[lab / "red.p4"])
+    return fairlane.run(
+        "dumbbell",
+        [f"tcp-reno:{flows}"],
+        bottleneck=f"{bottleneck_mbit}mbit",
+        rtt=f"{rtt_ms}ms",
+        buffer=str(buffer_packets),
+        queue=queue,
+        duration_s=30,
+        seed=seed,
+        programs=[lab / "red.p4"],
+    )
 
 
 red, droptail = experiment(), experiment(queue="droptail")
@@ -61,7 +72,15 @@ red.plot()
 # Another load, another buffer: move a slider, then press the button.
 
 # %%
-lab.controls(experiment, flows=(1, 20), bottleneck_mbit=(1, 10), rtt_ms=(10, 200, 10), buffer_packets=(10, 200, 10), queue=["red", "droptail"], seed=(1, 5))
+lab.controls(
+    experiment,
+    flows=(1, 20),
+    bottleneck_mbit=(1, 10),
+    rtt_ms=(10, 200, 10),
+    buffer_packets=(10, 200, 10),
+    queue=["red", "droptail"],
+    seed=(1, 5),
+)
 
 # %% [markdown]
 # ## Explain

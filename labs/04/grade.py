@@ -21,8 +21,13 @@ _OUT = "00000000002200000000002108004600006c000000003f11{}0a0001010a00{}94040000
 _CHECKSUMS = {"0202": ("ce7a", "cf7a"), "0301": ("cd7b", "ce7b")}
 _PORTS = {"0202": 2, "0301": 3}
 # UDP, then RTCP: SR, SDES, and the APP packet ALSF up to R_d.
-_RTCP = ("138d138d0054{:04x}" "80c8000600001111010203040506070800000009" "0000000a000003e8"
-         "81ca000500001111010b68314031302e302e302e31000000" "80cc000500001111414c5346")
+_RTCP = (
+    "138d138d0054{:04x}"
+    "80c8000600001111010203040506070800000009"
+    "0000000a000003e8"
+    "81ca000500001111010b68314031302e302e302e31000000"
+    "80cc000500001111414c5346"
+)
 FIRST = "first make the check before this one hold"
 
 
@@ -52,8 +57,11 @@ FAIR = Fields(FAIR_RATE_BPS, UTILISATION_PPM)
 def seen(answer: Answer, sent: Fields, expected: Fields, destination: str = "0202") -> str:
     """The difference between the switch's output and the expected one; "" without a difference."""
     before, after = _CHECKSUMS[destination]
-    told = stf(answer.als_compiled(), f"{ENTRIES}packet 1 {_IN.format(before, destination)}{sent.hex()}\n"
-                                      f"expect {_PORTS[destination]} {_OUT.format(after, destination)}{expected.hex()} $\n")
+    told = stf(
+        answer.als_compiled(),
+        f"{ENTRIES}packet 1 {_IN.format(before, destination)}{sent.hex()}\n"
+        f"expect {_PORTS[destination]} {_OUT.format(after, destination)}{expected.hex()} $\n",
+    )
     received = re.search(r"received ([0-9a-f]+)", told)
     return "" if not told else f"in:  {sent}\nout: {Fields.of(received[1])}" if received else told
 
@@ -68,7 +76,9 @@ def lowers(answer: Answer) -> None:
     sent = Fields(10_000_000, 0)
     told = seen(answer, sent, FAIR)
     if told and not seen(answer, sent, Fields(FAIR_RATE_BPS, 0)):
-        raise Missed(f"port 2 has R_f = 900 kb/s and U = 87%\n{told}", "the controller gives two values; does each of them reach the packet?", 1)
+        raise Missed(
+            f"port 2 has R_f = 900 kb/s and U = 87%\n{told}", "the controller gives two values; does each of them reach the packet?", 1
+        )
     if told:
         raise Missed(f"port 2 has R_f = 900 kb/s and U = 87%\n{told}", "which of the two rates is the smaller, and which must travel on?")
 
@@ -78,8 +88,10 @@ def equal(answer: Answer) -> None:
     works_at_all(answer)
     told = seen(answer, Fields(FAIR_RATE_BPS, 5), FAIR)
     if told:
-        raise Missed(f"port 2 has R_f = 900 kb/s and U = 87%\n{told}",
-                     "section 3.1 of the paper: what is to happen when a sender asks for exactly the fair rate?")
+        raise Missed(
+            f"port 2 has R_f = 900 kb/s and U = 87%\n{told}",
+            "section 3.1 of the paper: what is to happen when a sender asks for exactly the fair rate?",
+        )
 
 
 @check(2, "what an earlier switch has limited to less stays as it is")
@@ -88,8 +100,10 @@ def keeps(answer: Answer) -> None:
     limited = Fields(600_000, 990_000)
     told = seen(answer, limited, limited)
     if told:
-        raise Missed(f"port 2 has R_f = 900 kb/s; an earlier switch wrote its own, smaller one\n{told}",
-                     "two switches on a path, the first the tighter: what would the first of two switches be for, if the second overwrote it?")
+        raise Missed(
+            f"port 2 has R_f = 900 kb/s; an earlier switch wrote its own, smaller one\n{told}",
+            "two switches on a path, the first the tighter: what would the first of two switches be for, if the second overwrote it?",
+        )
 
 
 @check(1, "a port without a fair rate changes nothing")
@@ -98,7 +112,9 @@ def no_entry(answer: Answer) -> None:
     sent = Fields(10_000_000, 7)
     told = seen(answer, sent, sent, "0301")
     if told:
-        raise Missed(f"port 3 has no entry in the table\n{told}", "what does a table do when no entry matches, and how can the apply block tell?")
+        raise Missed(
+            f"port 3 has no entry in the table\n{told}", "what does a table do when no entry matches, and how can the apply block tell?"
+        )
 
 
 @check(1, "a changed packet does not fail its UDP checksum")
@@ -106,21 +122,33 @@ def checksum(answer: Answer) -> None:
     works_at_all(answer)
     told = seen(answer, Fields(10_000_000, 0, 0x1234), FAIR)
     if told:
-        raise Missed(f"a sender wrote a UDP checksum, and the switch changed the packet\n{told}",
-                     "the checksum was over the bytes before the change; RFC 768 has a value for 'there is none'")
+        raise Missed(
+            f"a sender wrote a UDP checksum, and the switch changed the packet\n{told}",
+            "the checksum was over the bytes before the change; RFC 768 has a value for 'there is none'",
+        )
 
 
 @check(2, "five senders share a link of 2 Mb/s, in virtual time")
 def shares(answer: Answer) -> None:
     works_at_all(answer)
-    result = api.run("dumbbell", ["als:5"], bottleneck="2mbit", rtt="20ms", queue="red", duration_s=60, programs=[answer.path("fair_rate.p4")],
-                     settings=["als.maximum_rate_bps=2e6"])
+    result = api.run(
+        "dumbbell",
+        ["als:5"],
+        bottleneck="2mbit",
+        rtt="20ms",
+        queue="red",
+        duration_s=60,
+        programs=[answer.path("fair_rate.p4")],
+        settings=["als.maximum_rate_bps=2e6"],
+    )
     rates, loss = result.per_flow["goodput_bps"], result.kinds["mean_loss_fraction"].iloc[0]
     if loss > 0.02:
         raise Missed(f"the flows lose {100 * loss:.1f}% of their packets", "do they hear of a rate that five of them can have together?")
     if rates.min() < 0.7 * 0.9 * 2e6 / 5 or rates.max() > 1.1 * 0.9 * 2e6 / 5:
-        raise Missed(f"rates from {rates.min() / 1e3:.0f} to {rates.max() / 1e3:.0f} kb/s, of a share of {0.9 * 2e6 / 5e3:.0f} kb/s",
-                     "follow R_d from switch to receiver to sender; which of the packets above comes out wrong?")
+        raise Missed(
+            f"rates from {rates.min() / 1e3:.0f} to {rates.max() / 1e3:.0f} kb/s, of a share of {0.9 * 2e6 / 5e3:.0f} kb/s",
+            "follow R_d from switch to receiver to sender; which of the packets above comes out wrong?",
+        )
 
 
 CHECKS = [lowers, equal, keeps, no_entry, checksum, shares]

@@ -36,8 +36,16 @@ lab = Lab("04")
 # %%
 def experiment(senders: int = 5, bottleneck_mbit: float = 2, rtt_ms: int = 20, queue: str = "red", seed: int = 1) -> fairlane.Result:
     """Some ALS senders over one link, through your program."""
-    return fairlane.run("dumbbell", [f"als:{senders}"], bottleneck=f"{bottleneck_mbit}mbit", rtt=f"{rtt_ms}ms", queue=queue,
-                        duration_s=40, seed=seed, programs=[lab / "fair_rate.p4"])
+    return fairlane.run(
+        "dumbbell",
+        [f"als:{senders}"],
+        bottleneck=f"{bottleneck_mbit}mbit",
+        rtt=f"{rtt_ms}ms",
+        queue=queue,
+        duration_s=40,
+        seed=seed,
+        programs=[lab / "fair_rate.p4"],
+    )
 
 
 result = experiment()

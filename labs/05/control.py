@@ -30,8 +30,11 @@ SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 @contextmanager
 def installed(counting: ModuleType | SimpleNamespace) -> Iterator[None]:
     """The controller of runs in this process counts by the classes and functions of a module."""
-    with (mock.patch.object(core, "ConnectionCounter", counting.ConnectionCounter), mock.patch.object(core, "fair_rate_bps", counting.fair_rate_bps),
-          mock.patch.object(sketch, "estimate", counting.estimate)):
+    with (
+        mock.patch.object(core, "ConnectionCounter", counting.ConnectionCounter),
+        mock.patch.object(core, "fair_rate_bps", counting.fair_rate_bps),
+        mock.patch.object(sketch, "estimate", counting.estimate),
+    ):
         yield
 
 
@@ -46,7 +49,10 @@ def run(counting: ModuleType | SimpleNamespace, counter: Literal["exact", "sketc
 def errors(counting: ModuleType, slots: int = SLOTS) -> list[tuple[int, float, float]]:
     """(n, estimate over n less one, stated standard error) of connections that hit slots by chance."""
     draw = random.Random(5)
-    return [(n, counting.estimate(len({draw.randrange(slots) for _ in range(n)}), slots) / n - 1, counting.standard_error(n, slots)) for n in SIZES]
+    return [
+        (n, counting.estimate(len({draw.randrange(slots) for _ in range(n)}), slots) / n - 1, counting.standard_error(n, slots))
+        for n in SIZES
+    ]
 
 
 def main(folder: Path) -> int:

@@ -59,14 +59,19 @@ def exact(answer: Answer) -> None:
     counter.add(5, 3, 10, destination=98)
     seen = counter.close(5)
     if seen != {2: 3, 3: 2}:
-        raise Missed(f"port 2: three sources to one destination. port 3: one source to two destinations. close gives {seen}",
-                     "what is a connection (section 3.1)? And n is of one port")
+        raise Missed(
+            f"port 2: three sources to one destination. port 3: one source to two destinations. close gives {seen}",
+            "what is a connection (section 3.1)? And n is of one port",
+        )
     for source in (10, 11, 10, 10):
         counter.add(6, 2, source)
     seen = counter.close(6)
     if seen != {2: 2}:
-        raise Missed(f"two connections of port 2, one of them reported three times; close gives {seen}",
-                     "two connections that share a slot of the switch make it report both again and again; which Python type keeps each thing once?", 1)
+        raise Missed(
+            f"two connections of port 2, one of them reported three times; close gives {seen}",
+            "two connections that share a slot of the switch make it report both again and again; which Python type keeps each thing once?",
+            1,
+        )
 
 
 @check(1, "exact: intervals are apart, whichever order the reports come in")
@@ -79,8 +84,10 @@ def intervals(answer: Answer) -> None:
     counter.add(1, 2, 12)
     first, second = counter.close(1), counter.close(2)
     if (first, second) != ({2: 2}, {2: 2}):
-        raise Missed(f"two connections in interval 1, two in interval 2, reports mixed: close gives {first} and {second}",
-                     "reports of the next interval come before this one is closed; where does each belong?")
+        raise Missed(
+            f"two connections in interval 1, two in interval 2, reports mixed: close gives {first} and {second}",
+            "reports of the next interval come before this one is closed; where does each belong?",
+        )
 
 
 @check(1, "exact: a packet to a group counts at each of its ports")
@@ -92,8 +99,10 @@ def groups(answer: Answer) -> None:
     counter.add(1, 0, 12, group=8)
     seen = counter.close(1, {7: (2, 3)})
     if seen != {2: 1, 3: 2}:
-        raise Missed(f"source 10 sends to group 7, which has ports 2 and 3; source 11 to port 3; source 12 to group 8, which has none: close gives {seen}",
-                     "which ports does a report with a multicast_group other than 0 speak of?")
+        raise Missed(
+            f"source 10 sends to group 7, which has ports 2 and 3; source 11 to port 3; source 12 to group 8, which has none: close gives {seen}",
+            "which ports does a report with a multicast_group other than 0 speak of?",
+        )
 
 
 @check(1, "exact: what is over is forgotten")
@@ -109,22 +118,30 @@ def forgets(answer: Answer) -> None:
             counter.add(epoch, 2, source + 100 * epoch + 50)
         sizes.append(counter.bytes())
     if sizes[-1] > 2 * sizes[4] + 1000:
-        raise Missed(f"after 5 intervals of 40 connections the counter takes {sizes[4]} bytes, after 60 it takes {sizes[-1]}",
-                     "half of these reports came when their interval was closed; who ever looks at them again?")
+        raise Missed(
+            f"after 5 intervals of 40 connections the counter takes {sizes[4]} bytes, after 60 it takes {sizes[-1]}",
+            "half of these reports came when their interval was closed; who ever looks at them again?",
+        )
 
 
 @check(1, "R_f = b U_l / n")
 def rate(answer: Answer) -> None:
     f = answer.function(COUNTING, "fair_rate_bps")
     for bandwidth, target, n in ((2e6, 0.9, 5), (10e6, 0.5, 8), (1e6, 0.9, 1)):
-        close(f(bandwidth, target, n), bandwidth * target / n, f"fair_rate_bps({bandwidth:g}, {target}, {n})",
-              "the equation of section 3.1: what is shared among whom?")
+        close(
+            f(bandwidth, target, n),
+            bandwidth * target / n,
+            f"fair_rate_bps({bandwidth:g}, {target}, {n})",
+            "the equation of section 3.1: what is shared among whom?",
+        )
     if not isinstance(f(1e6, 0.9, 7), int):
         raise Missed(f"fair_rate_bps(1e6, 0.9, 7) gives {f(1e6, 0.9, 7)!r}", "the number goes into a P4 table, which has no fractions")
     try:
         alone = f(2e6, 0.9, 0)
     except ZeroDivisionError:
-        raise Missed("fair_rate_bps(2e6, 0.9, 0) divides by zero", "what may the next sender have, who will be alone on the link?") from None
+        raise Missed(
+            "fair_rate_bps(2e6, 0.9, 0) divides by zero", "what may the next sender have, who will be alone on the link?"
+        ) from None
     close(alone, 1.8e6, "fair_rate_bps(2e6, 0.9, 0)", "what may the next sender have, who will be alone on the link?")
 
 
@@ -137,13 +154,22 @@ def estimates(answer: Answer) -> None:
         except ValueError as error:
             raise Missed(f"estimate({used}, {slots}): {error}", "of which number is the logarithm?") from None
         if used >= 512 and number(given, f"estimate({used}, {slots})") <= used:
-            raise Missed(f"estimate({used}, {slots}) gives {given:g}",
-                         "several connections may have hit the same slot: are there more of them than slots that were hit, or fewer?")
-        close(given, -slots * math.log1p(-used / slots), f"estimate({used}, {slots})", "equation 1; which logarithm, and of what part of the slots?")
+            raise Missed(
+                f"estimate({used}, {slots}) gives {given:g}",
+                "several connections may have hit the same slot: are there more of them than slots that were hit, or fewer?",
+            )
+        close(
+            given,
+            -slots * math.log1p(-used / slots),
+            f"estimate({used}, {slots})",
+            "equation 1; which logarithm, and of what part of the slots?",
+        )
     try:
         full = f(64, 64)
     except (ValueError, ZeroDivisionError):
-        raise Missed("estimate(64, 64) has no value", "when every slot was hit, none is left: the docstring says what to take then") from None
+        raise Missed(
+            "estimate(64, 64) has no value", "when every slot was hit, none is left: the docstring says what to take then"
+        ) from None
     close(full, 64 * math.log(128), "estimate(64, 64)", "when every slot was hit, none is left: the docstring says what to take then")
 
 
@@ -202,16 +228,24 @@ def sketches_at_all(answer: Answer) -> None:
 def slots(answer: Answer) -> None:
     seen = hits(answer, epoch(7), packet(1))
     if seen != {"even": 0, "odd": 1}:
-        raise Missed(f"one packet in epoch 7: `filled` of port 2 is {seen['even']} in the even cell, {seen['odd']} in the odd one",
-                     "which cell is that (the head of the file)? `++` puts bits side by side, `x[0:0]` is the last bit of x")
+        raise Missed(
+            f"one packet in epoch 7: `filled` of port 2 is {seen['even']} in the even cell, {seen['odd']} in the odd one",
+            "which cell is that (the head of the file)? `++` puts bits side by side, `x[0:0]` is the last bit of x",
+        )
     seen = hits(answer, epoch(7), packet(1), packet(1), packet(1))
     if seen["odd"] != 1:
-        raise Missed(f"three packets of one connection in epoch 7: `filled` counts {seen['odd']}",
-                     "how does the second packet see that its slot was hit already?", 1)
+        raise Missed(
+            f"three packets of one connection in epoch 7: `filled` counts {seen['odd']}",
+            "how does the second packet see that its slot was hit already?",
+            1,
+        )
     seen = hits(answer, epoch(7), packet(1), epoch(8), packet(1), packet(1), epoch(9), packet(1))
     if seen != {"even": 1, "odd": 2}:
-        raise Missed(f"one connection in epochs 7, 8 and 9: `filled` is {seen['even']} in the even cell, {seen['odd']} in the odd one",
-                     "what was hit in the epoch before does not count as hit in this one; what does the slot hold?", 1)
+        raise Missed(
+            f"one connection in epochs 7, 8 and 9: `filled` is {seen['even']} in the even cell, {seen['odd']} in the odd one",
+            "what was hit in the epoch before does not count as hit in this one; what does the slot hold?",
+            1,
+        )
 
 
 @check(2, "each port keeps to its slots, and uses all of them")
@@ -223,11 +257,15 @@ def regions(answer: Answer) -> None:
     outside = [n for n in written if not REGION_SLOTS <= n < 2 * REGION_SLOTS]
     if outside or not written:
         written_where = f"slot {outside[0]}" if outside else "none of them"
-        raise Missed(f"port 2 has slots {REGION_SLOTS} to {2 * REGION_SLOTS - 1}; 600 connections write {written_where}",
-                     "the mask keeps a number below the region's size; where does the region begin?")
+        raise Missed(
+            f"port 2 has slots {REGION_SLOTS} to {2 * REGION_SLOTS - 1}; 600 connections write {written_where}",
+            "the mask keeps a number below the region's size; where does the region begin?",
+        )
     if len(written) < 60:
-        raise Missed(f"600 connections hit only {len(written)} of {REGION_SLOTS} slots",
-                     "which bits of x does the slot come from, and is the mask what it should be?")
+        raise Missed(
+            f"600 connections hit only {len(written)} of {REGION_SLOTS} slots",
+            "which bits of x does the slot come from, and is the mask what it should be?",
+        )
 
 
 @check(1, "what the switch counts and your estimate agree")
@@ -263,8 +301,10 @@ def right(answer: Answer, counter: str) -> None:
     part = float(result.checks.set_index("name").loc["seconds with n exact", "value"])
     if not part >= 0.95:
         seen = result.fair_rates[result.fair_rates["link"] == "s1->s2"].tail(12)["connections"].tolist()
-        raise Missed(f"joins.toml: n is right in {100 * part:.0f}% of the seconds; in the last twelve it was {seen}",
-                     "which of the checks above does not hold?")
+        raise Missed(
+            f"joins.toml: n is right in {100 * part:.0f}% of the seconds; in the last twelve it was {seen}",
+            "which of the checks above does not hold?",
+        )
 
 
 @check(1, "joins.toml in virtual time, counted exactly")

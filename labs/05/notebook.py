@@ -76,12 +76,17 @@ figure
 # %% [markdown]
 # The estimate's error beside the one that equation 5 states, for 1 to 10,000 connections. Move the slider for other numbers of slots:
 
+
 # %%
 def errors(slots: int = 1024) -> pd.DataFrame:
     """In percent, of connections that hit slots by chance."""
     counting = SimpleNamespace(**runpy.run_path(str(lab / "counting.py")))
     rows = control.errors(counting, slots)
-    return pd.DataFrame([(n, 100 * off, 100 * stated) for n, off, stated in rows], columns=["connections", "error, %", "standard error, %"]).set_index("connections").round(2)
+    return (
+        pd.DataFrame([(n, 100 * off, 100 * stated) for n, off, stated in rows], columns=["connections", "error, %", "standard error, %"])
+        .set_index("connections")
+        .round(2)
+    )
 
 
 table = errors()

@@ -24,7 +24,9 @@ def rate(answer: Answer) -> None:
     if f(1000, 0.02) * 8 == 400_000:
         raise Missed("rate_bps(1000, 0.02) gives 50000", "PacketSize is in bytes, and in what unit is a rate?")
     for size, gap in ((1000, 0.02), (100, 0.5), (1500, 0.004)):
-        close(f(size, gap), 8 * size / gap, f"rate_bps({size}, {gap})", "how many packets does a gap of so many seconds make in one second?")
+        close(
+            f(size, gap), 8 * size / gap, f"rate_bps({size}, {gap})", "how many packets does a gap of so many seconds make in one second?"
+        )
 
 
 @check(2, "equations 1 and 5: the gap of the next step", QUICK_S)
@@ -33,11 +35,15 @@ def increase(answer: Answer) -> None:
     for gap, srtt in ((0.1, 0.1), (0.02, 0.1), (0.3, 0.05)):
         before, after = srtt / gap, srtt / f(gap, srtt) if f(gap, srtt) > 0 else math.inf
         if after <= before:
-            raise Missed(f"increased_ipg_s({gap}, {srtt}) gives {f(gap, srtt):g}: {after:.3g} packets in a round trip, where there were {before:.3g}",
-                         "a step without loss makes the rate higher: what becomes of the gap?")
+            raise Missed(
+                f"increased_ipg_s({gap}, {srtt}) gives {f(gap, srtt):g}: {after:.3g} packets in a round trip, where there were {before:.3g}",
+                "a step without loss makes the rate higher: what becomes of the gap?",
+            )
         if not math.isclose(after, before + 1, rel_tol=1e-6):
-            raise Missed(f"increased_ipg_s({gap}, {srtt}) gives {f(gap, srtt):g}: {after:.3g} packets in a round trip, where there were {before:.3g}",
-                         "alpha (equation 2) with C = SRTT: how many packets more does each step send?")
+            raise Missed(
+                f"increased_ipg_s({gap}, {srtt}) gives {f(gap, srtt):g}: {after:.3g} packets in a round trip, where there were {before:.3g}",
+                "alpha (equation 2) with C = SRTT: how many packets more does each step send?",
+            )
 
 
 @check(1, "equation 3: the gap after a loss", QUICK_S)
@@ -61,7 +67,10 @@ def started(answer: Answer) -> tuple[Sender, float, float]:
     sender.on_timer(0.05, Timer("step", None), RNG)
     rate_now = algorithms.rate_of(sender.on_timer(1.0, Timer("step", path()), RNG))
     if rate_now is None or not math.isclose(rate_now, 8 * 1000 / SRTT_S):
-        raise Missed(f"with the first round trip of 0.1 s known the rate is {told(rate_now)}", "the skeleton starts with one packet in a round trip; " + FIRST)
+        raise Missed(
+            f"with the first round trip of 0.1 s known the rate is {told(rate_now)}",
+            "the skeleton starts with one packet in a round trip; " + FIRST,
+        )
     return sender, 1.0, rate_now
 
 
@@ -84,12 +93,17 @@ def steps(answer: Answer) -> None:
         at = next((a.at_s for a in actions if isinstance(a, SetTimer) and a.name == "step"), None)
         seen = packets(algorithms.rate_of(actions))
         if not math.isclose(seen, wanted, rel_tol=1e-6):
-            raise Missed(f"round trip 0.1 s: the step after {wanted - 1} packets in a round trip sends {seen:.3g}",
-                         "on_timer is where a step begins: what does it do to the gap?")
+            raise Missed(
+                f"round trip 0.1 s: the step after {wanted - 1} packets in a round trip sends {seen:.3g}",
+                "on_timer is where a step begins: what does it do to the gap?",
+            )
         if at is None:
             raise Missed("on_timer sets no timer: there is no step after this one", "a timer comes once; who sets it for the next step?")
         if at <= now:
-            raise Missed(f"at {now:g} s on_timer sets the timer to {at:.3g} s", "to what time does SetTimer set the timer? One that has passed means: at once")
+            raise Missed(
+                f"at {now:g} s on_timer sets the timer to {at:.3g} s",
+                "to what time does SetTimer set the timer? One that has passed means: at once",
+            )
         if not math.isclose(at - now, srtt, rel_tol=1e-6):
             raise Missed(f"round trip 0.1 s: the next step is to begin after {at - now:.3g} s", "how long is a step (Decision Frequency)?")
 
@@ -110,28 +124,39 @@ def clusters(answer: Answer) -> None:
     # 120 to 129 were on the way when the loss of 120 was found.
     after = packets(algorithms.rate_of(sender.on_loss(now, loss(120, 120, 129), RNG)))
     if not math.isclose(after, 2, rel_tol=1e-6):
-        raise Missed(f"packet 120 is lost: {before:.3g} packets in a round trip become {after:.3g}", "what happens on a loss, and when (decision function)?")
+        raise Missed(
+            f"packet 120 is lost: {before:.3g} packets in a round trip become {after:.3g}",
+            "what happens on a loss, and when (decision function)?",
+        )
     for first, last in ((122, 123), (129, 129)):
         seen = algorithms.rate_of(sender.on_loss(now + 0.02, loss(first, last, 131), RNG))
         if seen is not None and not math.isclose(packets(seen), 2, rel_tol=1e-6):
-            raise Missed(f"packets 120 to 129 were on the way when the loss of 120 was found; for {first} to {last} there is another back-off",
-                         "equation 6: which packets had been sent before the sender could react? That is Seq_LastSent of what moment?")
+            raise Missed(
+                f"packets 120 to 129 were on the way when the loss of 120 was found; for {first} to {last} there is another back-off",
+                "equation 6: which packets had been sent before the sender could react? That is Seq_LastSent of what moment?",
+            )
     again = packets(algorithms.rate_of(sender.on_loss(now + 2 * SRTT_S, loss(135, 135, 140), RNG)))
     if not math.isclose(again, 1, rel_tol=1e-6):
-        raise Missed(f"packet 135 was sent after the back-off and is lost: 2 packets in a round trip become {again:.3g}",
-                     "when does the cluster end, so that new losses count again?")
+        raise Missed(
+            f"packet 135 was sent after the back-off and is lost: 2 packets in a round trip become {again:.3g}",
+            "when does the cluster end, so that new losses count again?",
+        )
 
 
 @check(2, "two flows beside two of Fairlane's RAP, in virtual time")
 def beside(answer: Answer) -> None:
     answer.needs(rate, increase, decrease, steps, clusters)
     algorithms.use(answer, FILE, KIND)
-    result = api.run("dumbbell", [f"{KIND}:2", "rap:2"], bottleneck="2mbit", rtt="64ms", queue="red", buffer="60", start_jitter="1s", duration_s=60)
+    result = api.run(
+        "dumbbell", [f"{KIND}:2", "rap:2"], bottleneck="2mbit", rtt="64ms", queue="red", buffer="60", start_jitter="1s", duration_s=60
+    )
     own, reference = (result.kinds.loc[kind] for kind in (KIND, "rap"))
     ratio = own["mean_goodput_bps"] / reference["mean_goodput_bps"]
     if not 0.7 <= ratio <= 1.4:
-        raise Missed(f"your flows have {own['mean_goodput_bps'] / 1e3:.0f} kb/s each, Fairlane's {reference['mean_goodput_bps'] / 1e3:.0f} kb/s",
-                     "plot both, and look at how steep they climb and how far they fall; which equation is that?")
+        raise Missed(
+            f"your flows have {own['mean_goodput_bps'] / 1e3:.0f} kb/s each, Fairlane's {reference['mean_goodput_bps'] / 1e3:.0f} kb/s",
+            "plot both, and look at how steep they climb and how far they fall; which equation is that?",
+        )
 
 
 CHECKS = [rate, increase, decrease, steps, clusters, beside]

@@ -66,8 +66,8 @@ class MyRapSender(Sender):
     def __init__(self, parameters: MyRapParameters = MyRapParameters()) -> None:
         self.parameters = parameters
         self.ipg_s = parameters.initial_ipg_s
-        self.started = False    # a round trip is known
-        self.last_sent = -1     # Seq_LastSent at the last back-off
+        self.started = False  # a round trip is known
+        self.last_sent = -1  # Seq_LastSent at the last back-off
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         # Packets older than SRTT + max(0.1 s, 4 deviations) count as lost.

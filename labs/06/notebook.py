@@ -38,12 +38,23 @@ lab = Lab("06")
 
 
 # %%
-def experiment(mine: int = 2, others: int = 2, kind: str = "rap", bottleneck_mbit: float = 2, rtt_ms: int = 64, queue: str = "red",
-               seed: int = 1) -> fairlane.Result:
+def experiment(
+    mine: int = 2, others: int = 2, kind: str = "rap", bottleneck_mbit: float = 2, rtt_ms: int = 64, queue: str = "red", seed: int = 1
+) -> fairlane.Result:
     """Some of your flows, and some of another kind, over one link."""
     flows = [f"my-rap:{mine}"] + ([f"{kind}:{others}"] if others else [])
-    return fairlane.run("dumbbell", flows, bottleneck=f"{bottleneck_mbit}mbit", rtt=f"{rtt_ms}ms", queue=queue, buffer="60", start_jitter="1s",
-                        duration_s=40, seed=seed, algorithms=[lab / "my_rap.py"])
+    return fairlane.run(
+        "dumbbell",
+        flows,
+        bottleneck=f"{bottleneck_mbit}mbit",
+        rtt=f"{rtt_ms}ms",
+        queue=queue,
+        buffer="60",
+        start_jitter="1s",
+        duration_s=40,
+        seed=seed,
+        algorithms=[lab / "my_rap.py"],
+    )
 
 
 rap, tcp = experiment(), experiment(kind="tcp-sack")
@@ -69,8 +80,16 @@ alone.plot()
 # Other flows, another link: move a slider, then press the button.
 
 # %%
-lab.controls(experiment, mine=(1, 6), others=(0, 6), kind=["rap", "tcp-sack", "tcp-reno", "gaimd", "tfrc"], bottleneck_mbit=(1, 10), rtt_ms=(20, 400, 20),
-             queue=["red", "droptail"], seed=(1, 5))
+lab.controls(
+    experiment,
+    mine=(1, 6),
+    others=(0, 6),
+    kind=["rap", "tcp-sack", "tcp-reno", "gaimd", "tfrc"],
+    bottleneck_mbit=(1, 10),
+    rtt_ms=(20, 400, 20),
+    queue=["red", "droptail"],
+    seed=(1, 5),
+)
 
 # %% [markdown]
 # ## Explain

@@ -17,8 +17,10 @@ FIRST = "first make the check before this one hold"
 RNG = random.Random(7)
 TIMER = "adaptation"
 FIGURE_1 = ({"router 1": 2e6, "router 2": 1e6}, {"sender 1": ["router 1", "router 2"], "sender 2": ["router 1"], "sender 3": ["router 2"]})
-CHAIN = ({f"L{n}": 1e6 for n in range(1, 5)},
-         {"C0": ["L1", "L2", "L3", "L4"], "C1": ["L1", "L2"], "C2": ["L1"], "C3": ["L2"], "C4": ["L2", "L3"], "C5": ["L3"], "C6": ["L4"]})
+CHAIN = (
+    {f"L{n}": 1e6 for n in range(1, 5)},
+    {"C0": ["L1", "L2", "L3", "L4"], "C1": ["L1", "L2"], "C2": ["L1"], "C3": ["L2"], "C4": ["L2", "L3"], "C5": ["L3"], "C6": ["L4"]},
+)
 Network = tuple[dict[str, float], dict[str, list[str]]]
 
 # ------------------------------------------------------------------------------------------------------------- shares
@@ -31,7 +33,9 @@ def shares(answer: Answer, network: Network) -> dict[str, float]:
         raise Missed(f"{SHARES}: shares(...) gives {given!r}, which is no dict", "connection -> bit/s, for each connection of paths")
     lacking = [name for name in paths if name not in given]
     if lacking:
-        raise Missed(f"{SHARES}: shares(...) has nothing for {', '.join(lacking)}", "does the loop end before each connection has its share?")
+        raise Missed(
+            f"{SHARES}: shares(...) has nothing for {', '.join(lacking)}", "does the loop end before each connection has its share?"
+        )
     return {name: number(given[name], f"{SHARES}: the share of {name}") for name in paths}
 
 
@@ -45,22 +49,32 @@ def fault(answer: Answer, network: Network) -> Missed | None:
     load = {link: sum(given[name] for name in crossing[link]) for link in links}
     over = next((link for link in links if load[link] > links[link] * (1 + 1e-6)), None)
     if over is not None:
-        return Missed(f"{_described(network)}\n{told}: {over} would carry {load[over] / 1e3:.4g} of {links[over] / 1e3:.4g} kb/s",
-                      "when a connection has its share, what is left for the others, and on which links?")
+        return Missed(
+            f"{_described(network)}\n{told}: {over} would carry {load[over] / 1e3:.4g} of {links[over] / 1e3:.4g} kb/s",
+            "when a connection has its share, what is left for the others, and on which links?",
+        )
     for name, path in paths.items():
         full = [link for link in path if load[link] >= links[link] * (1 - 1e-6)]
         if not full:
-            return Missed(f"{_described(network)}\n{told}: no link of {name} is full", "who may have what a connection that is limited elsewhere leaves?")
+            return Missed(
+                f"{_described(network)}\n{told}: no link of {name} is full",
+                "who may have what a connection that is limited elsewhere leaves?",
+            )
         if not any(given[name] >= max(given[other] for other in crossing[link]) * (1 - 1e-6) for link in full):
-            return Missed(f"{_described(network)}\n{told}: on each full link of {name} somebody has more than {name}",
-                          "which link must be dealt out first, so that nobody gets more at the cost of one who has less?")
+            return Missed(
+                f"{_described(network)}\n{told}: on each full link of {name} somebody has more than {name}",
+                "which link must be dealt out first, so that nobody gets more at the cost of one who has less?",
+            )
     return None
 
 
 def _described(network: Network) -> str:
     links, paths = network
-    return (", ".join(f"{link} {rate / 1e3:.4g} kb/s" for link, rate in links.items()) + "; "
-            + ", ".join(f"{name} over {' and '.join(path)}" for name, path in paths.items()))
+    return (
+        ", ".join(f"{link} {rate / 1e3:.4g} kb/s" for link, rate in links.items())
+        + "; "
+        + ", ".join(f"{name} over {' and '.join(path)}" for name, path in paths.items())
+    )
 
 
 @check(1, "one link is shared equally")
@@ -143,13 +157,18 @@ def increase(answer: Answer) -> None:
     if not first:
         raise Missed("after a report and an adaptation point no rate is set", "what does on_timer return at an adaptation point?")
     if not math.isclose(first, 232.5e3, rel_tol=1e-6):
-        raise Missed(f"AIR 5 kb/s; a report without loss: R_d = 225 kb/s, U = 0.5: {said(first)}",
-                     "the equations at the head of the file: what does AIR become, and what is it added to? The flow has sent at 200 kb/s before")
+        raise Missed(
+            f"AIR 5 kb/s; a report without loss: R_d = 225 kb/s, U = 0.5: {said(first)}",
+            "the equations at the head of the file: what does AIR become, and what is it added to? The flow has sent at 200 kb/s before",
+        )
     flow.report(100e3, 0.5)
     second = flow.adapted()
     if not math.isclose(second, 111.25e3, rel_tol=1e-6):
-        raise Missed(f"then another: R_d = 100 kb/s, U = 0.5: {said(second)}",
-                     "AIR* is the AIR of the report before; and when R_d falls, does the rate fall with it?", 1)
+        raise Missed(
+            f"then another: R_d = 100 kb/s, U = 0.5: {said(second)}",
+            "AIR* is the AIR of the report before; and when R_d falls, does the rate fall with it?",
+            1,
+        )
 
 
 @check(1, "a full router stops AIR's growth, an idle one doubles it")
@@ -160,8 +179,10 @@ def growth(answer: Answer) -> None:
         flow.report(225e3, utilisation)
         rate = flow.adapted()
         if not math.isclose(rate, 225e3 + wanted, rel_tol=1e-6):
-            raise Missed(f"AIR 5 kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}",
-                         "put U = 0 and U = 1 into the equation: is AIR ever to become smaller without loss?")
+            raise Missed(
+                f"AIR 5 kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}",
+                "put U = 0 and U = 1 into the equation: is AIR ever to become smaller without loss?",
+            )
 
 
 @check(2, "a loss takes the rate below R_d, and AIR to its beginning")
@@ -177,8 +198,11 @@ def loss(answer: Answer) -> None:
     flow.report(200e3, 0.0)
     rate = flow.adapted()
     if not math.isclose(rate, 210e3, rel_tol=1e-6):
-        raise Missed(f"AIR had grown to 20 kb/s; a report with loss, then one without: R_d = 200 kb/s, U = 0: {said(rate)}",
-                     "what does a loss do to AIR, which had grown before?", 1)
+        raise Missed(
+            f"AIR had grown to 20 kb/s; a report with loss, then one without: R_d = 200 kb/s, U = 0: {said(rate)}",
+            "what does a loss do to AIR, which had grown before?",
+            1,
+        )
 
 
 @check(1, "the rate changes at adaptation points alone, every 5 s")
@@ -187,13 +211,20 @@ def points(answer: Answer) -> None:
     flow = Flow(answer)
     now = algorithms.rate_of(flow.report(400e3, 0.5))
     if now is not None:
-        raise Missed(f"a report arrives at {flow.now_s:g} s, and the rate changes at once", "what is an adaptation point for, when many receivers report?")
+        raise Missed(
+            f"a report arrives at {flow.now_s:g} s, and the rate changes at once",
+            "what is an adaptation point for, when many receivers report?",
+        )
     actions = flow.adapt()
     at = next((a.at_s for a in actions if isinstance(a, SetTimer) and a.name == TIMER), None)
     if at is None:
-        raise Missed("the adaptation point sets no timer: there is no other after it", "a timer comes once; who sets it for the next point?")
+        raise Missed(
+            "the adaptation point sets no timer: there is no other after it", "a timer comes once; who sets it for the next point?"
+        )
     if not math.isclose(at, flow.now_s + 5.0):
-        raise Missed(f"the adaptation point at {flow.now_s:g} s sets the timer to {at:g} s", "how long is it between two adaptation points?")
+        raise Missed(
+            f"the adaptation point at {flow.now_s:g} s sets the timer to {at:g} s", "how long is it between two adaptation points?"
+        )
 
 
 @check(1, "a report without R_d leaves the rate as it is")
@@ -205,7 +236,10 @@ def without(answer: Answer) -> None:
     flow.report(None, None)
     after = flow.adapted()
     if not math.isclose(before, after):
-        raise Missed(f"a receiver has heard of no router: from {before / 1e3:.6g} kb/s, {said(after)}", "the skeleton returns early in that case: keep that")
+        raise Missed(
+            f"a receiver has heard of no router: from {before / 1e3:.6g} kb/s, {said(after)}",
+            "the skeleton returns early in that case: keep that",
+        )
 
 
 # ------------------------------------------------------------------------------------------------------------- a network
@@ -247,7 +281,9 @@ def network(answer: Answer) -> None:
     told = ", ".join(f"C{n} {rate / 1e3:.0f} of {share / 1e3:.0f} kb/s" for n, (rate, share) in enumerate(pairs))
     described = "L1: C0 and C1. L2: C0, C2 and C3. The last minute, with packets' headers left out of the rates:"
     if parts["c-1"] < 0.8:
-        raise Missed(f"{described}\n{told}", "C1 can have what C0 leaves on L1; what lets a sender go beyond R_f, which is half of L1 to each?")
+        raise Missed(
+            f"{described}\n{told}", "C1 can have what C0 leaves on L1; what lets a sender go beyond R_f, which is half of L1 to each?"
+        )
     if flows["loss_fraction"].max() > 0.02 or parts.min() < 0.8 or parts.max() > 1.2:
         lost = f"; up to {100 * flows['loss_fraction'].max():.1f}% of the packets are lost"
         raise Missed(f"{described}\n{told}{lost}", "who takes too much, and does his rate follow R_d and losses?")

@@ -52,7 +52,7 @@ class MyAlsSender(Sender):
     def __init__(self, parameters: MyAlsParameters = MyAlsParameters()) -> None:
         self.parameters = parameters
         self.air_bps = parameters.initial_air_bps
-        self.rate_bps = parameters.initial_rate_bps     # what the next adaptation point will set
+        self.rate_bps = parameters.initial_rate_bps  # what the next adaptation point will set
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         # Its control packets ask for as much as there is, and routers lower it.

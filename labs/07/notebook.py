@@ -48,6 +48,7 @@ shares.to_frame("share, kb/s")
 # %% [markdown]
 # Your senders on that chain. The run takes some seconds: it is 200 s of virtual time.
 
+
 # %%
 def experiment(duration_s: int = 200, seed: int = 1) -> fairlane.Result:
     """Seven of your senders on the chain."""

@@ -95,9 +95,14 @@ def tree(answer: Answer) -> None:
 def probing(answer: Answer) -> None:
     found = ran(answer)
     if found["joins that R_d did not allow"]:
-        raise Missed(f"{found['joins that R_d did not allow']:g} joins that R_d did not allow", "what does a receiver know before it joins?")
+        raise Missed(
+            f"{found['joins that R_d did not allow']:g} joins that R_d did not allow", "what does a receiver know before it joins?"
+        )
     if found["video@rcv1"] < 150e3:
-        raise Missed(f"receiver 1 has {found['video@rcv1'] / 1e3:.0f} kb/s on a path of 1.5 Mb/s", "when receiver 0 comes, who has to change what it receives?")
+        raise Missed(
+            f"receiver 1 has {found['video@rcv1'] / 1e3:.0f} kb/s on a path of 1.5 Mb/s",
+            "when receiver 0 comes, who has to change what it receives?",
+        )
 
 
 CHECKS = [rates, sizes, joins, tree, probing]

@@ -83,11 +83,16 @@ def variation(answer: Answer) -> None:
         mean = sum(rates) / len(rates)
         squares = sum((r - mean) ** 2 for r in rates) / len(rates)
         seen = f(np.array(rates))
-        if math.isclose(seen, squares / mean) or math.isclose(seen, squares / mean ** 2):
+        if math.isclose(seen, squares / mean) or math.isclose(seen, squares / mean**2):
             raise Missed(f"cov({rates}) gives {seen:g}", "twice the rates, the same picture: CoV must not change. Is there a root missing?")
         if math.isclose(seen, math.sqrt(squares)):
             raise Missed(f"cov({rates}) gives {seen:g}", "a deviation in bit/s says nothing without what it deviates from")
-        close(seen, math.sqrt(squares) / mean, f"cov({rates})", "section V.B: the root of the mean of the squares less the square of the mean; over what?")
+        close(
+            seen,
+            math.sqrt(squares) / mean,
+            f"cov({rates})",
+            "section V.B: the root of the mean of the squares less the square of the mean; over what?",
+        )
 
 
 @check(1, "the smoothness of a figure: over its flows", QUICK_S)
@@ -98,18 +103,29 @@ def of_all(answer: Answer) -> None:
     each = math.sqrt(20_000 / 3) / 200
     seen = f(mirrored)
     if math.isclose(seen, 0.0, abs_tol=1e-9):
-        raise Missed(f"two flows, the second always as far below the mean as the first above: smoothness gives {seen:g}",
-                     "is it the sum of the flows that a viewer of one video sees?")
+        raise Missed(
+            f"two flows, the second always as far below the mean as the first above: smoothness gives {seen:g}",
+            "is it the sum of the flows that a viewer of one video sees?",
+        )
     close(seen, each, "smoothness of two flows that mirror each other", "section V.B: average of what, over what?")
-    close(f(np.array([[100.0, 300.0], [1000.0, 1000.0]])), 0.25, "smoothness of a slow flow that varies and a fast one that does not", "does a flow of a higher rate count more?")
+    close(
+        f(np.array([[100.0, 300.0], [1000.0, 1000.0]])),
+        0.25,
+        "smoothness of a slow flow that varies and a fast one that does not",
+        "does a flow of a higher rate count more?",
+    )
 
 
 @check(1, "equation 17: the decrease that follows the buffer", QUICK_S)
 def decrease(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "beta")
     for buffer_packets, product in ((8, 8), (2, 10), (30, 10)):
-        close(f(buffer_packets, product), product / (product + buffer_packets), f"beta({buffer_packets}, {product})",
-              "below the equation the paper says what beta is for a buffer of one product; what must it be for hardly any buffer?")
+        close(
+            f(buffer_packets, product),
+            product / (product + buffer_packets),
+            f"beta({buffer_packets}, {product})",
+            "below the equation the paper says what beta is for a buffer of one product; what must it be for hardly any buffer?",
+        )
 
 
 @check(1, "the coefficient of variation of a sawtooth", QUICK_S)
@@ -117,15 +133,23 @@ def sawtooth(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "sawtooth_cov")
     for beta in (0.5, 0.875, 0.2):
         level = np.linspace(beta, 1, 200_001)
-        close(f(beta), float(level.std() / level.mean()), f"sawtooth_cov({beta})", "draw one tooth: its mean lies half way; what part of a width is the standard deviation of an even spread?",
-              tolerance=1e-4)
+        close(
+            f(beta),
+            float(level.std() / level.mean()),
+            f"sawtooth_cov({beta})",
+            "draw one tooth: its mean lies half way; what part of a width is the standard deviation of an even spread?",
+            tolerance=1e-4,
+        )
 
 
 @check(1, "what the paper reports")
 def paper(answer: Answer) -> None:
     told = found(answer, "paper", Pair)
     if not (same(told.cov_ssvp, PAPER["ssvp"], 1e-3) and same(told.cov_ssvp_adp, PAPER["ssvp-adp"], 1e-3)):
-        raise Missed(f"{line(answer, 'paper')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}", "read the last sentences of the paper's paragraph on figure 3")
+        raise Missed(
+            f"{line(answer, 'paper')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}",
+            "read the last sentences of the paper's paragraph on figure 3",
+        )
 
 
 def recomputed(answer: Answer, buffer_packets: int) -> Pair:
@@ -139,9 +163,11 @@ def recomputed(answer: Answer, buffer_packets: int) -> Pair:
 def here(answer: Answer) -> None:
     told, ours = found(answer, "here", Pair), recomputed(answer, 4)
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
-        raise Missed(f"{line(answer, 'here')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
+        raise Missed(
+            f"{line(answer, 'here')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
             f"not what runs with seed 1 and 4 packets give by your figure.py",
-                     "'python -m fairlane.labs.09.runs' prints a line for each buffer; which one is the paper's?")
+            "'python -m fairlane.labs.09.runs' prints a line for each buffer; which one is the paper's?",
+        )
 
 
 @check(1, "how figure and run deviate")
@@ -150,9 +176,18 @@ def deviation(answer: Answer) -> None:
     if not told.cov_ssvp > 0 or not told.cov_ssvp_adp > 0:
         raise Missed(f"{line(answer, 'here')} has no numbers yet", "first what comes out, then how it deviates")
     theirs = PAPER["ssvp-adp"] / PAPER["ssvp"]
-    is_so = "sign" if (told.ratio > 1) != (theirs > 1) else "none" if same(told.ratio, theirs, 0.1) and same(told.cov_ssvp, PAPER["ssvp"], 0.1) else "size"
+    is_so = (
+        "sign"
+        if (told.ratio > 1) != (theirs > 1)
+        else "none"
+        if same(told.ratio, theirs, 0.1) and same(told.cov_ssvp, PAPER["ssvp"], 0.1)
+        else "size"
+    )
     if kind != is_so:
-        raise Missed(f"{line(answer, 'deviation')} says {kind!r}; [here] has a ratio of {told.ratio:.3g}, and the paper {theirs:.3g}", "which of the two schemes is the smoother in the paper, and which here?")
+        raise Missed(
+            f"{line(answer, 'deviation')} says {kind!r}; [here] has a ratio of {told.ratio:.3g}, and the paper {theirs:.3g}",
+            "which of the two schemes is the smoother in the paper, and which here?",
+        )
     answer.needs(here)
 
 
@@ -161,9 +196,15 @@ def cause(answer: Answer) -> None:
     told = found(answer, "cause", Cause)
     beta = 1 / (1 + 4 / runs.PRODUCT_PACKETS)
     if not same(told.beta_ssvp_adp, beta):
-        raise Missed(f"{line(answer, 'cause')} beta_ssvp_adp is {told.beta_ssvp_adp:g}", "1 Mb/s, 64 ms, packets of 1000 bytes: what part of the bandwidth-delay product are 4 packets?")
+        raise Missed(
+            f"{line(answer, 'cause')} beta_ssvp_adp is {told.beta_ssvp_adp:g}",
+            "1 Mb/s, 64 ms, packets of 1000 bytes: what part of the bandwidth-delay product are 4 packets?",
+        )
     if not same(told.ratio_of_sawtooths, (1 - beta) / (1 + beta) / ((1 - BETA_SSVP) / (1 + BETA_SSVP))):
-        raise Missed(f"{line(answer, 'cause')} ratio_of_sawtooths is {told.ratio_of_sawtooths:g}", "your sawtooth_cov, once with each beta; which of the two is on top in all ratios here?")
+        raise Missed(
+            f"{line(answer, 'cause')} ratio_of_sawtooths is {told.ratio_of_sawtooths:g}",
+            "your sawtooth_cov, once with each beta; which of the two is on top in all ratios here?",
+        )
     if not same(told.same_beta_packets, runs.PRODUCT_PACKETS * (1 / BETA_SSVP - 1)):
         raise Missed(f"{line(answer, 'cause')} same_beta_packets is {told.same_beta_packets:g}", "solve equation 17 for the buffer")
 
@@ -172,15 +213,22 @@ def cause(answer: Answer) -> None:
 def test(answer: Answer) -> None:
     told = found(answer, "test", Test)
     if told.buffer_packets == 4 or told.buffer_packets not in runs.BUFFERS:
-        raise Missed(f"{line(answer, 'test')} buffer_packets is {told.buffer_packets}", "1, 2, 3 or 8: which of them changes the order of the two betas?")
+        raise Missed(
+            f"{line(answer, 'test')} buffer_packets is {told.buffer_packets}",
+            "1, 2, 3 or 8: which of them changes the order of the two betas?",
+        )
     if told.ratio > 1:
-        raise Missed(f"{line(answer, 'test')} at a buffer of {told.buffer_packets} SSVP-ADP is the less smooth, too, with a ratio of {told.ratio:.3g}",
-                     "an explanation is worth something when it says where the opposite happens; on which side of same_beta_packets would that be?")
+        raise Missed(
+            f"{line(answer, 'test')} at a buffer of {told.buffer_packets} SSVP-ADP is the less smooth, too, with a ratio of {told.ratio:.3g}",
+            "an explanation is worth something when it says where the opposite happens; on which side of same_beta_packets would that be?",
+        )
     ours = recomputed(answer, told.buffer_packets)
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
-        raise Missed(f"{line(answer, 'test')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
+        raise Missed(
+            f"{line(answer, 'test')} has {told.cov_ssvp:g} and {told.cov_ssvp_adp:g}: "
             f"not what runs with seed 1 and {told.buffer_packets} packets give by your figure.py",
-                     "take the numbers from the line of that buffer, with seed 1")
+            "take the numbers from the line of that buffer, with seed 1",
+        )
 
 
 CHECKS = [variation, of_all, decrease, sawtooth, paper, here, deviation, cause, test]

@@ -50,8 +50,20 @@ def compare(buffers: tuple[int, ...] = (4,), seed: int = 1) -> pd.DataFrame:
     rows = []
     for buffer_packets in buffers:
         fixed, adaptive = (mine["smoothness"](runs.rates(kind, buffer_packets, seed)) for kind in runs.KINDS)
-        rows.append((buffer_packets, mine["beta"](buffer_packets, runs.PRODUCT_PACKETS), fixed, adaptive, adaptive / fixed if fixed else float("nan")))
-    return pd.DataFrame(rows, columns=["buffer", "beta of equation 17", "CoV of SSVP", "CoV of SSVP-ADP", "ratio"]).set_index("buffer").round(4)
+        rows.append(
+            (
+                buffer_packets,
+                mine["beta"](buffer_packets, runs.PRODUCT_PACKETS),
+                fixed,
+                adaptive,
+                adaptive / fixed if fixed else float("nan"),
+            )
+        )
+    return (
+        pd.DataFrame(rows, columns=["buffer", "beta of equation 17", "CoV of SSVP", "CoV of SSVP-ADP", "ratio"])
+        .set_index("buffer")
+        .round(4)
+    )
 
 
 table = compare()
@@ -71,6 +83,7 @@ shown
 
 # %% [markdown]
 # One run as any other, with all its tables:
+
 
 # %%
 def experiment(kind: str = "ssvp-adp", variant: str = "base", seed: int = 1) -> fairlane.Result:

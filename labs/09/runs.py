@@ -107,7 +107,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figure instead of the table")
     parser.add_argument("--buffer", type=int, choices=BUFFERS, default=4, help="of the figure, in packets; default: %(default)s")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--answer", type=Path, metavar="FOLDER", default=Path(__file__).parent, help="where figure.py is; default: this lab's folder")
+    parser.add_argument(
+        "--answer", type=Path, metavar="FOLDER", default=Path(__file__).parent, help="where figure.py is; default: this lab's folder"
+    )
     args = parser.parse_args(argv)
     if args.plot is not None:
         plot(args.plot, args.buffer)
@@ -117,7 +119,9 @@ def main(argv: list[str] | None = None) -> int:
     for buffer_packets in BUFFERS:
         fixed, adaptive = (figure.smoothness(rates(kind, buffer_packets, args.seed)) for kind in KINDS)
         ratio = adaptive / fixed if fixed else float("nan")
-        print(f"{buffer_packets:6}  beta {figure.beta(buffer_packets, PRODUCT_PACKETS):6.3f}  {fixed:12.4f}  {adaptive:11.4f}  {ratio:6.3f}")
+        print(
+            f"{buffer_packets:6}  beta {figure.beta(buffer_packets, PRODUCT_PACKETS):6.3f}  {fixed:12.4f}  {adaptive:11.4f}  {ratio:6.3f}"
+        )
     return 0
 
 

@@ -62,8 +62,10 @@ def climbed(answer: Answer) -> Flow:
     flow = Flow(answer)
     before = flow.rate_bps
     if flow.reports(100, 0.0) <= before:
-        raise Missed(f"after 5 s of reports without loss the rate is {flow.rate_bps / 1e3:.4g} kb/s, and was {before / 1e3:.4g} kb/s at the start",
-                     "nothing was lost: may a flow have more? Otherwise the link stays empty")
+        raise Missed(
+            f"after 5 s of reports without loss the rate is {flow.rate_bps / 1e3:.4g} kb/s, and was {before / 1e3:.4g} kb/s at the start",
+            "nothing was lost: may a flow have more? Otherwise the link stays empty",
+        )
     return flow
 
 
@@ -72,7 +74,10 @@ def climbs(answer: Answer) -> None:
     flow = climbed(answer)
     low = flow.reports(20, 0.1)
     if flow.reports(200, 0.0) <= low:
-        raise Missed(f"after losses, 10 s without any: the rate stays at {flow.rate_bps / 1e3:.4g} kb/s", "how does a flow come back when the others have left?")
+        raise Missed(
+            f"after losses, 10 s without any: the rate stays at {flow.rate_bps / 1e3:.4g} kb/s",
+            "how does a flow come back when the others have left?",
+        )
 
 
 @check(1, "losses lower the rate", QUICK_S)
@@ -81,7 +86,10 @@ def falls(answer: Answer) -> None:
     before = flow.rate_bps
     after = flow.reports(60, 0.2)
     if after > 0.6 * before:
-        raise Missed(f"3 s of reports of 20% loss: from {before / 1e3:.4g} to {after / 1e3:.4g} kb/s", "a fifth of all packets is lost, report after report: which way must the rate go?")
+        raise Missed(
+            f"3 s of reports of 20% loss: from {before / 1e3:.4g} to {after / 1e3:.4g} kb/s",
+            "a fifth of all packets is lost, report after report: which way must the rate go?",
+        )
 
 
 @check(1, "no report takes the rate out of its limits", QUICK_S)
@@ -93,8 +101,11 @@ def limits(answer: Answer) -> None:
     for loss, rtt, received in [*forged * 4, *[(0.0, 1e-9, 1e12)] * 100, *[(1.0, 1e6, 0.0)] * 100]:
         flow.report(loss, rtt, received, arrived=False)
         if not low <= flow.rate_bps <= high:
-            raise Missed(f"a report of loss {loss:g}, rtt_s {rtt}, receive_rate_bps {received}: the rate is {flow.rate_bps:.4g} bit/s, and min_rate_bps is {low:g}, "
-                         f"max_rate_bps {high:g}", "what becomes of the rate between the report and SetRate? (limited)")
+            raise Missed(
+                f"a report of loss {loss:g}, rtt_s {rtt}, receive_rate_bps {received}: the rate is {flow.rate_bps:.4g} bit/s, and min_rate_bps is {low:g}, "
+                f"max_rate_bps {high:g}",
+                "what becomes of the rate between the report and SetRate? (limited)",
+            )
 
 
 @check(1, "without reports the rate falls", QUICK_S)
@@ -103,8 +114,10 @@ def silence(answer: Answer) -> None:
     before = flow.rate_bps
     flow.wait(20.0)
     if flow.rate_bps > 0.5 * before:
-        raise Missed(f"20 s without a report: from {before / 1e3:.4g} to {flow.rate_bps / 1e3:.4g} kb/s",
-                     "when a path loses everything, reports are lost, too: what does the sender hear then?")
+        raise Missed(
+            f"20 s without a report: from {before / 1e3:.4g} to {flow.rate_bps / 1e3:.4g} kb/s",
+            "when a path loses everything, reports are lost, too: what does the sender hear then?",
+        )
 
 
 def measured(answer: Answer) -> Measures:
@@ -120,7 +133,7 @@ def measured(answer: Answer) -> Measures:
 @check(2, "four flows use a link of 2 Mb/s, and share it")
 def alone(answer: Answer) -> None:
     found = measured(answer)
-    seen = (f"{100 * found.utilisation:.0f}% of the link is used, {100 * found.loss:.1f}% of the packets are lost, Jain's index is {found.jain:.2f}")
+    seen = f"{100 * found.utilisation:.0f}% of the link is used, {100 * found.loss:.1f}% of the packets are lost, Jain's index is {found.jain:.2f}"
     if found.utilisation < 0.75:
         raise Missed(seen, "after a loss, how far does the rate fall, and how many round trips does it take to come back?")
     if found.loss > 0.08:
@@ -145,8 +158,11 @@ def rank(answer: Answer) -> None:
     others = [score(m) for m in stored().values()]
     behind = sum(own >= other for other in others)
     if behind < len(others) / 2:
-        raise Missed(f"{own:.1f} of 100: ahead of {behind} of {len(others)} schemes", "'make rank' makes the report: which of your marks are lowest, and who has better ones?",
-                     points=1 if behind >= len(others) / 3 else 0)
+        raise Missed(
+            f"{own:.1f} of 100: ahead of {behind} of {len(others)} schemes",
+            "'make rank' makes the report: which of your marks are lowest, and who has better ones?",
+            points=1 if behind >= len(others) / 3 else 0,
+        )
 
 
 CHECKS = [climbs, falls, limits, silence, alone, beside, rank]

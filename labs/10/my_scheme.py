@@ -44,7 +44,7 @@ class MySchemeSender(Sender):
     def __init__(self, parameters: MySchemeParameters = MySchemeParameters()) -> None:
         self.parameters = parameters
         self.rate_bps = parameters.initial_rate_bps
-        self.reported_s = 0.0     # when the last report came
+        self.reported_s = 0.0  # when the last report came
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         self.reported_s = now_s

@@ -59,6 +59,7 @@ beside_tcp.plot()
 # %% [markdown]
 # Other weights, another order:
 
+
 # %%
 def weighted(**weights: float) -> pd.DataFrame:
     """The ranking with other weights of the marks."""

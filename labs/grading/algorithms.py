@@ -50,7 +50,9 @@ def use(answer: Answer, file: str, kind: str) -> Kind:
         names = ", ".join(repr(k.name) for k in listed) or "nothing"
         raise Missed(f"{file}: KINDS lists {names}, not {kind!r}", "keep the name that the skeleton gives it")
     path = answer.path(file)
-    watched = dataclasses.replace(found, sender=lambda p: _watch(found.sender(p), Sender, path), receiver=lambda p: _watch(found.receiver(p), Receiver, path))
+    watched = dataclasses.replace(
+        found, sender=lambda p: _watch(found.sender(p), Sender, path), receiver=lambda p: _watch(found.receiver(p), Receiver, path)
+    )
     algorithms.ALGORITHMS[kind] = watched
     return watched
 
@@ -74,7 +76,10 @@ def numbers(answer: Answer, file: str, name: str, count: int) -> Callable[..., l
         value, line = _called(call, path, *arguments)
         what = f"{_place(path, line)}: {name}({', '.join(map(_shown, arguments))})"
         if not isinstance(value, list | tuple) or len(value) != count:
-            raise Missed(f"{what} gives {value!r}, which is no list of {count} numbers", "does every way through the function end with 'return' and the whole list?")
+            raise Missed(
+                f"{what} gives {value!r}, which is no list of {count} numbers",
+                "does every way through the function end with 'return' and the whole list?",
+            )
         return [number(one, f"{what}, number {n},") for n, one in enumerate(value, 1)]
 
     return asked
@@ -124,8 +129,10 @@ class _Repeats:
         self.calls = self.calls + 1 if now_s == self.now_s else 1
         self.now_s = now_s
         if self.calls > _MOST_AT_ONCE:
-            raise Missed(f"{where}: called {self.calls} times at the same instant, {now_s:g} s: time does not go on",
-                         "to what time does SetTimer set the timer? One that has passed means: at once")
+            raise Missed(
+                f"{where}: called {self.calls} times at the same instant, {now_s:g} s: time does not go on",
+                "to what time does SetTimer set the timer? One that has passed means: at once",
+            )
 
 
 def _called(call: Callable[..., Any], path: Path, *arguments: Any) -> tuple[Any, int]:
@@ -158,12 +165,16 @@ def _check_actions(actions: Any, base: type, where: str) -> None:
     """Missed when they are not what a handler may return."""
     if not isinstance(actions, tuple | list):
         what = "a generator" if hasattr(actions, "send") else repr(actions)
-        raise Missed(f"{where} returns {what}, which is no tuple of actions",
-                     "a handler returns a tuple on every way through it: () for nothing, and a tuple of one has a comma: (SetRate(x),)")
+        raise Missed(
+            f"{where} returns {what}, which is no tuple of actions",
+            "a handler returns a tuple on every way through it: () for nothing, and a tuple of one has a comma: (SetRate(x),)",
+        )
     for action in actions:
         if not isinstance(action, _ACTIONS[base]):
             known = ", ".join(kind.__name__ for kind in _ACTIONS[base])
-            raise Missed(f"{where} returns {action!r} among its actions", f"a {base.__name__.lower()} may return {known} (hosts/algorithms/base.py)")
+            raise Missed(
+                f"{where} returns {action!r} among its actions", f"a {base.__name__.lower()} may return {known} (hosts/algorithms/base.py)"
+            )
         _check_values(action, where)
 
 
@@ -184,7 +195,9 @@ def _check_number(value: Any, key: tuple[str, str], what: str) -> None:
         raise Missed(what, "is something divided by zero, or by a value that may be zero, or is nan - nan hidden in it?")
     least = _LEAST.get(key, 0.0)
     if value < least or (key in _ABOVE and value == least):
-        raise Missed(f"{what}: {'above' if key in _ABOVE else 'at least'} {least:g} is wanted", "what keeps the value within its limits? (clamp)")
+        raise Missed(
+            f"{what}: {'above' if key in _ABOVE else 'at least'} {least:g} is wanted", "what keeps the value within its limits? (clamp)"
+        )
 
 
 def _check_layers(value: Any, what: str) -> None:

@@ -97,8 +97,10 @@ class Answer:
         command = [_tool("fairlane-compile"), *(f"-D{name}" for name in defines), "-o", str(out), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_LIMIT_S)
         if done.returncode != 0:
-            raise Missed(f"does not compile:\n{_relative(done.stderr or done.stdout, folder)}",
-                         hint="the compiler marks the place; 'fairlane compile --explain CODE' tells more about an error's code")
+            raise Missed(
+                f"does not compile:\n{_relative(done.stderr or done.stdout, folder)}",
+                hint="the compiler marks the place; 'fairlane compile --explain CODE' tells more about an error's code",
+            )
         return out
 
 
@@ -106,18 +108,23 @@ def stf(program: Path, test: str) -> str:
     """Play a packet test (STF) against a compiled program. "" when it passes, otherwise what differed."""
     script = program.with_suffix(".stf")
     script.write_text(test)
-    done = subprocess.run([_tool("fairlane-stf"), str(program), str(script)], capture_output=True, text=True, check=False,
-                          timeout=_TOOL_LIMIT_S)
+    done = subprocess.run(
+        [_tool("fairlane-stf"), str(program), str(script)], capture_output=True, text=True, check=False, timeout=_TOOL_LIMIT_S
+    )
     return "" if done.returncode == 0 else _relative(done.stdout + done.stderr, program.parent)
 
 
 def number(value: object, what: str, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number from a student's function; Missed otherwise. what: names the function and the arguments."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Missed(f"{what} gives {value!r}, which is no number but {_article(type(value).__name__)}",
-                     hint="does every way through the function end with 'return' and a number?")
+        raise Missed(
+            f"{what} gives {value!r}, which is no number but {_article(type(value).__name__)}",
+            hint="does every way through the function end with 'return' and a number?",
+        )
     if not math.isfinite(value):
-        raise Missed(f"{what} gives {value}", hint="is something divided by zero, or by a value that may be zero, or is nan - nan hidden in it?")
+        raise Missed(
+            f"{what} gives {value}", hint="is something divided by zero, or by a value that may be zero, or is nan - nan hidden in it?"
+        )
     if not low <= value <= high:
         raise Missed(f"{what} gives {value:g}, which lies outside {low:g} to {high:g}")
     return float(value)

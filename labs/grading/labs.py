@@ -120,6 +120,8 @@ def wrong(lab: Lab, mistake: Wrong, folder: Path) -> Path:
     path = folder / mistake.file
     text = path.read_text()
     if mistake.find and text.count(mistake.find) != 1:
-        raise ValueError(f"labs/{lab.number}/lab.toml: wrong answer {mistake.name!r}: {mistake.find!r} is {text.count(mistake.find)} times in {mistake.file}")
+        raise ValueError(
+            f"labs/{lab.number}/lab.toml: wrong answer {mistake.name!r}: {mistake.find!r} is {text.count(mistake.find)} times in {mistake.file}"
+        )
     path.write_text(text.replace(mistake.find, mistake.replace) if mistake.find else mistake.replace)
     return folder

@@ -28,12 +28,31 @@ class Seen:
         return next(value for known, _, value in reversed(self.registers) if known.endswith(name))
 
 
-def ipv4(source: str, destination: str, ttl: int = 64, identification: int = 0, payload: bytes = b"", checksum_off_by: int = 0,
-         protocol: int = 17, ethernet: str = "00000000000b00000000000a") -> bytes:
+def ipv4(
+    source: str,
+    destination: str,
+    ttl: int = 64,
+    identification: int = 0,
+    payload: bytes = b"",
+    checksum_off_by: int = 0,
+    protocol: int = 17,
+    ethernet: str = "00000000000b00000000000a",
+) -> bytes:
     """An Ethernet frame with an IPv4 packet. ethernet: destination and source address. payload: after the IP header; a UDP header to
     port 4096 when empty. checksum_off_by: added to the header checksum, to make it wrong."""
     payload = payload or struct.pack("!HHHH", 4096, 4096, 8 + 20, 0) + bytes(20)
-    fields = [0x45, 0, 20 + len(payload), identification & 0xFFFF, 0, ttl, protocol, 0, IPv4Address(source).packed, IPv4Address(destination).packed]
+    fields = [
+        0x45,
+        0,
+        20 + len(payload),
+        identification & 0xFFFF,
+        0,
+        ttl,
+        protocol,
+        0,
+        IPv4Address(source).packed,
+        IPv4Address(destination).packed,
+    ]
     fields[7] = (checksum(struct.pack("!BBHHHBBH4s4s", *fields)) + checksum_off_by) & 0xFFFF
     return bytes.fromhex(ethernet) + b"\x08\x00" + struct.pack("!BBHHHBBH4s4s", *fields) + payload
 

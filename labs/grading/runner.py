@@ -90,9 +90,16 @@ def _one(check: Check, answer: Answer) -> Score:
         points, message, hint = told
         return Score(check.title, points, check.points, message, hint)
     if child.exitcode is not None and child.exitcode >= 0 and not found:
-        return Score(check.title, 0, check.points, f"the answer ended the program (exit code {child.exitcode})", "take sys.exit and the like out")
-    return Score(check.title, 0, check.points, f"{_place(found, answer)}still not done after {check.limit_s:g} s: a loop without end?",
-                 "what changes in the loop, and does that make its condition false some day?")
+        return Score(
+            check.title, 0, check.points, f"the answer ended the program (exit code {child.exitcode})", "take sys.exit and the like out"
+        )
+    return Score(
+        check.title,
+        0,
+        check.points,
+        f"{_place(found, answer)}still not done after {check.limit_s:g} s: a loop without end?",
+        "what changes in the loop, and does that make its condition false some day?",
+    )
 
 
 def _child(check: Check, answer: Answer, told: Connection, stacks: IO[str], printed: IO[str]) -> None:
@@ -115,12 +122,18 @@ def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
     except Missed as missed:
         return min(missed.points, check.points), missed.message, missed.hint
     except SyntaxError as error:
-        return 0, f"{_own_name(error.filename or '', answer)}:{error.lineno}: {error.msg}: {(error.text or '').strip()}", "Python cannot read this line"
+        return (
+            0,
+            f"{_own_name(error.filename or '', answer)}:{error.lineno}: {error.msg}: {(error.text or '').strip()}",
+            "Python cannot read this line",
+        )
     except RecursionError as error:
         return 0, f"{_of_exception(error, answer)}a function that calls itself without end", "when does it stop calling itself?"
     except BaseException as error:  # noqa: BLE001 - whatever a student's file raises, SystemExit too
         place = _of_exception(error, answer)
-        hint = "the line is yours; print what its variables hold" if place else "raised outside your files: what did they hand over, or not?"
+        hint = (
+            "the line is yours; print what its variables hold" if place else "raised outside your files: what did they hand over, or not?"
+        )
         return 0, f"{place}{type(error).__name__}: {error}", hint
     return check.points, "", ""
 

@@ -40,13 +40,17 @@ def weights(text: str) -> dict[str, float]:
 
 def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> int:
     """0: the report is written. 1: the scheme's file cannot run, and where. 2: wrong arguments."""
-    parser = argparse.ArgumentParser(prog="python -m fairlane.labs.ranking", description="Rank a scheme of your own among all others, in one report.")
+    parser = argparse.ArgumentParser(
+        prog="python -m fairlane.labs.ranking", description="Rank a scheme of your own among all others, in one report."
+    )
     parser.add_argument("file", type=Path, nargs="?", help="the algorithm file")
     parser.add_argument("--kind", default=KIND, help="its flow kind; default: %(default)s")
     parser.add_argument("--weights", type=weights, default=dict(EVEN), metavar="MARK=N,...", help=f"of {', '.join(MARKS)}; default: 1 each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, metavar="FOLDER", default=Path("results/lab-10"), help="default: %(default)s")
-    parser.add_argument("--fresh", action="store_true", help="run the others, too, instead of taking what others.json has of seed 1; other seeds always do")
+    parser.add_argument(
+        "--fresh", action="store_true", help="run the others, too, instead of taking what others.json has of seed 1; other seeds always do"
+    )
     parser.add_argument("--store", action="store_true", help="run the others and write others.json; needs no file")
     args = parser.parse_args(argv)
     if args.store:
@@ -71,7 +75,11 @@ def _report(args: argparse.Namespace, say: Callable[[str], None]) -> int:
     measured = _others(args.seed, say) if args.fresh or args.seed != 1 else stored()
     measured[args.kind] = measure(args.kind, *own)
     lines = page.ranked(measured, args.kind, args.weights)
-    pictures = [("rates of its own flows", own[0].plot()), ("queue under its own flows", own[0].plot("queue")), (f"rates beside {TCP}", own[1].plot())]
+    pictures = [
+        ("rates of its own flows", own[0].plot()),
+        ("queue under its own flows", own[0].plot("queue")),
+        (f"rates beside {TCP}", own[1].plot()),
+    ]
     for line in lines:
         say(f"{'->' if line.own else '  '} {line.rank:2}  {line.label:18} {line.score:5.1f}")
     say(f"report: {os.path.relpath(page.write(lines, args.weights, args.seed, pictures, args.out))}")

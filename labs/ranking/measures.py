@@ -83,8 +83,10 @@ def _is_ours(algorithm: str) -> bool:
 
 def situations(kind: str, seed: int = 1) -> tuple[Result, Result]:
     """The two runs of a scheme: own, beside. Exceptions of its handlers pass through."""
-    return (api.run("dumbbell", [f"{kind}:3", f"{kind}:1@20s"], duration_s=DURATION_S, seed=seed, **NETWORK),
-            api.run("dumbbell", [f"{kind}:2", f"{TCP}:2"], duration_s=DURATION_S, seed=seed, **NETWORK))
+    return (
+        api.run("dumbbell", [f"{kind}:3", f"{kind}:1@20s"], duration_s=DURATION_S, seed=seed, **NETWORK),
+        api.run("dumbbell", [f"{kind}:2", f"{TCP}:2"], duration_s=DURATION_S, seed=seed, **NETWORK),
+    )
 
 
 def measure(kind: str, own: Result, beside: Result) -> Measures:
@@ -93,9 +95,13 @@ def measure(kind: str, own: Result, beside: Result) -> Measures:
     rates = beside.per_flow["goodput_bps"].tolist()  # in the order in which the flows were named
     tcp_bps = sum(rates[2:])
     return Measures(
-        utilisation=float(own.bottleneck["utilisation"]), jain=float(found["jain_index"]), loss=float(found["mean_loss_fraction"]),
-        queue_packets=float(own.bottleneck["mean_queue_packets"]), variation=_variation(own),
-        beside_tcp=float(sum(rates[:2]) / tcp_bps) if tcp_bps > 0 else math.inf)
+        utilisation=float(own.bottleneck["utilisation"]),
+        jain=float(found["jain_index"]),
+        loss=float(found["mean_loss_fraction"]),
+        queue_packets=float(own.bottleneck["mean_queue_packets"]),
+        variation=_variation(own),
+        beside_tcp=float(sum(rates[:2]) / tcp_bps) if tcp_bps > 0 else math.inf,
+    )
 
 
 def _variation(result: Result) -> float:

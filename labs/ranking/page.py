@@ -52,9 +52,18 @@ def ranked(measured: Mapping[str, Measures], own: str, weights: Mapping[str, flo
 
 def table(lines: Sequence[Line]) -> pd.DataFrame:
     """rank, scheme, score, marks as mark_NAME, measures."""
-    return pd.DataFrame([
-        {"rank": line.rank, "scheme": line.kind, "score": line.score, **{f"mark_{k}": v for k, v in line.measures.marks().items()}, **line.measures.as_json()}
-        for line in lines])
+    return pd.DataFrame(
+        [
+            {
+                "rank": line.rank,
+                "scheme": line.kind,
+                "score": line.score,
+                **{f"mark_{k}": v for k, v in line.measures.marks().items()},
+                **line.measures.as_json(),
+            }
+            for line in lines
+        ]
+    )
 
 
 def write(lines: Sequence[Line], weights: Mapping[str, float], seed: int, pictures: Sequence[tuple[str, Figure]], folder: Path) -> Path:
@@ -66,8 +75,18 @@ def write(lines: Sequence[Line], weights: Mapping[str, float], seed: int, pictur
     page = folder / "ranking.html"
     own = next(line for line in lines if line.own)
     shown = [(text, _svg(figure)) for text, figure in pictures]
-    page.write_text(template.render(lines=lines, own=own, marks=MARK_TEXTS, weights=weights, seed=seed, pictures=shown, bars=_svg(_bars(lines, weights)),
-                                    ratio=lambda x: "TCP has nothing" if math.isinf(x) else f"{x:.2f}"))
+    page.write_text(
+        template.render(
+            lines=lines,
+            own=own,
+            marks=MARK_TEXTS,
+            weights=weights,
+            seed=seed,
+            pictures=shown,
+            bars=_svg(_bars(lines, weights)),
+            ratio=lambda x: "TCP has nothing" if math.isinf(x) else f"{x:.2f}",
+        )
+    )
     return page
 
 
@@ -98,4 +117,4 @@ def _svg(figure: Figure) -> str:
         figure.savefig(out, format="svg", metadata={"Date": None})
     plt.close(figure)
     text = out.getvalue()
-    return text[text.index("<svg"):]
+    return text[text.index("<svg") :]

@@ -19,8 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             std::process::exit(1);
         }
     };
-    for file in [ROOT, "p4/v1/p4data.proto", "p4/config/v1/p4info.proto", "p4/config/v1/p4types.proto", "google/rpc/status.proto"]
-    {
+    for file in [ROOT, "p4/v1/p4data.proto", "p4/config/v1/p4info.proto", "p4/config/v1/p4types.proto", "google/rpc/status.proto"] {
         println!("cargo:rerun-if-changed={}", include.join(file).display());
     }
     let files = protox::compile([ROOT], [&include])?;

@@ -29,9 +29,8 @@ def run(*command: str) -> None:
 def frame(payload: bytes) -> bytes:
     """An ALS sender's control packet from 10.0.1.1 to 10.0.2.2: router alert, UDP checksum 0."""
     total = 24 + 8 + len(payload)
-    header = bytearray(b"\x46\0" + total.to_bytes(2, "big") + b"\0\0\0\0\x40\x11\0\0" + bytes([10, 0, 1, 1, 10, 0, 2, 2])
-                       + b"\x94\x04\0\0")
-    words = sum(int.from_bytes(header[i:i + 2], "big") for i in range(0, 24, 2))
+    header = bytearray(b"\x46\0" + total.to_bytes(2, "big") + b"\0\0\0\0\x40\x11\0\0" + bytes([10, 0, 1, 1, 10, 0, 2, 2]) + b"\x94\x04\0\0")
+    words = sum(int.from_bytes(header[i : i + 2], "big") for i in range(0, 24, 2))
     words = (words & 0xFFFF) + (words >> 16)
     header[10:12] = (~(words + (words >> 16)) & 0xFFFF).to_bytes(2, "big")
     udp = (5005).to_bytes(2, "big") * 2 + (8 + len(payload)).to_bytes(2, "big") + b"\0\0"
@@ -41,8 +40,7 @@ def frame(payload: bytes) -> bytes:
 def compound(rate_bps: int, utilisation_ppm: int) -> bytes:
     report = b"\x80\xc8\0\6" + (0x1111).to_bytes(4, "big") + bytes(20)
     description = b"\x81\xca\0\3" + (0x1111).to_bytes(4, "big") + b"\1\4h1h1\0\0"
-    app = (b"\x80\xcc\0\5" + (0x1111).to_bytes(4, "big") + b"ALSF" + rate_bps.to_bytes(8, "big")
-           + utilisation_ppm.to_bytes(4, "big"))
+    app = b"\x80\xcc\0\5" + (0x1111).to_bytes(4, "big") + b"ALSF" + rate_bps.to_bytes(8, "big") + utilisation_ppm.to_bytes(4, "big")
     return report + description + app
 
 
@@ -54,8 +52,11 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
             run("sysctl", "-q", "-w", f"net.ipv6.conf.{name}.disable_ipv6=1")
             run("ip", "link", "set", name, "up")
     log = open("switch.log", "w")
-    switch = subprocess.Popen([program, "--no-p4", "--device-id", "1", "-i", "1@sw1", "-i", "2@sw2", "--",
-                               "--grpc-server-addr", ADDRESS, "--cpu-port", "510"], stdout=log, stderr=log)
+    switch = subprocess.Popen(
+        [program, "--no-p4", "--device-id", "1", "-i", "1@sw1", "-i", "2@sw2", "--", "--grpc-server-addr", ADDRESS, "--cpu-port", "510"],
+        stdout=log,
+        stderr=log,
+    )
     try:
         for _ in range(100):
             with socket.socket() as probe:
@@ -98,9 +99,17 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
     finally:
         switch.terminate()
         switch.wait(10)
-    print(json.dumps({"first": received.hex(), "second": again.hex(), "sent": frame(compound(100_000_000, 0)).hex(),
-                      "digests": digests, "records": [[r.port, r.connections, r.transmitted_packets, r.fair_rate_bps]
-                                                      for r in records]}))
+    print(
+        json.dumps(
+            {
+                "first": received.hex(),
+                "second": again.hex(),
+                "sent": frame(compound(100_000_000, 0)).hex(),
+                "digests": digests,
+                "records": [[r.port, r.connections, r.transmitted_packets, r.fair_rate_bps] for r in records],
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -36,8 +36,12 @@ class Host:
     def __init__(self, name: str) -> None:
         self.name = name
         switch, port, ip = HOSTS[name]
-        self.process = subprocess.Popen(["unshare", "--net", sys.executable, str(Path(__file__).with_name("host.py"))],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            ["unshare", "--net", sys.executable, str(Path(__file__).with_name("host.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         peer = f"{switch}-{port}"
         run("ip", "link", "add", peer, "type", "veth", "peer", "name", name)
         run("sysctl", "-q", "-w", f"net.ipv6.conf.{peer}.disable_ipv6=1")
@@ -62,8 +66,11 @@ def mac(name: str) -> str:
 def configuration(bmv2_json: str, p4info: str, igmp: Igmp = Igmp()) -> Config:
     switches = []
     for i, name in enumerate(GRPC):
-        ports = tuple(Port(n, rate, None, True, *(({"s1": "s2", "s2": "s1"}[name], 1) if n == 1 else ()))
-                      for (s, n), rate in RATES.items() if s == name)
+        ports = tuple(
+            Port(n, rate, None, True, *(({"s1": "s2", "s2": "s1"}[name], 1) if n == 1 else ()))
+            for (s, n), rate in RATES.items()
+            if s == name
+        )
         local = [Route(f"{ip}/32", port, mac(f"{name}-{port}"), mac(host)) for host, (s, port, ip) in HOSTS.items() if s == name]
         remote = [Route(f"{ip}/32", 1, "02:00:00:00:01:01", "02:00:00:00:01:02") for s, _, ip in HOSTS.values() if s != name]
         switches.append(Switch(name, i + 1, f"127.0.0.1:{GRPC[name]}", ports, (*local, *remote)))
@@ -118,9 +125,25 @@ def main(program: str, bmv2_json: str, p4info: str) -> None:
             interfaces = [x for s, port in RATES if s == name for x in ("-i", f"{port}@{s}-{port}")]
             log = open(f"{name}.log", "w")
             extra = ["--thrift-port", str(9090 + i)] if "simple_switch" in program else []
-            processes.append(subprocess.Popen(
-                [program, "--no-p4", "--device-id", str(i + 1), *interfaces, *extra, "--",
-                 "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"], stdout=log, stderr=log))
+            processes.append(
+                subprocess.Popen(
+                    [
+                        program,
+                        "--no-p4",
+                        "--device-id",
+                        str(i + 1),
+                        *interfaces,
+                        *extra,
+                        "--",
+                        "--grpc-server-addr",
+                        f"127.0.0.1:{grpc_port}",
+                        "--cpu-port",
+                        "510",
+                    ],
+                    stdout=log,
+                    stderr=log,
+                )
+            )
             for _ in range(100):
                 with socket.socket() as probe:
                     if probe.connect_ex(("127.0.0.1", grpc_port)) == 0:

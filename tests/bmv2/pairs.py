@@ -29,7 +29,11 @@ def drive(script: str, compiler: str, switch: str, folder: Path, timeout_s: floa
     subprocess.run([programs[compiler], "-o", out, "--p4runtime-files", info, ROOT / "p4src/als.p4"], check=True)
     done = subprocess.run(
         ["unshare", "--net", sys.executable, str(ROOT / "tests/bmv2" / script), str(programs[switch]), out, info],
-        cwd=folder, capture_output=True, text=True, timeout=timeout_s)
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
     logs = "".join(f"\n{p.name}:\n{p.read_text()[-2000:]}" for p in sorted(folder.glob("*.log")))
     assert done.returncode == 0, done.stderr + done.stdout + logs
     return json.loads(done.stdout.strip().splitlines()[-1])

@@ -94,9 +94,11 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         result["over p4runtime"] = refusal(lambda: client.read([p4r.Entity(register_entry=entry)]))
         thrift.set_register("red_queue", 7, 41)
         result |= {
-            "arrivals": arrivals, "rows": [line.split(",") for line in settings.stats.read_text().splitlines()],
+            "arrivals": arrivals,
+            "rows": [line.split(",") for line in settings.stats.read_text().splitlines()],
             "register": [thrift.register("red_queue", 7), thrift.registers("red_queue")[5:9]],
-            "no register": refusal(lambda: thrift.registers("blue_queue")), "no index": refusal(lambda: thrift.register("red_queue", 512)),
+            "no register": refusal(lambda: thrift.registers("blue_queue")),
+            "no index": refusal(lambda: thrift.register("red_queue", 512)),
         }
         client.close()
         thrift.close()

@@ -28,6 +28,9 @@ def compiled(tmp_path_factory, *defines: str) -> P4Info:
         pytest.skip("fairlane-compile is not built (make build)")
     folder = tmp_path_factory.mktemp("als")
     info = folder / "als.p4info.txtpb"
-    subprocess.run([compiler, *(f"-D{name}" for name in defines), "-o", folder / "als.json", "--p4runtime-files", info, ROOT / "p4src/als.p4"],
-                   check=True, timeout=60)
+    subprocess.run(
+        [compiler, *(f"-D{name}" for name in defines), "-o", folder / "als.json", "--p4runtime-files", info, ROOT / "p4src/als.p4"],
+        check=True,
+        timeout=60,
+    )
     return P4Info.read(info)

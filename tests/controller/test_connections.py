@@ -3,8 +3,14 @@ from hypothesis import strategies as st
 
 from fairlane.controller.connections import Connection, ConnectionCounter
 
-digests = st.builds(Connection, epoch=st.integers(1, 3), egress_port=st.integers(0, 3),
-                    multicast_group=st.just(0), src_address=st.integers(0, 5), dst_address=st.integers(0, 5))
+digests = st.builds(
+    Connection,
+    epoch=st.integers(1, 3),
+    egress_port=st.integers(0, 3),
+    multicast_group=st.just(0),
+    src_address=st.integers(0, 5),
+    dst_address=st.integers(0, 5),
+)
 
 
 @given(st.lists(digests))

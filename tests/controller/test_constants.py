@@ -17,8 +17,13 @@ def scales(p4info: P4Info, action: str) -> dict[str, int]:
 
 def test_red_has_the_programs_scales(p4info: P4Info) -> None:
     for action in ("AlsIngress.red.set_red", "AlsEgress.replica.set_red"):
-        assert scales(p4info, action) == {"minimum": red.PACKET_SCALE, "maximum": red.PACKET_SCALE, "slope": red.UNIT_SCALE, "weight": red.UNIT_SCALE,
-                                          "idle_decay": red.DECAY_SCALE}
+        assert scales(p4info, action) == {
+            "minimum": red.PACKET_SCALE,
+            "maximum": red.PACKET_SCALE,
+            "slope": red.UNIT_SCALE,
+            "weight": red.UNIT_SCALE,
+            "idle_decay": red.DECAY_SCALE,
+        }
     assert scales(p4info, "AlsEgress.departure.set_link") == {"microseconds_per_byte": red.LINK_SCALE}
     # The average is kept in 32 bits.
     assert red.QUEUE_LIMIT_PACKETS == (1 << 32) // red.PACKET_SCALE - 1

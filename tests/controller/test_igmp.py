@@ -12,12 +12,14 @@ HOST = 0x0A000201
 MAC = 0x020000000001
 groups = st.integers(0xE0000000, 0xEFFFFFFF)
 messages = st.one_of(
-    st.tuples(st.just(Kind.REPORT), groups, st.just(0.0)), st.tuples(st.just(Kind.LEAVE), groups, st.just(0.0)),
-    st.tuples(st.just(Kind.QUERY), groups | st.just(0), st.integers(1, 255).map(lambda tenths: tenths / 10)))
+    st.tuples(st.just(Kind.REPORT), groups, st.just(0.0)),
+    st.tuples(st.just(Kind.LEAVE), groups, st.just(0.0)),
+    st.tuples(st.just(Kind.QUERY), groups | st.just(0), st.integers(1, 255).map(lambda tenths: tenths / 10)),
+)
 
 # What Linux 6.18 sends for joining and leaving 239.1.0.1 with force_igmp_version=2.
-LINUX_REPORT = bytes.fromhex("01005e010001e601e3d2e90f0800" "46c00020000040000102e9140a000201ef01000194040000" "1600fafcef010001")
-LINUX_LEAVE = bytes.fromhex("01005e000002e601e3d2e90f0800" "46c00020000040000102f8140a000201e000000294040000" "1700f9fcef010001")
+LINUX_REPORT = bytes.fromhex("01005e010001e601e3d2e90f080046c00020000040000102e9140a000201ef010001940400001600fafcef010001")
+LINUX_LEAVE = bytes.fromhex("01005e000002e601e3d2e90f080046c00020000040000102f8140a000201e0000002940400001700f9fcef010001")
 
 
 @given(messages, st.integers(0, 2**32 - 1), st.integers(0, 2**48 - 1))
@@ -64,8 +66,8 @@ def test_forged_headers_with_right_checksums_are_a_message_or_refused(data):
     total = int.from_bytes(packet[2:4], "big")
     for at, low, high in ((10, 0, header), (header + 2, header, total)):
         if at + 2 <= min(high, len(packet)):
-            packet[at:at + 2] = b"\0\0"
-            packet[at:at + 2] = checksum(bytes(packet[low:high])).to_bytes(2, "big")
+            packet[at : at + 2] = b"\0\0"
+            packet[at : at + 2] = checksum(bytes(packet[low:high])).to_bytes(2, "big")
     try:
         message = parse(bytes(12) + b"\x08\x00" + bytes(packet))
     except IgmpError:
@@ -86,10 +88,10 @@ def mended(frame: bytes) -> bytes:
     header = (frame[14] & 15) * 4
     total = int.from_bytes(frame[16:18], "big")
     frame[24:26] = b"\0\0"
-    frame[24:26] = checksum(bytes(frame[14:14 + header])).to_bytes(2, "big")
+    frame[24:26] = checksum(bytes(frame[14 : 14 + header])).to_bytes(2, "big")
     at = 14 + header
-    frame[at + 2:at + 4] = b"\0\0"
-    frame[at + 2:at + 4] = checksum(bytes(frame[at:14 + total])).to_bytes(2, "big")
+    frame[at + 2 : at + 4] = b"\0\0"
+    frame[at + 2 : at + 4] = checksum(bytes(frame[at : 14 + total])).to_bytes(2, "big")
     return bytes(frame)
 
 
@@ -98,25 +100,29 @@ REPORT = build(Kind.REPORT, GROUP, HOST, MAC)
 
 def changed(at: int, value: str, frame: bytes = REPORT) -> bytes:
     new = bytes.fromhex(value)
-    return mended(frame[:at] + new + frame[at + len(new):])
+    return mended(frame[:at] + new + frame[at + len(new) :])
 
 
-@pytest.mark.parametrize(("frame", "reason"), [
-    (changed(12, "86dd"), Reason.NOT_IGMP),
-    (changed(23, "11"), Reason.NOT_IGMP),
-    (changed(20, "2000"), Reason.FRAGMENT),
-    (changed(20, "0001"), Reason.FRAGMENT),
-    (changed(22, "40"), Reason.OFF_LINK),
-    (changed(34, "01010101"), Reason.NO_ROUTER_ALERT),
-    (changed(34, "07ff0000"), Reason.NO_ROUTER_ALERT),
-    (changed(38, "12"), Reason.OTHER_VERSION),
-    (changed(38, "22"), Reason.OTHER_VERSION),
-    (changed(42, "0a000001"), Reason.NOT_A_GROUP),
-    (changed(42, "ef010002"), Reason.WRONG_DESTINATION),
-    (changed(39, "00", build(Kind.QUERY, 0, 0, MAC, 10)), Reason.OTHER_VERSION),
-    (REPORT[:40] + b"\0\0" + REPORT[42:], Reason.CHECKSUM),
-    (REPORT[:24] + b"\0\0" + REPORT[26:], Reason.CHECKSUM),
-], ids=lambda value: value.name if isinstance(value, Reason) else "")
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (changed(12, "86dd"), Reason.NOT_IGMP),
+        (changed(23, "11"), Reason.NOT_IGMP),
+        (changed(20, "2000"), Reason.FRAGMENT),
+        (changed(20, "0001"), Reason.FRAGMENT),
+        (changed(22, "40"), Reason.OFF_LINK),
+        (changed(34, "01010101"), Reason.NO_ROUTER_ALERT),
+        (changed(34, "07ff0000"), Reason.NO_ROUTER_ALERT),
+        (changed(38, "12"), Reason.OTHER_VERSION),
+        (changed(38, "22"), Reason.OTHER_VERSION),
+        (changed(42, "0a000001"), Reason.NOT_A_GROUP),
+        (changed(42, "ef010002"), Reason.WRONG_DESTINATION),
+        (changed(39, "00", build(Kind.QUERY, 0, 0, MAC, 10)), Reason.OTHER_VERSION),
+        (REPORT[:40] + b"\0\0" + REPORT[42:], Reason.CHECKSUM),
+        (REPORT[:24] + b"\0\0" + REPORT[26:], Reason.CHECKSUM),
+    ],
+    ids=lambda value: value.name if isinstance(value, Reason) else "",
+)
 def test_each_reason(frame, reason):
     with pytest.raises(IgmpError) as refused:
         parse(frame)

@@ -32,7 +32,9 @@ class Network:
         return 0x0A000000 | int(host[0][1:]) << 8 | host[1] - HOST_PORT + 1
 
 
-def network(parents: list[int], hosts_on: list[int], extra: list[tuple[int, int]] = (), igmp_config: Igmp = Igmp(), routers: int = 0) -> Network:
+def network(
+    parents: list[int], hosts_on: list[int], extra: list[tuple[int, int]] = (), igmp_config: Igmp = Igmp(), routers: int = 0
+) -> Network:
     """Switch i + 1 hangs on parents[i]; extra links close circles. routers: bit i, bit 8 + i: link i leads to a multicast router, there, back."""
     names = [f"s{i}" for i in range(len(parents) + 1)]
     ports: dict[str, list[Port]] = {name: [] for name in names}
@@ -93,7 +95,8 @@ class FakeSwitch:
             keys = {m.field_id: int.from_bytes(m.exact.value, "big") for m in entry.match}
             name = TABLE_FROM if tables[entry.table_id] == 0 else TABLE
             if keys[self.p4info.match_field_id(name, "hdr.ipv4.dst_address")] == group and (
-                    name == TABLE or keys[self.p4info.match_field_id(name, "standard_metadata.ingress_port")] == port):
+                name == TABLE or keys[self.p4info.match_field_id(name, "standard_metadata.ingress_port")] == port
+            ):
                 found[name] = int.from_bytes(entry.action.action.params[0].value, "big") if entry.action.action.params else 0
         number = found.get(TABLE_FROM, found.get(TABLE, self.default))
         copies = self.groups[number] if number else frozenset()

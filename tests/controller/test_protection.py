@@ -38,8 +38,12 @@ def test_the_allowance_is_what_tcp_may_take():
 
 def test_limits_are_in_the_data_planes_units():
     # 8 Mb/s are a byte per microsecond; a bucket holds two seconds of it.
-    assert limits(8e6, 16e6) == {"share": BYTE_SCALE, "share_depth": 2_000_000 * BYTE_SCALE,
-                                 "allowance": 2 * BYTE_SCALE, "allowance_depth": 4_000_000 * BYTE_SCALE}
+    assert limits(8e6, 16e6) == {
+        "share": BYTE_SCALE,
+        "share_depth": 2_000_000 * BYTE_SCALE,
+        "allowance": 2 * BYTE_SCALE,
+        "allowance_depth": 4_000_000 * BYTE_SCALE,
+    }
     # The slowest connection can send a frame.
     assert limits(100.0, 200.0)["share_depth"] == LEAST_DEPTH_BYTES * BYTE_SCALE
     assert limits(1.0, 1.0)["share"] == 1
@@ -118,8 +122,10 @@ def test_the_controller_lowers_the_share_of_a_full_port(protecting: P4Info) -> N
     for second, within_bytes in ((0.0, 0), (1.0, 1_500_000)):
         for entity in counters:
             index, name = entity.counter_entry.index.index, entity.counter_entry.counter_id
-            sent = {protecting.counter_id("AlsEgress.ports.transmitted"): round(1_250_000 * second),
-                    protecting.counter_id("within_share"): within_bytes}.get(name, 0)
+            sent = {
+                protecting.counter_id("AlsEgress.ports.transmitted"): round(1_250_000 * second),
+                protecting.counter_id("within_share"): within_bytes,
+            }.get(name, 0)
             entity.counter_entry.data.byte_count = sent if index == 1 else 0
             entity.counter_entry.data.packet_count = 7 if name == protecting.counter_id("held_back") and index == 1 else 0
         control_.on_counters(second, counters)
@@ -167,8 +173,12 @@ def test_an_interval_leaves_the_entries_of_the_one_before(p4info: P4Info) -> Non
 def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
     control_ = control(p4info, Red(5, 15))
     counters = control_.counter_entities()
-    sizes = {"AlsEgress.ports.transmitted": 1_250_000, "AlsIngress.red.decision.early_drops": 125_000,
-             "AlsIngress.red.decision.forced_drops": 250_000, "AlsEgress.replica.decision.forced_drops": 250_000}
+    sizes = {
+        "AlsEgress.ports.transmitted": 1_250_000,
+        "AlsIngress.red.decision.early_drops": 125_000,
+        "AlsIngress.red.decision.forced_drops": 250_000,
+        "AlsEgress.replica.decision.forced_drops": 250_000,
+    }
     grown = {p4info.counter_id(name): size for name, size in sizes.items()}
     for second in (0.0, 1.0):
         for entity in counters:

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from fairlane.controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
 
 
-@given(minimum=st.floats(1, 500), spread=st.floats(1.01, 500), max_p=st.floats(0.001, 1), weight=st.floats(0.0005, 0.02),
-       rate=st.floats(1e5, 1e9))
+@given(
+    minimum=st.floats(1, 500),
+    spread=st.floats(1.01, 500),
+    max_p=st.floats(0.001, 1),
+    weight=st.floats(0.0005, 0.02),
+    rate=st.floats(1e5, 1e9),
+)
 def test_fixed_point_is_the_real_value_within_half_a_unit(minimum, spread, max_p, weight, rate):
     red = Red(minimum, minimum + spread, max_p, weight, 1000)
     got = red.action_parameters(rate)
@@ -37,11 +42,17 @@ def test_the_decay_of_the_usual_weight():
     assert Red(5, 15, weight=0.002).action_parameters(10e6)["idle_decay"] == round(0.0020020026706730775 / 800 * 2**40)
 
 
-@pytest.mark.parametrize("bad", [
-    dict(minimum_packets=5, maximum_packets=5), dict(minimum_packets=-1, maximum_packets=5),
-    dict(minimum_packets=1, maximum_packets=4096), dict(minimum_packets=1, maximum_packets=2, max_p=0),
-    dict(minimum_packets=1, maximum_packets=2, weight=1), dict(minimum_packets=1, maximum_packets=2, mean_packet_bytes=0),
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        dict(minimum_packets=5, maximum_packets=5),
+        dict(minimum_packets=-1, maximum_packets=5),
+        dict(minimum_packets=1, maximum_packets=4096),
+        dict(minimum_packets=1, maximum_packets=2, max_p=0),
+        dict(minimum_packets=1, maximum_packets=2, weight=1),
+        dict(minimum_packets=1, maximum_packets=2, mean_packet_bytes=0),
+    ],
+)
 def test_refuses_impossible_parameters(bad):
     with pytest.raises(ValueError, match="RED thresholds|max_p: |weight: |mean_packet_bytes: "):
         Red(**bad)

@@ -56,9 +56,7 @@ class AckBook:
         self.latest = self.srtt = self.rttvar = 0.0
 
     def path(self) -> base.PathState:
-        return base.PathState(
-            self.latest, self.srtt, self.rttvar, len(self.outstanding), self.last_sent, self.highest_acked
-        )
+        return base.PathState(self.latest, self.srtt, self.rttvar, len(self.outstanding), self.last_sent, self.highest_acked)
 
     def send(self, now_s: float) -> int:
         self.last_sent += 1
@@ -259,7 +257,7 @@ class ClosedLoop:
         self.delivered += 1
         self._highest, self._last_arrival_s, self._newest = number, self.now_s, (sent_s, self.now_s)
         self._sender_rtt = stamp if stamp is not None else self._sender_rtt
-        self._arrived = [number, *self._arrived[: HISTORY]]
+        self._arrived = [number, *self._arrived[:HISTORY]]
         if self._acked:
             history = tuple(n for n in self._arrived[1:] if n >= number - HISTORY)
             self._at(self.now_s + self.path.rtt_s / 2, "ack", (number, history))

@@ -93,7 +93,7 @@ def test_sender_takes_the_minimum_at_adaptation_points_only() -> None:
 
 
 def test_adaptation_points_lie_on_a_grid_of_five_seconds() -> None:
-    """"a period of 5 seconds between two adaptation points" [ALS sec 3.3]: late wake-ups neither drift nor double."""
+    """ "a period of 5 seconds between two adaptation points" [ALS sec 3.3]: late wake-ups neither drift nor double."""
     sender = started(now_s=2.0)
     assert SetTimer(ADAPTATION_TIMER, 12.0) in sender.on_timer(7.3, Timer(ADAPTATION_TIMER), RNG)
     assert sender.on_timer(11.9, Timer(ADAPTATION_TIMER), RNG) == ()

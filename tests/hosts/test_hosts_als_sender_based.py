@@ -91,7 +91,7 @@ def test_before_the_round_trip_is_known_the_rate_in_use_stands_in_for_rd() -> No
 
 def test_a_router_that_answers_is_followed_at_once() -> None:
     """r = R_d + AIR, AIR = 5 kb/s (2 - U) [ALS sec 3.3] = 7.5 kb/s: of the time without routers nothing is left."""
-    assert after(started(), *[plain()] * 20, answered(1e6, 0.5)) [-1] == 1_007_500
+    assert after(started(), *[plain()] * 20, answered(1e6, 0.5))[-1] == 1_007_500
 
 
 @pytest.mark.parametrize("report", [answered(9e6, 0.5), answered(9e6, 0.0), answered(10e6, 0.3)])
@@ -122,12 +122,15 @@ def test_the_fourth_in_a_row_contradicts_it(u: float, loss: float) -> None:
     assert after(sender, answered(4e6, u))[0] <= last + 50e3
 
 
-@pytest.mark.parametrize("reports", [
-    [answered(1e6, 0.9, loss=0.02)] * 20,  # the losses of a full link
-    [*[answered(1e6, 0.5, loss=0.02)] * 3, answered(1e6, 0.9, loss=0.02)] * 5,  # a link with little buffer, idle at times
-    [*[answered(1e6, 1.0, loss=0.4)] * 3, answered(1e6, 1.0, loss=0.01)] * 5,  # high losses that end
-    [answered(1e6, 1.6, loss=0.4)] * 20,  # a greedy source on R_d's link, which drops 1 - 1/1.6 = 37.5%
-])
+@pytest.mark.parametrize(
+    "reports",
+    [
+        [answered(1e6, 0.9, loss=0.02)] * 20,  # the losses of a full link
+        [*[answered(1e6, 0.5, loss=0.02)] * 3, answered(1e6, 0.9, loss=0.02)] * 5,  # a link with little buffer, idle at times
+        [*[answered(1e6, 1.0, loss=0.4)] * 3, answered(1e6, 1.0, loss=0.01)] * 5,  # high losses that end
+        [answered(1e6, 1.6, loss=0.4)] * 20,  # a greedy source on R_d's link, which drops 1 - 1/1.6 = 37.5%
+    ],
+)
 def test_losses_that_do_not_contradict_rd_change_nothing(reports: list[Feedback]) -> None:
     """r = R_d (1 - l), or R_d + AIR [ALS sec 3.3]."""
     rates = after(started(), *reports)
@@ -160,9 +163,18 @@ def test_fractions_above_one_are_refused(changes: dict[str, float]) -> None:
 
 # ------------------------------------------------------------------------------------------------------- what always holds
 
-REPORTS = st.lists(st.builds(
-    Feedback, st.just(7), st.floats(0, 1), st.none() | st.floats(1e-4, 2), st.none(),
-    st.none() | st.sampled_from([0.0, ANNOUNCED_BPS]) | st.floats(0, 2 * ANNOUNCED_BPS), st.none() | st.just(0.0) | st.floats(0, 4295)), max_size=40)
+REPORTS = st.lists(
+    st.builds(
+        Feedback,
+        st.just(7),
+        st.floats(0, 1),
+        st.none() | st.floats(1e-4, 2),
+        st.none(),
+        st.none() | st.sampled_from([0.0, ANNOUNCED_BPS]) | st.floats(0, 2 * ANNOUNCED_BPS),
+        st.none() | st.just(0.0) | st.floats(0, 4295),
+    ),
+    max_size=40,
+)
 
 
 @given(REPORTS)

@@ -49,7 +49,9 @@ def test_bad_arguments_of_the_agent(more: list[str], message: str, capsys: pytes
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("source", [Source(), Source("cbr", rate_bps=1.5e6), Source("on-off", shape=1.5, off_s=0.25), Source("mpeg4", buffer_packets=30)])
+@pytest.mark.parametrize(
+    "source", [Source(), Source("cbr", rate_bps=1.5e6), Source("on-off", shape=1.5, off_s=0.25), Source("mpeg4", buffer_packets=30)]
+)
 def test_a_source_reads_back(source: Source) -> None:
     assert Source.parse(source.text()) == source
 

@@ -43,7 +43,7 @@ def test_tcp_model() -> None:
 
 
 def test_tcp_model_gives_the_papers_example_with_one_packet_for_an_ack() -> None:
-    """"loss values as low as 0.1% result in a TCP throughput of only 1.5 Mb/s" at a round trip of 200 ms [DAA sec 5]."""
+    """ "loss values as low as 0.1% result in a TCP throughput of only 1.5 Mb/s" at a round trip of 200 ms [DAA sec 5]."""
     one, two = (tcp_rate_bps(1000, 0.2, 4 * 0.2, 0.001, packets_per_ack) for packets_per_ack in (1, 2))
     assert round(one / 1e6, 1) == 1.5 and one == pytest.approx(1.535e6, rel=1e-3)
     assert two == pytest.approx(1.086e6, rel=1e-3)

@@ -83,7 +83,9 @@ def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
     acks = [(rng.getrandbits(48), rng.getrandbits(32)) for _ in range(20)] + [(0, 0), (2**48 - 1, 2**32 - 1)]
     reports = [dict(zip(REPORT_FIELDS, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))) for _ in range(20)]
     reports += [dict(zip(REPORT_FIELDS, (1, 2, 3, 4, None, 5, 6, 7)))]
-    path = capture(tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))])
+    path = capture(
+        tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))]
+    )
     names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "sequence", "history")]
     names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
     rows = fields(path, *names, "_ws.malformed", "_ws.expert")
@@ -158,7 +160,19 @@ def virtual_captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("virtual")
     flows = [argument for kind in ("rap:1", "tfrc:1", "als:1") for argument in ("--flow", kind)]
-    command = ["run", "dumbbell", *flows, "--bottleneck", "2mbit", "--duration", "12", "--pcap", str(folder / "pcap"), "--out", str(folder / "out")]
+    command = [
+        "run",
+        "dumbbell",
+        *flows,
+        "--bottleneck",
+        "2mbit",
+        "--duration",
+        "12",
+        "--pcap",
+        str(folder / "pcap"),
+        "--out",
+        str(folder / "out"),
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     return folder / "pcap"
@@ -183,7 +197,10 @@ def datagrams(path: Path) -> list[tuple[int, int, bytes]]:
 def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures: Path) -> None:
     seen = {"ack": 0, "report": 0, "stamp": 0, "alsf": 0}
     names = [f"fairlane.ack.{n}" for n in ("sequence", "history")] + [f"fairlane.report.{n}" for n in ("flags", *REPORT_FIELDS)]
-    names += [f"fairlane.stamp.{n}" for n in ("sent_ns", "sequence", "rtt_us")] + ["fairlane.alsf.desired_rate_bps", "fairlane.alsf.utilisation"]
+    names += [f"fairlane.stamp.{n}" for n in ("sent_ns", "sequence", "rtt_us")] + [
+        "fairlane.alsf.desired_rate_bps",
+        "fairlane.alsf.utilisation",
+    ]
     for path in (virtual_captures / "s1-s2.pcap", virtual_captures / "s2-s1.pcap"):
         expected = datagrams(path)
         rows = [r for r in fields(path, "udp.port", *names, "_ws.malformed", "rtcp.length_check.bad") if "udp.port" in r]

@@ -74,7 +74,9 @@ class Flow:
             role, peer = ("receiver", SENDER) if number else ("sender", RECEIVERS[0])
             argv = [*command, "--role", role, "--algorithm", algorithm, "--local", (SENDER, *RECEIVERS)[number], "--peer", peer,
                     "--port", port, "--seed", str(number + 1), "--log", str(self.logs[number]), *more]  # fmt: skip
-            self.processes.insert(0 if number == 0 else number, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            self.processes.insert(
+                0 if number == 0 else number, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
             if number:
                 self._await_log(number)
 

@@ -104,8 +104,9 @@ def test_the_bytes_by_hand() -> None:
     assert report.hex() == "1201010203040506111213141516171821222324313233343536373841424344515253546162636471727374"
 
 
-@pytest.mark.parametrize(("parse", "emit", "packets"), [
-    (native.parse_ack, native.emit_ack, ACKS), (native.parse_report, native.emit_report, REPORTS)])
+@pytest.mark.parametrize(
+    ("parse", "emit", "packets"), [(native.parse_ack, native.emit_ack, ACKS), (native.parse_report, native.emit_report, REPORTS)]
+)
 @given(data=st.data())
 def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: st.DataObject) -> None:
     whole = emit(**data.draw(packets))
@@ -176,7 +177,16 @@ def test_scapy_reads_what_we_write_and_writes_what_we_read() -> None:
     rng = random.Random(8)
     for _ in range(50):
         ack = native.emit_ack(rng.getrandbits(48), rng.getrandbits(32))
-        names = ("highest_sequence", "echo_ns", "delay_us", "receive_rate_bps", "loss_event_rate", "expected_packets", "lost_packets", "reporter")
+        names = (
+            "highest_sequence",
+            "echo_ns",
+            "delay_us",
+            "receive_rate_bps",
+            "loss_event_rate",
+            "expected_packets",
+            "lost_packets",
+            "reporter",
+        )
         report = native.emit_report(**dict(zip(names, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))))
         stamp = native.emit_stamp(*(rng.getrandbits(n) for n in (64, 64, 32, 64)[: rng.randrange(2, 5)]))
         for data, theirs, name in ((ack, layers.Ack, "ack"), (report, layers.Report, "report"), (stamp, layers.Stamp, "stamp")):

@@ -97,7 +97,9 @@ def test_window_is_no_more_than_the_link_carries() -> None:
     assert sender.window == pytest.approx(12.5)  # 1 Mb/s x 0.1 s / 8000 bit
 
 
-@pytest.mark.parametrize("bad", [{"beta": 1.0}, {"alpha": 0}, {"initial_window_packets": 0.5}, {"max_window_packets": 1.0}, {"min_timeout_s": -1.0}])
+@pytest.mark.parametrize(
+    "bad", [{"beta": 1.0}, {"alpha": 0}, {"initial_window_packets": 0.5}, {"max_window_packets": 1.0}, {"min_timeout_s": -1.0}]
+)
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(ValueError):
         GaimdParameters(**bad)

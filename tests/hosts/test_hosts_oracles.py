@@ -116,7 +116,12 @@ def test_scapy_reads_our_rtp_and_we_read_scapys() -> None:
     RTP = pytest.importorskip("scapy.layers.rtp", reason="scapy is not installed").RTP
     rng = random.Random(4)
     for _ in range(50):
-        ours = {"sequence": rng.getrandbits(16), "timestamp": rng.getrandbits(32), "ssrc": rng.getrandbits(32), "payload": rng.randbytes(20)}
+        ours = {
+            "sequence": rng.getrandbits(16),
+            "timestamp": rng.getrandbits(32),
+            "ssrc": rng.getrandbits(32),
+            "payload": rng.randbytes(20),
+        }
         theirs = RTP(emit_rtp(**ours))
         assert (theirs.version, theirs.payload_type, theirs.sequence) == (2, 96, ours["sequence"])
         assert (theirs.timestamp, theirs.sourcesync, theirs.marker) == (ours["timestamp"], ours["ssrc"], 0)

@@ -129,5 +129,7 @@ def test_the_check_finds_decisions(tmp_path: Path, source: str) -> None:
 
 def test_constants_and_the_registry_may_be_imported(tmp_path: Path) -> None:
     good = tmp_path / "good.py"
-    good.write_text("import socket\nfrom fairlane.hosts.algorithms.daa import SILENCE_TIMER\nfrom fairlane.hosts.algorithms import ALGORITHMS")
+    good.write_text(
+        "import socket\nfrom fairlane.hosts.algorithms.daa import SILENCE_TIMER\nfrom fairlane.hosts.algorithms import ALGORITHMS"
+    )
     assert decisions(good) == []

@@ -125,7 +125,7 @@ def test_tuning_points_are_quarters_of_srtt() -> None:
 
 
 def test_a_step_lasts_srtt_and_begins_anew_at_a_backoff() -> None:
-    """"RAP adjusts the IPG once every SRTT"; "the time between two subsequent adjustment points is called a step" [RAP sec III]."""
+    """ "RAP adjusts the IPG once every SRTT"; "the time between two subsequent adjustment points is called a step" [RAP sec III]."""
     sender = started()
     assert SetTimer(STEP_TIMER, 1.35) in sender.on_timer(1.1, Timer(STEP_TIMER, path(0.25, acked=11)), RNG)
     assert sender.on_timer(1.3, Timer(STEP_TIMER, path(acked=12)), RNG) == (SetTimer(STEP_TIMER, 1.35),)  # too early: nothing but patience
@@ -168,7 +168,7 @@ def test_timeout_is_jacobsons_with_karns_doubling() -> None:
 
 
 def test_the_papers_timeout_is_looked_for_before_sending() -> None:
-    """"Before sending a new packet, the source checks for a potential timeout [...] using the updated value of the SRTT" [RAP sec III]:
+    """ "Before sending a new packet, the source checks for a potential timeout [...] using the updated value of the SRTT" [RAP sec III]:
     SRTT + 4 deviations, 0.1 + 4 x 0.005 = 0.12 where RFC 6298's G makes it 0.2; no timeout changes it."""
     sender = started(replace(SIZE_100, timeout_check=BEFORE_SENDING))
     [timeout] = timeouts(RapSender(sender.parameters).on_start(0.0, RNG))
@@ -202,7 +202,9 @@ def test_limits() -> None:
     assert sender.ipg_s == 64.0
 
 
-@pytest.mark.parametrize("bad", [{"beta": 1.0}, {"max_rate_bps": 0}, {"min_rtt_s": float("nan")}, {"max_ipg_s": 1e-5}, {"packet_bytes": -1}])
+@pytest.mark.parametrize(
+    "bad", [{"beta": 1.0}, {"max_rate_bps": 0}, {"min_rtt_s": float("nan")}, {"max_ipg_s": 1e-5}, {"packet_bytes": -1}]
+)
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         RapParameters(**bad)

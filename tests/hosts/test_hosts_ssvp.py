@@ -264,7 +264,7 @@ def test_adaptive_decrease_at_the_cliff_is_that_to_the_knee(rtt_s: float, buffer
 
 
 def test_adaptive_starts_as_the_fixed_one() -> None:
-    """"in the absence of packet loss" as with alpha = 0.31 [SSVP sec VI]; without any RTT as with beta = 0.875."""
+    """ "in the absence of packet loss" as with alpha = 0.31 [SSVP sec VI]; without any RTT as with beta = 0.875."""
     assert round_of(started(SsvpAdpSender), [heard()]) == pytest.approx(0.100 / 10.31)
     assert round_of(started(SsvpAdpSender), [heard(loss=0.1, rtt_s=None)]) == pytest.approx(0.010 / 0.875)
 
@@ -279,7 +279,7 @@ def test_adaptive_factors_stay_where_the_sender_moves() -> None:
 
 
 def test_once_each_round_trip() -> None:
-    """"The sender adjusts the transmission rate once per RTT" [SSVP sec III]."""
+    """ "The sender adjusts the transmission rate once per RTT" [SSVP sec III]."""
     sender = started()
     assert sender.on_feedback(0.02, heard(rtt_s=0.064), RNG) == (StampData(0.064),)
     assert sender.on_timer(0.05, Timer(ROUND_TIMER), RNG) == ()

@@ -401,9 +401,17 @@ def test_a_sender_that_starts_again_begins_a_new_history() -> None:
     assert poll(receiver, 2.0, packets=60, highest=10)[0] == SendFeedback(0.0)
 
 
-@pytest.mark.parametrize("bad", [
-    {"max_rate_bps": 0}, {"rtt_memory": 1.0}, {"sqrt_rtt_memory": -0.1}, {"min_rto_s": float("nan")}, {"max_rate_bps": 10.0}, {"loss_intervals": 0},
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"max_rate_bps": 0},
+        {"rtt_memory": 1.0},
+        {"sqrt_rtt_memory": -0.1},
+        {"min_rto_s": float("nan")},
+        {"max_rate_bps": 10.0},
+        {"loss_intervals": 0},
+    ],
+)
 def test_impossible_parameters_are_refused(bad: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         TfrcParameters(**bad)

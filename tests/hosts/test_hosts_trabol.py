@@ -95,7 +95,7 @@ def test_climb_by_one_packet_a_step() -> None:
 
 
 def test_steps_are_held_longer_after_a_greater_loss() -> None:
-    """"iteration" is "determined by the loss rate" [TRABOL sec 2]: 2 + 16 x 0.25 = 6 against 2 + round(0.96) = 3."""
+    """ "iteration" is "determined by the loss rate" [TRABOL sec 2]: 2 + 16 x 0.25 = 6 against 2 + round(0.96) = 3."""
     few, many = started(), started()
     tell(few, 0.06)
     tell(many, 0.25)
@@ -169,7 +169,7 @@ def test_timer_probes_the_maximum_rate() -> None:
 
 
 def test_mean_rate_with_memory_is_higher() -> None:
-    """"the average throughput [with memory] is greater" [TRABOL sec 2], behind a bottleneck that loses above 7 packets a ray."""
+    """ "the average throughput [with memory] is greater" [TRABOL sec 2], behind a bottleneck that loses above 7 packets a ray."""
 
     def mean_packets(kind: type) -> float:
         sender, total = started(kind), 0

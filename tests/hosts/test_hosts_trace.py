@@ -106,7 +106,9 @@ def in_virtual_time(folder: Path) -> dict[str, tuple[list, list]]:
         common |= {"sender_ssrc": common.pop("ssrc"), "sender_cname": common.pop("cname")}
         if ALGORITHMS[flow.kind].layered:
             member = native.LayeredReceiver("h2", receiver, flow.rng("receiver"), ssrc=flow.port + 1, cname="receiver")
-            network.add_layered_flow(flow.name, "h1", flow.port, 0, STOP_NS, sender, flow.rng("sender"), [member], base_group=GROUPS[0], **common)
+            network.add_layered_flow(
+                flow.name, "h1", flow.port, 0, STOP_NS, sender, flow.rng("sender"), [member], base_group=GROUPS[0], **common
+            )
         else:
             network.add_rtp_flow(
                 *head, sender, flow.rng("sender"), receiver, flow.rng("receiver"), receiver_ssrc=flow.port + 1, receiver_cname="receiver",
@@ -134,7 +136,9 @@ def captured(folder: Path, link: str, flow: Flow) -> list[tuple[int, bool, int, 
 def on_a_host(flow: Flow, role: str, folder: Path) -> tuple[list, list, list]:
     """Records of a flow's end that the hosts' loop drives through what came to it in virtual time; what it sent; its groups."""
     own, peer = ("h1", "h2") if role == "sender" else ("h2", "h1")
-    came = [(at, rtcp, to if IPv4Address(to).is_multicast else None, payload) for at, rtcp, to, payload in captured(folder, f"s1-{own}", flow)]
+    came = [
+        (at, rtcp, to if IPv4Address(to).is_multicast else None, payload) for at, rtcp, to, payload in captured(folder, f"s1-{own}", flow)
+    ]
     make, layered = native.HostEnd, flow.kind is not None and ALGORITHMS[flow.kind].layered
     place = native.Place(
         ADDRESSES[own], ADDRESSES[peer], flow.port, start_ns=0, stop_ns=STOP_NS + (LINGER_NS if role == "receiver" else 0), epoch_ns=0,

@@ -51,20 +51,40 @@ def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP
     flow = next(f for f in experiment.flows if f.kind == rap.kind)
     access = ports[flow.sender][0].link
     if (trunk.framing, access.framing) != ("ip", "ip"):
-        raise SystemExit(f"{experiment.id}: ns-2's links carry datagrams: give bottleneck and access framing = \"ip\"")
+        raise SystemExit(f'{experiment.id}: ns-2\'s links carry datagrams: give bottleneck and access framing = "ip"')
     sender = next(f for f in experiment.flows if f.kind == tcp.kind).settings
     start, end = experiment.window_s
     given = {
-        "agent": "rap", "fine": int(rap.kind == "rap-fine"), "flavour": tcp.kind.removeprefix("tcp-"), "adaptive": rap.count, "sacks": tcp.count,
-        "rate_bps": round(trunk.rate_bps), "delay_ms": round(1e3 * trunk.delay_s, 6), "access_bps": round(access.rate_bps),
-        "access_ms": round(1e3 * access.delay_s, 6), "buffer_packets": trunk.queue_packets, "packet_bytes": flow.settings.packet_bytes,
-        "seconds": end, "from": start, "jitter_s": round(jitter * sender.sending_jitter_s, 9), "rap_jitter": rap_jitter, "starts_s": rap.start_jitter_s,
-        "initial_window": sender.initial_window_packets, "limited_transmit": int(sender.limited_transmit), "initial_rto": sender.initial_rto_s,
-        "min_rto": sender.min_rto_s, "tcp_tick": sender.timer_granularity_s,
+        "agent": "rap",
+        "fine": int(rap.kind == "rap-fine"),
+        "flavour": tcp.kind.removeprefix("tcp-"),
+        "adaptive": rap.count,
+        "sacks": tcp.count,
+        "rate_bps": round(trunk.rate_bps),
+        "delay_ms": round(1e3 * trunk.delay_s, 6),
+        "access_bps": round(access.rate_bps),
+        "access_ms": round(1e3 * access.delay_s, 6),
+        "buffer_packets": trunk.queue_packets,
+        "packet_bytes": flow.settings.packet_bytes,
+        "seconds": end,
+        "from": start,
+        "jitter_s": round(jitter * sender.sending_jitter_s, 9),
+        "rap_jitter": rap_jitter,
+        "starts_s": rap.start_jitter_s,
+        "initial_window": sender.initial_window_packets,
+        "limited_transmit": int(sender.limited_transmit),
+        "initial_rto": sender.initial_rto_s,
+        "min_rto": sender.min_rto_s,
+        "tcp_tick": sender.timer_granularity_s,
     }
     if trunk.red is not None:
-        given |= {"red": 1, "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6), "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
-                  "max_p": trunk.red.max_p, "weight": trunk.red.weight}
+        given |= {
+            "red": 1,
+            "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6),
+            "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
+            "max_p": trunk.red.max_p,
+            "weight": trunk.red.weight,
+        }
     return given
 
 
@@ -83,9 +103,16 @@ def run(given: dict[str, Any], seed: int) -> dict[str, Any]:
     flows = raps + given["sacks"]
     rap_bps, tcp_bps = (sum(rates.get(i, 0.0) for i in part) / len(part) for part in (range(raps), range(raps, flows)))
     return {
-        "seed": seed, "frozen": int(totals["frozen"]), "rap_bps": round(rap_bps, 1), "tcp_bps": round(tcp_bps, 1),
-        "ratio": round(rap_bps / tcp_bps, 4) if tcp_bps else None, "outstanding": round(totals["outstanding"], 2), "timeouts": int(totals["timeouts"]),
-        "cuts": int(totals["cuts"]), "drops": int(totals["drops"]), "queue": round(totals["queue"], 2),
+        "seed": seed,
+        "frozen": int(totals["frozen"]),
+        "rap_bps": round(rap_bps, 1),
+        "tcp_bps": round(tcp_bps, 1),
+        "ratio": round(rap_bps / tcp_bps, 4) if tcp_bps else None,
+        "outstanding": round(totals["outstanding"], 2),
+        "timeouts": int(totals["timeouts"]),
+        "cuts": int(totals["cuts"]),
+        "drops": int(totals["drops"]),
+        "queue": round(totals["queue"], 2),
         "queue_swing": round(totals["deviation"] / totals["queue"], 4) if totals["queue"] else None,
     }
 
@@ -116,8 +143,12 @@ def write(path: Path, cells: list[dict[str, Any]]) -> None:
 
 def show(identity: str, found: dict[str, Any]) -> None:
     ratios = sorted(run["ratio"] for run in found["runs"])
-    print(identity, " ".join(f"{k}={v}" for k, v in found["axes"].items()), f"ratio {ratios[len(ratios) // 2]:.3f} ({ratios[0]:.2f} to {ratios[-1]:.2f}),"
-          f" {found['frozen_runs']} frozen", flush=True)
+    print(
+        identity,
+        " ".join(f"{k}={v}" for k, v in found["axes"].items()),
+        f"ratio {ratios[len(ratios) // 2]:.3f} ({ratios[0]:.2f} to {ratios[-1]:.2f}), {found['frozen_runs']} frozen",
+        flush=True,
+    )
 
 
 def main() -> int:
@@ -138,7 +169,11 @@ def main() -> int:
             path = args.out or read_row.reference_file(loader.find(identity))
             known = {tuple(c["axes"].items()): c for c in json.loads(path.read_text())["cells"]} if args.missing and path.exists() else {}
             experiments = points(identity, args.at)
-            todo = {pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds): axes for axes, e in experiments.items() if axes not in known}
+            todo = {
+                pool.submit(cell, options(e, args.jitter, args.rap_jitter), args.seeds): axes
+                for axes, e in experiments.items()
+                if axes not in known
+            }
             for future in concurrent.futures.as_completed(todo):
                 axes = todo[future]
                 known[axes] = {"axes": dict(axes), **future.result()}

@@ -53,13 +53,23 @@ rap_sack = sys.modules.get("rap_sack") or _rap_sack()
 
 def cases() -> list[dict]:
     spans = {("rap", 20): (120.0, 0.25), ("rap", 80): (240.0, 0.5), ("tfrc", 20): (120.0, 0.25), ("tfrc", 80): (480.0, 0.75)}
-    return [{"kind": kind, "flows": flows, "delay_ms": delay, "seconds": seconds, "window_from": begin}
-            for (kind, delay), (seconds, begin) in spans.items() for flows in (4, 16)]
+    return [
+        {"kind": kind, "flows": flows, "delay_ms": delay, "seconds": seconds, "window_from": begin}
+        for (kind, delay), (seconds, begin) in spans.items()
+        for flows in (4, 16)
+    ]
 
 
 def dumbbell(case: dict, seed: int):
-    return rap_sack.Dumbbell(kind=case["kind"], adaptive=case["flows"], sacks=case["flows"], delay_s=case["delay_ms"] / 1e3, seed=seed,
-                             seconds=case["seconds"], window_from=case["window_from"])
+    return rap_sack.Dumbbell(
+        kind=case["kind"],
+        adaptive=case["flows"],
+        sacks=case["flows"],
+        delay_s=case["delay_ms"] / 1e3,
+        seed=seed,
+        seconds=case["seconds"],
+        window_from=case["window_from"],
+    )
 
 
 def figures(goodput_bps: list[float]) -> dict[str, float]:
@@ -93,8 +103,10 @@ def show(rows: list[dict]) -> None:
     for row in rows:
         case = row["case"]
         (rate, ratio), (ns_rate, ns_ratio) = medians(row["fairlane"]), medians(row["ns2"])
-        print(f"{case['kind']:5} {case['flows']:3}+{case['flows']:<3} {case['delay_ms']:3} ms | {rate / 1e3:6.1f}k   {ns_rate / 1e3:5.1f}k {rate / ns_rate:6.2f}"
-              f" | {ratio:10.2f} {ns_ratio:5.2f} {ratio / ns_ratio:6.2f}")
+        print(
+            f"{case['kind']:5} {case['flows']:3}+{case['flows']:<3} {case['delay_ms']:3} ms | {rate / 1e3:6.1f}k   {ns_rate / 1e3:5.1f}k {rate / ns_rate:6.2f}"
+            f" | {ratio:10.2f} {ns_ratio:5.2f} {ratio / ns_ratio:6.2f}"
+        )
 
 
 def write(rows: list[dict]) -> None:

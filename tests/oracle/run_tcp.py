@@ -28,8 +28,14 @@ def single_cases() -> list[dict]:
             for buffer_packets in (20, bdp):
                 for delayed_ack in (0, 1):
                     cases.append(
-                        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=rtt_ms, buffer_packets=buffer_packets,
-                             seconds=100, delayed_ack=delayed_ack)
+                        dict(
+                            flavour=flavour,
+                            rate_bps=RATE_BPS,
+                            rtt_ms=rtt_ms,
+                            buffer_packets=buffer_packets,
+                            seconds=100,
+                            delayed_ack=delayed_ack,
+                        )
                     )
     return cases
 
@@ -46,7 +52,16 @@ def small_segment_cases() -> list[dict]:
     """Segments of 60 B, packets of 100 B, and a clock of 0.1 s, as in the RAP paper. Windows saw between about 13 and 26, 35 and 70, 65 and 130
     segments: half of the bandwidth-delay product and the buffer together, and all of it."""
     return [
-        dict(flavour=flavour, rate_bps=rate_bps, rtt_ms=rtt_ms, buffer_packets=buffer_packets, seconds=600, delayed_ack=0, packet_bytes=100, tick_ms=100)
+        dict(
+            flavour=flavour,
+            rate_bps=rate_bps,
+            rtt_ms=rtt_ms,
+            buffer_packets=buffer_packets,
+            seconds=600,
+            delayed_ack=0,
+            packet_bytes=100,
+            tick_ms=100,
+        )
         for flavour in FLAVOURS[:-1]
         for rate_bps, rtt_ms, buffer_packets in ((80_000, 52, 20), (320_000, 100, 30), (800_000, 100, 30))
     ]
@@ -66,8 +81,20 @@ def drop_cases() -> list[dict]:
 def red_cases() -> list[dict]:
     """Ten flows over RED; CUBIC is left out, for ns-2's port of it is another version."""
     return [
-        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=200, seconds=100, flows=10, seed=seed,
-             min_threshold=15, max_threshold=45, max_p=0.1, weight=0.002, delayed_ack=0)
+        dict(
+            flavour=flavour,
+            rate_bps=RATE_BPS,
+            rtt_ms=100,
+            buffer_packets=200,
+            seconds=100,
+            flows=10,
+            seed=seed,
+            min_threshold=15,
+            max_threshold=45,
+            max_p=0.1,
+            weight=0.002,
+            delayed_ack=0,
+        )
         for flavour in FLAVOURS[:-1]
         for seed in (1, 2, 3)
     ]
@@ -79,8 +106,22 @@ def network_red_cases() -> list[dict]:
     Thresholds of 0.5 and 0.95 of one bandwidth-delay product, as in the ALS paper; and of 15 and 45 packets, where the queue is often empty.
     """
     return [
-        dict(flavour=flavour, rate_bps=RATE_BPS, rtt_ms=100, buffer_packets=buffer, seconds=100, flows=10, seed=seed,
-             min_threshold=low, max_threshold=high, max_p=0.1, weight=0.002, delayed_ack=0, wait=0, jitter=0.1)
+        dict(
+            flavour=flavour,
+            rate_bps=RATE_BPS,
+            rtt_ms=100,
+            buffer_packets=buffer,
+            seconds=100,
+            flows=10,
+            seed=seed,
+            min_threshold=low,
+            max_threshold=high,
+            max_p=0.1,
+            weight=0.002,
+            delayed_ack=0,
+            wait=0,
+            jitter=0.1,
+        )
         for low, high, buffer in ((62.5, 118.75, 125), (15, 45, 200))
         for flavour in FLAVOURS
         for seed in (1, 2, 3)

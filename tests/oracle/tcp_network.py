@@ -40,8 +40,16 @@ ACCESS = LinkSpec(10e9, 0.0, WINDOW_PACKETS)
 BOTTLENECK = ("s1", 1)
 
 # What tcp_common.tcl sets.
-OPTIONS = dict(initial_window_segments=2, initial_rto_ns=NS, min_rto_ns=NS // 5, max_rto_ns=60 * NS,
-               delayed_ack_timeout_ns=NS // 10, limited_transmit=True, timestamps=False, byte_counting=False)
+OPTIONS = dict(
+    initial_window_segments=2,
+    initial_rto_ns=NS,
+    min_rto_ns=NS // 5,
+    max_rto_ns=60 * NS,
+    delayed_ack_timeout_ns=NS // 10,
+    limited_transmit=True,
+    timestamps=False,
+    byte_counting=False,
+)
 
 # ns-2's slow start threshold is a whole number of segments; Reno, SACK and CUBIC do not take their window from it.
 HALVES = {"tahoe": "window-segments", "newreno": "window-segments"}
@@ -75,19 +83,39 @@ def run(case: dict, **options) -> dict:
         if port.link_index not in linked:
             linked.add(port.link_index)
             link = port.link
-            network.connect(port.node, port.number, port.peer, port.peer_port, native.Link(
-                rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets))
+            network.connect(
+                port.node,
+                port.number,
+                port.peer,
+                port.peer_port,
+                native.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets),
+            )
     with tempfile.TemporaryDirectory() as folder:
         files = targets.compiler().compile(PROGRAM, Path(folder))
         controller = VirtualController(_configuration(case, topology, addresses, *files), Path(folder))
         network.set_control_plane(controller)
-        tcp = {**OPTIONS, "max_window": WINDOW_PACKETS * (datagram - 40) // 256 * 256, "timer_granularity_ns": case.get("tick_ms", 10) * NS // 1000,
-               "reduction_base": HALVES.get(case["flavour"], "window"), "delayed_ack": bool(case["delayed_ack"]), **options}
+        tcp = {
+            **OPTIONS,
+            "max_window": WINDOW_PACKETS * (datagram - 40) // 256 * 256,
+            "timer_granularity_ns": case.get("tick_ms", 10) * NS // 1000,
+            "reduction_base": HALVES.get(case["flavour"], "window"),
+            "delayed_ack": bool(case["delayed_ack"]),
+            **options,
+        }
         rng = random.Random(case.get("seed", 1))
         for i in range(flows):
             start = BEGIN_S + (i * 0.618033988749895) % 1.0 * (flows > 1) + case.get("jitter", 0) * rng.random()
-            network.add_tcp_flow(f"tcp-{i}", f"h{i + 1}", f"h{flows + i + 1}", 5201, round(start * NS), (BEGIN_S + seconds) * NS,
-                                 flavour=case["flavour"], packet_bytes=datagram, options=tcp)
+            network.add_tcp_flow(
+                f"tcp-{i}",
+                f"h{i + 1}",
+                f"h{flows + i + 1}",
+                5201,
+                round(start * NS),
+                (BEGIN_S + seconds) * NS,
+                flavour=case["flavour"],
+                packet_bytes=datagram,
+                options=tcp,
+            )
         network.run_until((BEGIN_S + seconds) * NS)
         controller.close()
     results = _results(network, flows, seconds)
@@ -100,10 +128,15 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
     if "max_p" in case:
         red = Red(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES)
     switches = tuple(
-        Switch(name, i + 1, f"127.0.0.1:{9559 + i}",
-               tuple(Port(p.number, round(p.link.rate_bps), red if (name, p.number) == BOTTLENECK else None) for p in ports[name]),
-               tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addresses.routes[name]))
-        for i, name in enumerate(topology.switches))
+        Switch(
+            name,
+            i + 1,
+            f"127.0.0.1:{9559 + i}",
+            tuple(Port(p.number, round(p.link.rate_bps), red if (name, p.number) == BOTTLENECK else None) for p in ports[name]),
+            tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addresses.routes[name]),
+        )
+        for i, name in enumerate(topology.switches)
+    )
     return Config(str(p4info_path), str(json_path), switches)
 
 
@@ -186,30 +219,41 @@ def report() -> str:
     """The tables of docs/tcp-against-ns2.md, all cells run anew."""
     single, red = single_runs() + small_segment_runs(), red_runs()
     results = run_all([(case, options) for case, _, options, _ in single] + [(case, {}) for runs in red.values() for case, _ in runs])
-    lines = ["| flavour | link Mb/s | packet B | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio "
-             "| timeouts, ns-2 | timeouts | drops, ns-2 | drops | mean queue, ns-2 | mean queue |", "|" + "---|" * 19]
+    lines = [
+        "| flavour | link Mb/s | packet B | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio "
+        "| timeouts, ns-2 | timeouts | drops, ns-2 | drops | mean queue, ns-2 | mean queue |",
+        "|" + "---|" * 19,
+    ]
     for (case, ns2, _, rule), ours in zip(single, results):
         lines.append(
             f"{cell(case, rule)} {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} "
             f"| {ns2['loss_events']} | {ours['loss_events']} | {ratio(ours['loss_events'], ns2['loss_events']):.2f} "
-            f"| {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} |")
-    lines += ["", "| thresholds | flavour | mean queue, ns-2 | mean queue | ratio | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | timeouts, ns-2 "
-              "| timeouts | drops, ns-2 | drops |", "|" + "---|" * 14]
-    rest = iter(results[len(single):])
+            f"| {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} | {ns2['mean_queue']:.2f} | {ours['mean_queue']:.2f} |"
+        )
+    lines += [
+        "",
+        "| thresholds | flavour | mean queue, ns-2 | mean queue | ratio | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | timeouts, ns-2 "
+        "| timeouts | drops, ns-2 | drops |",
+        "|" + "---|" * 14,
+    ]
+    rest = iter(results[len(single) :])
     for (_, flavour), runs in red.items():
         ns2, ours, case = medians(r for _, r in runs), medians(next(rest) for _ in runs), runs[0][0]
         lines.append(
             f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {flavour} | {ns2['mean_queue']:.2f} "
             f"| {ours['mean_queue']:.2f} | {ratio(ours['mean_queue'], ns2['mean_queue']):.3f} "
             f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} | {ns2['loss_events']} "
-            f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |")
+            f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def cell(case: dict, rule: str) -> str:
     """How a row of one flow begins."""
-    return (f"| {case['flavour']} | {case['rate_bps'] / 1e6:g} | {case.get('packet_bytes', FRAME_BYTES)} | {case['rtt_ms']} | {case['buffer_packets']} "
-            f"| {'yes' if case['delayed_ack'] else 'no'} | {rule} |")
+    return (
+        f"| {case['flavour']} | {case['rate_bps'] / 1e6:g} | {case.get('packet_bytes', FRAME_BYTES)} | {case['rtt_ms']} | {case['buffer_packets']} "
+        f"| {'yes' if case['delayed_ack'] else 'no'} | {rule} |"
+    )
 
 
 def _mbps(result: dict, case: dict) -> str:

@@ -27,8 +27,12 @@ def test_every_case_has_its_row():
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (Debian: apt install ns2)")
 @pytest.mark.parametrize(
     ("script", "data", "index"),
-    [("tcp_single.tcl", "tcp_single.json", 4), ("tcp_single.tcl", "tcp_single.json", 28), ("tcp_red.tcl", "tcp_red.json", 9),
-     ("tcp_red.tcl", "tcp_network_red.json", 24)],
+    [
+        ("tcp_single.tcl", "tcp_single.json", 4),
+        ("tcp_single.tcl", "tcp_single.json", 28),
+        ("tcp_red.tcl", "tcp_red.json", 9),
+        ("tcp_red.tcl", "tcp_network_red.json", 24),
+    ],
 )
 def test_ns2_says_so_again(script, data, index):
     row = rows(data)[index]

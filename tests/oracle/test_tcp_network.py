@@ -31,8 +31,16 @@ RED = {flavour: runs for (minimum, flavour), runs in tcp_network.red_runs().item
 
 def name(run: tuple) -> str:
     case, _, _, rule = run
-    return "-".join([case["flavour"], *([f"{case['rate_bps'] // 1000}kbit", "60B"] if "packet_bytes" in case else []), f"{case['rtt_ms']}ms", str(case["buffer_packets"]), *(["delack"] if case["delayed_ack"] else []),
-                     *([rule.replace(" ", "")] if rule else [])])
+    return "-".join(
+        [
+            case["flavour"],
+            *([f"{case['rate_bps'] // 1000}kbit", "60B"] if "packet_bytes" in case else []),
+            f"{case['rtt_ms']}ms",
+            str(case["buffer_packets"]),
+            *(["delack"] if case["delayed_ack"] else []),
+            *([rule.replace(" ", "")] if rule else []),
+        ]
+    )
 
 
 @pytest.fixture(scope="module")

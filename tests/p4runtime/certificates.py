@@ -30,14 +30,38 @@ class Authority:
     def sign(self, name: str) -> Pair:
         """A certificate for 127.0.0.1 and localhost, of a server or a client."""
         pair = Pair(self._folder / f"{self._name}-{name}.crt", self._folder / f"{self._name}-{name}.key")
-        _openssl("req", "-x509", "-CA", str(self.own.certificate), "-CAkey", str(self.own.key), *_new(pair), "-subj", f"/CN={name}",
-                 "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost")
+        _openssl(
+            "req",
+            "-x509",
+            "-CA",
+            str(self.own.certificate),
+            "-CAkey",
+            str(self.own.key),
+            *_new(pair),
+            "-subj",
+            f"/CN={name}",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1,DNS:localhost",
+        )
         return pair
 
 
 def _new(pair: Pair) -> list[str]:
-    return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-keyout", str(pair.key), "-out",
-            str(pair.certificate)]
+    return [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        str(pair.key),
+        "-out",
+        str(pair.certificate),
+    ]
 
 
 def _openssl(*arguments: str) -> None:

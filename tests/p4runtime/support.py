@@ -161,10 +161,7 @@ class Names:
         """An action with its arguments in order."""
         action = next(action for action in self.info.actions if action.preamble.id == self.ids[name])
         assert len(arguments) == len(action.params)
-        params = [
-            p4r.Action.Param(param_id=param.id, value=number(value))
-            for param, value in zip(action.params, arguments, strict=True)
-        ]
+        params = [p4r.Action.Param(param_id=param.id, value=number(value)) for param, value in zip(action.params, arguments, strict=True)]
         return p4r.Action(action_id=action.preamble.id, params=params)
 
 
@@ -266,11 +263,21 @@ class Stream:
 class Client:
     """A P4Runtime client of one role and election id."""
 
-    def __init__(self, address: str, *, election_id: int | None = 1, role: str = "", open_stream: bool = True,
-                 credentials: grpc.ChannelCredentials | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        election_id: int | None = 1,
+        role: str = "",
+        open_stream: bool = True,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
         options = [("grpc.max_receive_message_length", 64 << 20), ("grpc.enable_http_proxy", 0)]
-        self.channel = (grpc.insecure_channel(address, options=options) if credentials is None else
-                        grpc.secure_channel(address, credentials, options=options))
+        self.channel = (
+            grpc.insecure_channel(address, options=options)
+            if credentials is None
+            else grpc.secure_channel(address, credentials, options=options)
+        )
         self.stub = p4r_grpc.P4RuntimeStub(self.channel)
         self.address = address
         self.election_id = election_id

@@ -61,7 +61,7 @@ class PacketPort:
             if ready[0][1] & selectors.EVENT_READ:
                 self._read()
             if ready[0][1] & selectors.EVENT_WRITE:
-                data = data[self._socket.send(data):]
+                data = data[self._socket.send(data) :]
         self._selector.modify(self._socket, selectors.EVENT_READ)
 
     def wait(self, count: int, timeout_s: float) -> bool:
@@ -82,7 +82,7 @@ class PacketPort:
 
     def take(self, count: int | None = None) -> list[Packet]:
         taken = self.received[:count]
-        self.received = self.received[len(taken):]
+        self.received = self.received[len(taken) :]
         return taken
 
     def _read(self) -> None:
@@ -99,6 +99,6 @@ class PacketPort:
             kind, port, size = _MESSAGE.unpack_from(self._pending, at)
             if kind == _PACKET_OUT:
                 begin = at + _MESSAGE.size
-                self.received.append((port, bytes(self._pending[begin:begin + size])))
+                self.received.append((port, bytes(self._pending[begin : begin + size])))
             at += length
         del self._pending[:at]

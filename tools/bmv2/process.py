@@ -55,9 +55,26 @@ class Bmv2:
         port, device = _free_port(), random.randrange(1 << 31)
         logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level] if log_level else []
         self._process = subprocess.Popen(
-            [PROGRAM, "--packet-in", f"ipc://{self.folder}/packets", "--thrift-port", str(port), "--device-id", str(device),
-             "--notifications-addr", f"ipc://{self.folder}/notifications", *logging, str(program_json), "--",
-             "--priority-queues", str(PRIORITIES)], stdout=self._out, stderr=subprocess.STDOUT, cwd=self.folder)
+            [
+                PROGRAM,
+                "--packet-in",
+                f"ipc://{self.folder}/packets",
+                "--thrift-port",
+                str(port),
+                "--device-id",
+                str(device),
+                "--notifications-addr",
+                f"ipc://{self.folder}/notifications",
+                *logging,
+                str(program_json),
+                "--",
+                "--priority-queues",
+                str(PRIORITIES),
+            ],
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
+            cwd=self.folder,
+        )
         deadline = time.monotonic() + timeout_s
         while True:
             try:

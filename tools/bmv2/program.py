@@ -64,23 +64,37 @@ class Program:
             fields = types[header["header_type"]]["fields"]
             # A varbit's width is "*"; its type says how many bits it has at most.
             self.headers[header["name"]] = [
-                (f[0], f[1] if isinstance(f[1], int) else types[header["header_type"]].get("max_length", 0) * 8) for f in fields]
+                (f[0], f[1] if isinstance(f[1], int) else types[header["header_type"]].get("max_length", 0) * 8) for f in fields
+            ]
         actions = {a["id"]: Action(a["name"], tuple((p["name"], p["bitwidth"]) for p in a["runtime_data"])) for a in document["actions"]}
         self.tables: list[Table] = []
         self.selectors: set[str] = set()
         for pipeline in document["pipelines"]:
             self.selectors |= {p["name"] for p in pipeline.get("action_profiles", []) if p.get("selector")}
             for table in pipeline["tables"]:
-                self.tables.append(Table(
-                    table["name"], table["match_type"], tuple(self._key(k) for k in table["key"]),
-                    tuple(actions[i] for i in table["action_ids"]), table.get("action_profile"), table["type"] == "indirect_ws",
-                    bool(table.get("entries")), bool((table.get("default_entry") or {}).get("action_const")), table.get("max_size", 0)))
+                self.tables.append(
+                    Table(
+                        table["name"],
+                        table["match_type"],
+                        tuple(self._key(k) for k in table["key"]),
+                        tuple(actions[i] for i in table["action_ids"]),
+                        table.get("action_profile"),
+                        table["type"] == "indirect_ws",
+                        bool(table.get("entries")),
+                        bool((table.get("default_entry") or {}).get("action_const")),
+                        table.get("max_size", 0),
+                    )
+                )
         self.actions = list(actions.values())
         self.registers = [Array(r["name"], r["size"], r["bitwidth"]) for r in document.get("register_arrays", [])]
-        self.counters = [Array(c["name"], c.get("size", 0), 0, c.get("binding") if c.get("is_direct") else None)
-                         for c in document.get("counter_arrays", [])]
-        self.meters = [Array(m["name"], m.get("size", 0), 0, m.get("binding") if m.get("is_direct") else None)
-                       for m in document.get("meter_arrays", [])]
+        self.counters = [
+            Array(c["name"], c.get("size", 0), 0, c.get("binding") if c.get("is_direct") else None)
+            for c in document.get("counter_arrays", [])
+        ]
+        self.meters = [
+            Array(m["name"], m.get("size", 0), 0, m.get("binding") if m.get("is_direct") else None)
+            for m in document.get("meter_arrays", [])
+        ]
 
     @classmethod
     def load(cls, path: Path) -> Program:

@@ -21,10 +21,27 @@ _WAIT_S = 1.1
 
 _TOKEN = re.compile(r'\s*("[^"]*"|[A-Za-z0-9_$.*\[\]&-]+|[:,()/=<>!])')
 _CLI = {
-    "mirroring_add", "mirroring_add_mc", "mirroring_delete", "mirroring_get", "mc_mgrp_create", "mc_node_create", "mc_node_update",
-    "mc_node_associate", "counter_read", "counter_write", "register_read", "register_write", "register_reset", "meter_get_rates",
-    "meter_set_rates", "meter_array_set_rates", "act_prof_create_member", "act_prof_create_group", "act_prof_add_member_to_group",
-    "table_indirect_add", "table_indirect_add_with_group",
+    "mirroring_add",
+    "mirroring_add_mc",
+    "mirroring_delete",
+    "mirroring_get",
+    "mc_mgrp_create",
+    "mc_node_create",
+    "mc_node_update",
+    "mc_node_associate",
+    "counter_read",
+    "counter_write",
+    "register_read",
+    "register_write",
+    "register_reset",
+    "meter_get_rates",
+    "meter_set_rates",
+    "meter_array_set_rates",
+    "act_prof_create_member",
+    "act_prof_create_group",
+    "act_prof_add_member_to_group",
+    "table_indirect_add",
+    "table_indirect_add_with_group",
 }
 
 
@@ -211,8 +228,14 @@ class _Player:
             return
         value = {"packets": packets, "bytes": length}[tokens[4].lower()]
         symbol, wanted = "".join(tokens[5:-1]), number(tokens[-1])
-        holds = {"==": value == wanted, "!=": value != wanted, "<": value < wanted, "<=": value <= wanted,
-                 ">": value > wanted, ">=": value >= wanted}[symbol]
+        holds = {
+            "==": value == wanted,
+            "!=": value != wanted,
+            "<": value < wanted,
+            "<=": value <= wanted,
+            ">": value > wanted,
+            ">=": value >= wanted,
+        }[symbol]
         if not holds:
             self.outcome.differences.append(f"line {line}: expected {array.name}({index}) {tokens[4]} {symbol} {wanted}, it is {value}")
 

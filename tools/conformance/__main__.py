@@ -54,7 +54,10 @@ def main() -> int:
         checkout=checkout,
         ours=Compiler(programs["fairlane-compile"], checkout, runner, ours=True),
         p4c=Compiler(programs.get("p4c-bm2-ss", nowhere), checkout, runner, ours=False),
-        stf=programs.get("fairlane-stf", nowhere), runner=runner, jobs=arguments.jobs)
+        stf=programs.get("fairlane-stf", nowhere),
+        runner=runner,
+        jobs=arguments.jobs,
+    )
     known = Known.load()
     as_filed = True
     for kind in kinds:

@@ -26,7 +26,8 @@ class Checkout:
         for needed in ("testdata/p4_16_samples", "testdata/p4_16_errors", "p4include/v1model.p4"):
             if not (root / needed).exists():
                 raise NoCheckout(
-                    f"{root} has no {needed}: give the folder of a checkout, as `git clone --depth 1 https://github.com/p4lang/p4c` makes it")
+                    f"{root} has no {needed}: give the folder of a checkout, as `git clone --depth 1 https://github.com/p4lang/p4c` makes it"
+                )
         return cls(root)
 
     @property
@@ -47,8 +48,7 @@ class Checkout:
     def all_p4_16(self) -> list[Path]:
         """Every file of testdata that is P4_16 or meant to be."""
         testdata = self.root / "testdata"
-        return sorted(
-            p for p in testdata.rglob("*.p4") if not re.match(r"(p4_14|v1_1)_|.*_outputs$", p.relative_to(testdata).parts[0]))
+        return sorted(p for p in testdata.rglob("*.p4") if not re.match(r"(p4_14|v1_1)_|.*_outputs$", p.relative_to(testdata).parts[0]))
 
     def stored_messages(self, program: Path) -> str | None:
         """p4c's known messages about a program: the checkout keeps them in a file next to it."""
@@ -64,7 +64,8 @@ class Checkout:
 
     def _programs(self, folder: Path) -> list[Path]:
         return sorted(
-            p for p in folder.rglob("*.p4") if not any(part in _PARTS for part in p.relative_to(folder).parts[:-1]) and is_program(p))
+            p for p in folder.rglob("*.p4") if not any(part in _PARTS for part in p.relative_to(folder).parts[:-1]) and is_program(p)
+        )
 
 
 def is_program(path: Path) -> bool:

@@ -11,11 +11,11 @@ from tools.conformance.runs import Run, Runner, source_hash
 
 OURS_TIMEOUT_S = 30.0
 P4C_TIMEOUT_S = 180.0
-_OUR_ERROR = re.compile(
-    r"^(?:(?P<file>[^\n]*?):(?P<line>\d+):\d+: )?error(?:\[(?P<code>[^]\n]*)\])?: (?P<text>.*)$", re.MULTILINE)
+_OUR_ERROR = re.compile(r"^(?:(?P<file>[^\n]*?):(?P<line>\d+):\d+: )?error(?:\[(?P<code>[^]\n]*)\])?: (?P<text>.*)$", re.MULTILINE)
 _P4C_ERROR = re.compile(
     r"^(?:(?P<file>[^\n()]*)\((?P<line>\d+)\): ?)?(?:\[--Werror=(?P<code>[^]\n]*)\] error: |(?=syntax error)|error: )(?P<text>.*)$",
-    re.MULTILINE)
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,10 @@ class Compiler:
             flags += ["-I", folder]
         run = self.runner.run(
             [self.program, *flags, "-o", "{program.json}", "--p4runtime-files", "{program.p4info.txtpb}", source],
-            [source_hash(source, include)], ["program.json", "program.p4info.txtpb"], OURS_TIMEOUT_S if self.ours else P4C_TIMEOUT_S)
+            [source_hash(source, include)],
+            ["program.json", "program.p4info.txtpb"],
+            OURS_TIMEOUT_S if self.ours else P4C_TIMEOUT_S,
+        )
         return Compiled(run)
 
 

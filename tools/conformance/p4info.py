@@ -37,7 +37,9 @@ def difference(theirs: Compiled, ours: Compiled) -> str | None:
     if messages[0] == messages[1]:
         return None
     first, second = (_paths(text_format.MessageToString(m)) for m in messages)
-    changed = [line for line in difflib.unified_diff(first, second, lineterm="", n=0) if line[:1] in "+-" and line[:3] not in ("---", "+++")]
+    changed = [
+        line for line in difflib.unified_diff(first, second, lineterm="", n=0) if line[:1] in "+-" and line[:3] not in ("---", "+++")
+    ]
     return "; ".join(changed[:2])
 
 

@@ -75,7 +75,11 @@ class Runner:
         self.cache = cache
 
     def run(
-        self, command: Sequence[str | Path], inputs: Sequence[str], outputs: Sequence[str] = (), timeout_s: float = 60.0,
+        self,
+        command: Sequence[str | Path],
+        inputs: Sequence[str],
+        outputs: Sequence[str] = (),
+        timeout_s: float = 60.0,
         folder: Path | None = None,
     ) -> Run:
         """`inputs` are hashes of what the command reads; its first word's content counts, too. `outputs` are names of text files
@@ -115,7 +119,8 @@ def execute(command: Sequence[str | Path], outputs: Sequence[str], timeout_s: fl
         words = [places.get(str(c), str(c)) for c in command]
         started = time.monotonic()
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder or out, start_new_session=True)
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder or out, start_new_session=True
+        )
         try:
             output, errors = process.communicate(timeout=timeout_s)
             status: int | None = process.returncode

@@ -23,5 +23,6 @@ def count(suite: Suite) -> Count:
     also = sum(not ours.accepted for _, ours in suite.map(suite.ours.compile, rest))
     result.notes.append(
         f"{len(programs)} samples include v1model.p4; p4c refuses {refused}, and accepts {silent} without writing a program "
-        f"(no `main`); of these {len(rest)} ours refuses {also}")
+        f"(no `main`); of these {len(rest)} ours refuses {also}"
+    )
     return result

@@ -28,7 +28,8 @@ def ours(suite: Suite, json: str, test: Path) -> str | None:
         # The command is part of the cache's key: the program's path must not be.
         (Path(folder) / "program.json").write_text(json, encoding="utf-8")
         run = suite.runner.run(
-            [suite.stf, "program.json", test], [digest, content_hash(test)], timeout_s=STF_TIMEOUT_S, folder=Path(folder))
+            [suite.stf, "program.json", test], [digest, content_hash(test)], timeout_s=STF_TIMEOUT_S, folder=Path(folder)
+        )
     if run.status == 0:
         return None
     if run.timed_out or run.crashed:

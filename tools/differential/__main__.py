@@ -23,7 +23,9 @@ def main() -> int:
     parser.add_argument("--packets", type=int, default=1_000_000, help="for each program")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", choices=("ours", "p4c"), default="ours", help="the compiler of the JSON that both switches run")
-    parser.add_argument("--out", type=Path, default=suite.ROOT / "build/differential", help="for programs, set-ups and tests of what differs")
+    parser.add_argument(
+        "--out", type=Path, default=suite.ROOT / "build/differential", help="for programs, set-ups and tests of what differs"
+    )
     arguments = parser.parse_args()
     reason = process.why_absent()
     if reason is not None:
@@ -65,8 +67,11 @@ def run(case: suite.Case, packets: int, seed: int, compiler: str, out: Path) -> 
             print(f"{test}  (kept as {path})", flush=True)
         return False
     order = f", {result.reordered} batches in another order at a port" if case.order == "none" else ""
-    print(f"{case.name}: {result.packets} packets, no difference: {result.out} out, {result.dropped} dropped, "
-          f"{result.cells} registers and counters equal{order} ({result.seconds:.0f} s)", flush=True)
+    print(
+        f"{case.name}: {result.packets} packets, no difference: {result.out} out, {result.dropped} dropped, "
+        f"{result.cells} registers and counters equal{order} ({result.seconds:.0f} s)",
+        flush=True,
+    )
     return True
 
 

@@ -89,7 +89,7 @@ class Comparison:
                 waiting.extend(self.stream.batch(first, size) for size in sizes)
 
             for number in range(len(sizes)):
-                following = sizes[number + 1:number + 2]
+                following = sizes[number + 1 : number + 2]
                 both.compare(number, waiting.popleft(), result, partial(make, number + 1, following))
                 result.seconds = time.monotonic() - begin
                 progress(result)
@@ -193,5 +193,8 @@ def difference(ours: dict[int, list[bytes]], theirs: dict[int, list[bytes]]) -> 
 
 
 def _commands(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip() and line.split()[0].lower() not in _NOT_SETUP
-            and not line.strip().startswith("#")]
+    return [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and line.split()[0].lower() not in _NOT_SETUP and not line.strip().startswith("#")
+    ]

@@ -19,14 +19,14 @@ def minimise(comparison: Comparison, packets: Sequence[Packet]) -> str | None:
     found = _first(comparison, packets)
     if found is None:
         return None
-    packets = list(packets[:found + 1])
+    packets = list(packets[: found + 1])
     tries = [TRIES]
     # Fewer packets before the one that differs: halves, quarters, ...
     step = len(packets)
     while step >= 1 and len(packets) > 1:
         at = 0
         while at < len(packets) - 1 and tries[0] > 0:
-            fewer = packets[:at] + packets[min(at + step, len(packets) - 1):]
+            fewer = packets[:at] + packets[min(at + step, len(packets) - 1) :]
             if _differs(comparison, fewer, tries):
                 packets = fewer
             else:
@@ -39,7 +39,7 @@ def minimise(comparison: Comparison, packets: Sequence[Packet]) -> str | None:
             break
     for at in range(len(data)):
         if data[at] and tries[0] > 0:
-            zeroed = data[:at] + b"\0" + data[at + 1:]
+            zeroed = data[:at] + b"\0" + data[at + 1 :]
             if _differs(comparison, [*packets[:-1], (port, zeroed)], tries):
                 data = zeroed
     return script(comparison, [*packets[:-1], (port, data)])
@@ -88,4 +88,3 @@ def _one_differs(both: Both, packet: Packet) -> bool:
     except (Differs, SwitchDied, OSError):
         return True
     return bool(both.bmv2.packets.received)
-

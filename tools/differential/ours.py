@@ -27,7 +27,7 @@ class Ours:
             out = []
             for _ in range(count):
                 port, length = _HEAD.unpack_from(answer, at)
-                out.append((port, answer[at + 8:at + 8 + length]))
+                out.append((port, answer[at + 8 : at + 8 + length]))
                 at += 8 + length
             results.append(out)
         return results

@@ -71,10 +71,10 @@ class Stream:
                 elif how < 0.9:
                     data[at:at] = rng.randbytes(rng.randrange(1, 5))
                 else:
-                    del data[at:at + rng.randrange(1, 5)]
+                    del data[at : at + rng.randrange(1, 5)]
             return bytes(data)
         if chance < 0.97:  # truncated
-            return bytes(data[:rng.randrange(len(data) + 1)])
+            return bytes(data[: rng.randrange(len(data) + 1)])
         return rng.randbytes(rng.randrange(100))
 
 

@@ -23,7 +23,7 @@ class Layout:
 
     def get(self, offset: int, width: int) -> int:
         last = (offset + width + 7) // 8
-        value = int.from_bytes(self.data[offset // 8:last], "big") >> (last * 8 - offset - width)
+        value = int.from_bytes(self.data[offset // 8 : last], "big") >> (last * 8 - offset - width)
         return value & ((1 << width) - 1)
 
     def set(self, offset: int, width: int, value: int) -> None:
@@ -283,6 +283,13 @@ class _Walk:
         left = self._value(node["left"]) if isinstance(node.get("left"), dict) else None
         if right is None or left is None:
             return None
-        operators = {"+": left + right, "-": left - right, "*": left * right, "&": left & right, "|": left | right,
-                     "<<": left << min(right, 64), ">>": left >> min(right, 512)}
+        operators = {
+            "+": left + right,
+            "-": left - right,
+            "*": left * right,
+            "&": left & right,
+            "|": left | right,
+            "<<": left << min(right, 64),
+            ">>": left >> min(right, 512),
+        }
         return operators.get(node["op"])

@@ -35,7 +35,10 @@ def main() -> int:
     def tell(done: execute.Done) -> None:
         nonlocal failed, begun
         now = time.monotonic()
-        print(f"{'ok    ' if done.code == 0 else 'FAILED'} {now - begun:6.1f} s, CPU {done.cpu_s:5.1f} s  {done.block.where}: {done.command}", flush=True)
+        print(
+            f"{'ok    ' if done.code == 0 else 'FAILED'} {now - begun:6.1f} s, CPU {done.cpu_s:5.1f} s  {done.block.where}: {done.command}",
+            flush=True,
+        )
         begun = now
         if done.code != 0:
             failed += 1

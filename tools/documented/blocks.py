@@ -20,7 +20,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = frozenset(("skip", "elsewhere", "slow", "root", "bmv2", "with", "short", "first"))
-FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "inputs", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+FOLDERS = (
+    "bench",
+    "controller",
+    "docs",
+    "experiments",
+    "fairlane",
+    "hosts",
+    "inputs",
+    "labs",
+    "p4src",
+    "scripts",
+    "switch",
+    "tests",
+    "tools",
+    "topologies",
+)
 NOT_PAGES = frozenset(("target", "node_modules", "explain"))
 SHELL = frozenset(("sh", "bash", "shell", "console"))
 
@@ -79,7 +94,9 @@ def blocks(page: str, text: str) -> Iterator[Block]:
         elif stripped.startswith("<!-- test:"):
             match = _MARK.match(stripped)
             if match is None or match[1] not in KINDS or (match[2] is None) != (match[1] in ("slow", "root", "bmv2")):
-                raise BadMark(f"{page}:{number}: {stripped}: write one of {', '.join(sorted(KINDS))}; tools/documented/blocks.py explains them")
+                raise BadMark(
+                    f"{page}:{number}: {stripped}: write one of {', '.join(sorted(KINDS))}; tools/documented/blocks.py explains them"
+                )
             marks.append((match[1], match[2] or ""))
         elif stripped and marks:
             raise BadMark(f"{page}:{number}: a comment '<!-- test: ... -->' stands right before a shell block")

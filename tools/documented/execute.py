@@ -55,7 +55,9 @@ class NotRun:
 
 def copy(root: Path, to: Path) -> None:
     """The checkout as a clone would have it, with uncommitted changes, and its environments and compiled module linked."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
+    )
     for name in listed.stdout.split("\0"):
         if name and ((root / name).is_file() or (root / name).is_symlink()):
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +101,7 @@ def _cut(words: list[str], seconds: str) -> list[str]:
         return words
     if "--duration" in words:
         at = words.index("--duration") + 1
-        return [*words[:at], seconds, *words[at + 1:]]
+        return [*words[:at], seconds, *words[at + 1 :]]
     return [*words, "--duration", seconds]
 
 
@@ -179,8 +181,14 @@ class Runner:
         plots = not (self._short and self._drawn and argv[0] == "run")
         self._drawn = self._drawn or argv[0] == "run"
         if self._worker is None:
-            self._worker = subprocess.Popen([sys.executable, "-m", "tools.documented.worker"], cwd=self._root, env=self._environment, text=True,
-                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._worker = subprocess.Popen(
+                [sys.executable, "-m", "tools.documented.worker"],
+                cwd=self._root,
+                env=self._environment,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
         assert self._worker.stdin is not None and self._worker.stdout is not None
         self._worker.stdin.write(json.dumps({"argv": argv, "out": str(out), "timeout_s": self._timeout_s, "plots": plots}) + "\n")
         self._worker.stdin.flush()
@@ -189,8 +197,15 @@ class Runner:
 
     def _shell(self, command: str, out: Path) -> int | None:
         with out.open("w") as file:
-            process = subprocess.Popen(["bash", "-c", command], cwd=self._root, env=self._environment, stdin=subprocess.DEVNULL, stdout=file,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(
+                ["bash", "-c", command],
+                cwd=self._root,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             try:
                 return process.wait(timeout=self._timeout_s)
             except subprocess.TimeoutExpired:

@@ -30,7 +30,22 @@ from mkdocs.structure.pages import Page
 from pymdownx.superfences import SuperFencesException
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("bench", "controller", "docs", "experiments", "fairlane", "hosts", "inputs", "labs", "p4src", "scripts", "switch", "tests", "tools", "topologies")
+FOLDERS = (
+    "bench",
+    "controller",
+    "docs",
+    "experiments",
+    "fairlane",
+    "hosts",
+    "inputs",
+    "labs",
+    "p4src",
+    "scripts",
+    "switch",
+    "tests",
+    "tools",
+    "topologies",
+)
 STYLE = "tools/site/math.css"
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
@@ -72,7 +87,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     # Of the theme's files all; those of docs/ come below, under their paths in the repository.
-    chosen = Files([file for file in files if file.generated_by is not None or not Path(file.abs_src_path or "").is_relative_to(ROOT / "docs")])
+    chosen = Files(
+        [file for file in files if file.generated_by is not None or not Path(file.abs_src_path or "").is_relative_to(ROOT / "docs")]
+    )
     assets = {STYLE}
     for path in pages():
         chosen.append(File.generated(config, path, abs_src_path=str(ROOT / path)))

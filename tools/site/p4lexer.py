@@ -9,9 +9,11 @@ from pygments.token import Keyword, Name, Number, Token
 
 __all__ = ["P4Lexer"]
 
-_WORDS = frozenset("""action actions apply const control default default_action direction entries enum error exit extern
+_WORDS = frozenset(
+    """action actions apply const control default default_action direction entries enum error exit extern
     header header_union in inout key list out package parser return select size state struct switch table transition tuple type
-    typedef value_set abstract if else for""".split())
+    typedef value_set abstract if else for""".split()
+)
 _TYPES = frozenset("bit bool int string varbit void match_kind".split())
 _VALUES = frozenset(("true", "false", "accept", "reject"))
 

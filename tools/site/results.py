@@ -28,15 +28,25 @@ def written(found: dict[str, Any], folder: Path = FILES) -> str:
     rows = found["rows"]
     passes = "a quick pass: fewer points and seeds than the full one, so that rows may differ from it" if found["quick"] else "a full pass"
     lines = [
-        "# Results: every figure and table of the papers", "",
+        "# Results: every figure and table of the papers",
+        "",
         f"`make paper-results` writes this page from {passes}, made on {found['made']} with commit `{(found['commit'] or 'unknown')[:12]}`"
         f"{' and changes to it' if found['modified'] else ''}. It took {found['processor_s'] / 60:.0f} minutes of processor time.",
         *(["[The report with all figures](paper-results/report.html) is one file."] if (folder / "report.html").exists() else []),
-        "[The papers' figures and tables](paper-report.md) says how to make it, and what each kind of a row means.", "",
-        f"**{kinds.count([row['kind'] for row in rows])}.**", "",
-        "| kind | meaning |", "|---|---|", *(f"| {kind} | {meaning} |" for kind, meaning in kinds.LEGEND.items()), "",
-        "| row | paper | kind | expectations that hold | reason |", "|---|---|---|---|---|",
-        *(f"| {_link(row)} | {_cell(row['paper'])} | **{row['kind']}** | {row['held']} of {row['expectations']} | {_cell(row['reason']) or '–'} |" for row in rows),
+        "[The papers' figures and tables](paper-report.md) says how to make it, and what each kind of a row means.",
+        "",
+        f"**{kinds.count([row['kind'] for row in rows])}.**",
+        "",
+        "| kind | meaning |",
+        "|---|---|",
+        *(f"| {kind} | {meaning} |" for kind, meaning in kinds.LEGEND.items()),
+        "",
+        "| row | paper | kind | expectations that hold | reason |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {_link(row)} | {_cell(row['paper'])} | **{row['kind']}** | {row['held']} of {row['expectations']} | {_cell(row['reason']) or '–'} |"
+            for row in rows
+        ),
     ]
     for row in rows:
         lines += ["", f"## {row['row']}", "", *_section(row)]
@@ -44,8 +54,12 @@ def written(found: dict[str, Any], folder: Path = FILES) -> str:
 
 
 def _section(row: dict[str, Any]) -> list[str]:
-    lines = [f"{row['title']}. {row['runs']} runs, {len(row['seeds'])} seeds. **{row['kind']}**: {row['held']} of {row['expectations']} expectations hold.", "",
-             "| expectation | the paper | expected | here | holds |", "|---|---|---|---|---|"]
+    lines = [
+        f"{row['title']}. {row['runs']} runs, {len(row['seeds'])} seeds. **{row['kind']}**: {row['held']} of {row['expectations']} expectations hold.",
+        "",
+        "| expectation | the paper | expected | here | holds |",
+        "|---|---|---|---|---|",
+    ]
     for verdict in row["verdicts"] + row["contradicted"]:
         holds = "yes" if verdict["holds"] else "no, as it must be" if "why" in verdict else "**no**"
         lines.append(f"| {' | '.join(_cell(verdict[key]) or '–' for key in ('name', 'paper', 'expected', 'found'))} | {holds} |")
@@ -90,7 +104,9 @@ def publish(folder: Path, draft: bool = False, page: Path = PAGE, files: Path = 
         raise SystemExit(f"{folder / index.FILE}: cannot be read ({error}). 'make paper' writes it.") from error
     missing = sorted(set(make.ids()) - {row["row"] for row in found["rows"]})
     if missing and not draft:
-        raise SystemExit(f"{folder / index.FILE}: is without {', '.join(missing)}. 'make paper' without names of rows makes all; --draft takes what is there.")
+        raise SystemExit(
+            f"{folder / index.FILE}: is without {', '.join(missing)}. 'make paper' without names of rows makes all; --draft takes what is there."
+        )
     if found["quick"] and not draft:
         raise SystemExit(f"{folder / index.FILE}: is of a quick pass. Run 'make paper', or give --draft: the page then says so.")
     files.mkdir(exist_ok=True)
@@ -99,7 +115,9 @@ def publish(folder: Path, draft: bool = False, page: Path = PAGE, files: Path = 
     if size <= MOST_BYTES:
         shutil.copyfile(folder / "index.html", files / "report.html")
     else:
-        print(f"{folder / 'index.html'} has {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:g}: the page goes without it.", file=sys.stderr)
+        print(
+            f"{folder / 'index.html'} has {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:g}: the page goes without it.", file=sys.stderr
+        )
     shutil.copyfile(folder / index.FILE, files / index.FILE)
     page.write_text(written(found, files), encoding="utf-8")
 

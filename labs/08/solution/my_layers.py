@@ -72,7 +72,13 @@ class MyLayersSender(AlsSender):
         self.rate_bps = layers.layers[0].rate_bps
         sizes = announced_sizes_bps(desired)
         announced = tuple(Layer(group, float(size)) for group, size in zip(self.parameters.group_addresses, sizes, strict=True))
-        note = (("rate_bps", self.rate_bps), ("receivers", len(rates)), ("r_max_bps", max(rates)), ("rd_min_bps", min(desired)), ("rd_max_bps", max(desired)))
+        note = (
+            ("rate_bps", self.rate_bps),
+            ("receivers", len(rates)),
+            ("r_max_bps", max(rates)),
+            ("rd_min_bps", min(desired)),
+            ("rd_max_bps", max(desired)),
+        )
         return (SetRate(self.rate_bps), layers, SetControl(self.parameters.max_rate_bps, 0.0, announced), Note("als_layered.adapt", note))
 
 

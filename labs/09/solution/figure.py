@@ -13,7 +13,7 @@ def cov(rates: np.ndarray) -> float:
 
 
 def smoothness(rates: np.ndarray) -> float:
-    """"The average of CoVs of all flows". rates: a row for each flow, a column for each period."""
+    """ "The average of CoVs of all flows". rates: a row for each flow, a column for each period."""
     return float(np.mean([cov(flow) for flow in rates]))
 
 

@@ -27,7 +27,7 @@ use fairlane_syntax::{Diagnostic, Diagnostics, DiskFiles, Files, MacroOption, Pa
 use serde_json::Value;
 
 pub use fairlane_syntax::Code;
-pub use warnings::{Weight, Warnings};
+pub use warnings::{Warnings, Weight};
 
 use control_plane::ControlPlane;
 use report::Report;
@@ -100,7 +100,11 @@ pub fn compile_source_with(name: &str, text: &str, options: &Options, files: &dy
 fn syntax_options(options: &Options) -> fairlane_syntax::Options {
     let define = options.define.iter().cloned().map(MacroOption::Define);
     let undefine = options.undefine.iter().cloned().map(MacroOption::Undefine);
-    fairlane_syntax::Options { include_dirs: options.include.clone(), macros: define.chain(undefine).collect(), max_errors: options.max_errors }
+    fairlane_syntax::Options {
+        include_dirs: options.include.clone(),
+        macros: define.chain(undefine).collect(),
+        max_errors: options.max_errors,
+    }
 }
 
 fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {

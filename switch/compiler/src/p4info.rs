@@ -67,11 +67,7 @@ impl Emitter<'_> {
             }
         }
         let mut sizes = BTreeMap::new();
-        let limits = [
-            "multicast_group_table_size",
-            "multicast_group_table_total_replicas",
-            "multicast_group_table_max_replicas_per_entry",
-        ];
+        let limits = ["multicast_group_table_size", "multicast_group_table_total_replicas", "multicast_group_table_max_replicas_per_entry"];
         for (key, value) in pairs(find(annotations, "platform_property")) {
             match value {
                 PairValue::Integer(value) if limits.contains(&key.as_str()) => {
@@ -341,8 +337,7 @@ fn controller_annotations<'a>(plane: &'a ControlPlane, header: &'a ControllerHea
 
 fn is_controller_type(definition: &crate::control_plane::TypeDefinition, header: &ControllerHeader) -> bool {
     matches!(definition.kind, TypeDefinitionKind::Header(_))
-        && find(&definition.annotations, "controller_header").and_then(Annotation::string).as_deref()
-            == Some(header.name.as_str())
+        && find(&definition.annotations, "controller_header").and_then(Annotation::string).as_deref() == Some(header.name.as_str())
 }
 
 enum PairValue {
@@ -371,9 +366,7 @@ fn pairs(annotation: Option<&Annotation>) -> Vec<(String, PairValue)> {
                 [key, equals, value] if &*equals.text == "=" => {
                     let value = match &value.kind {
                         AnnotationTokenKind::String(text) => PairValue::String(text.to_string()),
-                        AnnotationTokenKind::Integer(literal) => {
-                            literal.value.to_i64().map_or(PairValue::Other, PairValue::Integer)
-                        }
+                        AnnotationTokenKind::Integer(literal) => literal.value.to_i64().map_or(PairValue::Other, PairValue::Integer),
                         _ => PairValue::Other,
                     };
                     Some((key.text.to_string(), value))

@@ -129,11 +129,7 @@ impl Type {
         if map.is_empty() {
             return self.clone();
         }
-        let named = |n: &Named| Named {
-            decl: n.decl,
-            name: n.name.clone(),
-            args: n.args.iter().map(|t| t.substitute(map)).collect(),
-        };
+        let named = |n: &Named| Named { decl: n.decl, name: n.name.clone(), args: n.args.iter().map(|t| t.substitute(map)).collect() };
         match self {
             Type::Param(p) => map.iter().find(|(id, _)| *id == p.id).map_or_else(|| self.clone(), |(_, t)| t.clone()),
             Type::Struct(n) => Type::Struct(named(n)),

@@ -24,7 +24,17 @@ pub struct Warnings {
 
 /// Kinds of warnings that p4c has and this compiler never gives: options may name them.
 const OF_P4C_ONLY: [&str; 11] = [
-    "branch", "duplicate", "expr", "failed", "inferred", "legacy", "multi-header-extract", "progress", "removed", "type-inference", "unsupported",
+    "branch",
+    "duplicate",
+    "expr",
+    "failed",
+    "inferred",
+    "legacy",
+    "multi-header-extract",
+    "progress",
+    "removed",
+    "type-inference",
+    "unsupported",
 ];
 
 impl Warnings {

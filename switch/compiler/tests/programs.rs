@@ -45,9 +45,8 @@ fn the_same_program_gives_the_same_text() {
 fn the_json_refers_only_to_what_it_declares() {
     for path in folder("programs") {
         let json = compile(&path).json.unwrap();
-        let names = |key: &str| -> Vec<String> {
-            json[key].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect()
-        };
+        let names =
+            |key: &str| -> Vec<String> { json[key].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap().to_owned()).collect() };
         let (types, headers, stacks) = (names("header_types"), names("headers"), names("header_stacks"));
         for h in json["headers"].as_array().unwrap() {
             assert!(types.contains(&h["header_type"].as_str().unwrap().to_owned()));

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, Queued, QueueInfo, Switch, SwitchConfig, TableEntry,
-    TableId,
+    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry, TableId,
 };
 use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, TrafficManager};
 
@@ -421,8 +420,7 @@ impl Device {
     }
 
     fn enqueue(&mut self, now: Nanos, waiting: Waiting) {
-        let (port, priority, bytes) =
-            (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
+        let (port, priority, bytes) = (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
         let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else {
             self.step(now, port, bytes, QueueStep::Enqueued);
             return;

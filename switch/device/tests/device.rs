@@ -11,13 +11,7 @@ const MS: u64 = 1_000_000;
 type Frames = Vec<(u32, u64, Vec<u8>)>;
 
 fn ten_mbit() -> PortConfig {
-    PortConfig {
-        rate_bps: Some(10_000_000),
-        capacity: Capacity::Packets(100),
-        delay_ns: 5 * MS,
-        priorities: 8,
-        ..PortConfig::default()
-    }
+    PortConfig { rate_bps: Some(10_000_000), capacity: Capacity::Packets(100), delay_ns: 5 * MS, priorities: 8, ..PortConfig::default() }
 }
 
 fn open() -> PortConfig {

@@ -358,7 +358,13 @@ mod tests {
         let second: Nanos = 1_000_000_000;
         (0..3).for_each(|n| book.sent(n * second));
         let expires = |book: &AckBook| book.next_expiry().map(|at| (at + 5) / 10 * 10);
-        book.set_timeout(LossTimeout { timeout_s: 3.0, srtt_factor: 1.0, rttvar_factor: 4.0, granularity_s: 0.1, ..LossTimeout::default() });
+        book.set_timeout(LossTimeout {
+            timeout_s: 3.0,
+            srtt_factor: 1.0,
+            rttvar_factor: 4.0,
+            granularity_s: 0.1,
+            ..LossTimeout::default()
+        });
         assert_eq!(expires(&book), Some(3 * second));
         // A first round trip of 0.2 s: SRTT = 0.2, RTTVAR = 0.1.
         book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0 }).expect("was sent");

@@ -130,7 +130,8 @@ mod tests {
         let mut backlog = backlog(10, &[(0, 2000), (50, 1), (60, 960)]);
         assert_eq!(backlog.next(), Some(100));
         backlog.produce(150);
-        let taken: Vec<_> = std::iter::from_fn(|| backlog.first().inspect(|_| backlog.pop())).map(|piece| (piece.produced, piece.bytes)).collect();
+        let taken: Vec<_> =
+            std::iter::from_fn(|| backlog.first().inspect(|_| backlog.pop())).map(|piece| (piece.produced, piece.bytes)).collect();
         // 960 bytes of a packet are the frame's; 80 are left of 2000; no packet is smaller than its headers and stamps.
         assert_eq!(taken, [(100, 1000), (100, 1000), (100, 120), (150, MIN_BYTES)]);
         assert_eq!((backlog.next(), backlog.waiting()), (Some(160), 0));

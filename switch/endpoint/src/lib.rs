@@ -45,8 +45,8 @@ pub use application::{Application, Backlog};
 pub use fairlane_sources as sources;
 pub use fairlane_sources::Nanos;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
-pub use report::ReportPacket;
 pub use receiver::{ReceiverSpec, RtpReceiver};
+pub use report::ReportPacket;
 pub use sender::{RtpSender, SenderSpec};
 
 use algorithm::Fault;

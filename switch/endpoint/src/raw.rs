@@ -49,9 +49,7 @@ impl RawTraffic {
                 let parameters = OnOffParameters { rate_bps, packet_bytes, on, off };
                 (Box::new(OnOff::new(parameters, 0, stream)?), true)
             }
-            RawTraffic::Mpeg4 { parameters, rate_scale } => {
-                (Box::new(Mpeg4::new(&parameters, rate_scale, 0, stream)?.emissions()), false)
-            }
+            RawTraffic::Mpeg4 { parameters, rate_scale } => (Box::new(Mpeg4::new(&parameters, rate_scale, 0, stream)?.emissions()), false),
             RawTraffic::Other { source, with_headers } => (source, with_headers),
         })
     }

@@ -253,7 +253,9 @@ impl RtpReceiver {
         let said = Stamp::parse(rest, self.spec.media);
         let stamp = said.unwrap_or(Stamp { sent: now, ..Stamp::default() });
         let threshold = self.spec.delay_threshold;
-        let Arrival::Counted { first, lost } = self.heard[index].reception.arrived(now, &header, stamp, IP_UDP_BYTES + payload.len(), threshold) else {
+        let Arrival::Counted { first, lost } =
+            self.heard[index].reception.arrived(now, &header, stamp, IP_UDP_BYTES + payload.len(), threshold)
+        else {
             self.foreign += 1;
             return Ok(());
         };

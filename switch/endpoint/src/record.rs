@@ -9,9 +9,19 @@ pub enum FlowRecord {
     /// An end came to life.
     Start,
     /// A sender's rate in force from now on, and what it has sent, over all layers; its window, where the algorithm sets one.
-    Sent { rate_bps: f64, packets: u64, bytes: u64, window_packets: Option<f64> },
+    Sent {
+        rate_bps: f64,
+        packets: u64,
+        bytes: u64,
+        window_packets: Option<f64>,
+    },
     /// The same of one layer of a layered flow, counted from 0.
-    LayerSent { layer: usize, group: u32, rate_bps: f64, packets: u64 },
+    LayerSent {
+        layer: usize,
+        group: u32,
+        rate_bps: f64,
+        packets: u64,
+    },
     /// A report as it reached a sender in a compound of `bytes` (IPv4 datagram without options), and the loss that its algorithm got.
     Feedback {
         reporter: u32,
@@ -36,37 +46,107 @@ pub enum FlowRecord {
         lost_packets: u32,
     },
     /// Packets that the sender of an acknowledged flow found lost at one instant.
-    Loss { first_sequence: u64, last_sequence: u64, lost_packets: u64, cause: LossCause },
+    Loss {
+        first_sequence: u64,
+        last_sequence: u64,
+        lost_packets: u64,
+        cause: LossCause,
+    },
     /// What the sender of an acknowledged flow knows of its path, with each `Sent`.
-    Path { latest_rtt_s: f64, srtt_s: f64, rttvar_s: f64, in_flight_packets: u64 },
+    Path {
+        latest_rtt_s: f64,
+        srtt_s: f64,
+        rttvar_s: f64,
+        in_flight_packets: u64,
+    },
     /// What an algorithm noted.
-    Note { kind: String, values: Vec<(String, NoteValue)> },
+    Note {
+        kind: String,
+        values: Vec<(String, NoteValue)>,
+    },
     /// A sender's control packet as routers left it, at the receiver, `bytes` as in `Feedback`; the sizes of the layers that it names.
-    Control { sender: u32, bytes: usize, desired_rate_bps: u64, utilisation: f64, layers_bps: Vec<u64> },
+    Control {
+        sender: u32,
+        bytes: usize,
+        desired_rate_bps: u64,
+        utilisation: f64,
+        layers_bps: Vec<u64>,
+    },
     /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
-    Data { packets: u64, bytes: u64, highest_sequence: Option<u64>, lost: i64, delay_sum_ns: u64, delay_max_ns: u64, media: Option<Media> },
+    Data {
+        packets: u64,
+        bytes: u64,
+        highest_sequence: Option<u64>,
+        lost: i64,
+        delay_sum_ns: u64,
+        delay_max_ns: u64,
+        media: Option<Media>,
+    },
     /// What it has counted of one layer of a layered flow, in the order of joining from 0; whether it is a member now.
-    LayerData { layer: usize, group: u32, member: bool, packets: u64, bytes: u64, lost: i64 },
+    LayerData {
+        layer: usize,
+        group: u32,
+        member: bool,
+        packets: u64,
+        bytes: u64,
+        lost: i64,
+    },
     /// A receiver becomes a member of a group, or leaves it.
-    Join { group: u32 },
-    Leave { group: u32 },
+    Join {
+        group: u32,
+    },
+    Leave {
+        group: u32,
+    },
     /// What the application above a sender has produced, and what its buffer holds and has thrown away.
-    Application { produced_packets: u64, produced_bytes: u64, waiting_packets: u64, discarded_packets: u64 },
+    Application {
+        produced_packets: u64,
+        produced_bytes: u64,
+        waiting_packets: u64,
+        discarded_packets: u64,
+    },
     /// What a TCP sender has counted, and where it is.
-    TcpSent { segments: u64, retransmitted: u64, loss_events: u64, timeouts: u64, acknowledged_bytes: u64, cwnd_bytes: u64, srtt_ns: Option<Nanos> },
+    TcpSent {
+        segments: u64,
+        retransmitted: u64,
+        loss_events: u64,
+        timeouts: u64,
+        acknowledged_bytes: u64,
+        cwnd_bytes: u64,
+        srtt_ns: Option<Nanos>,
+    },
     /// What a TCP receiver has counted.
-    TcpData { segments: u64, delivered_bytes: u64 },
+    TcpData {
+        segments: u64,
+        delivered_bytes: u64,
+    },
     /// A receiver hears a source for the first time.
-    Source { ssrc: u32 },
+    Source {
+        ssrc: u32,
+    },
     /// An RTCP BYE came.
-    Bye { ssrc: u32 },
+    Bye {
+        ssrc: u32,
+    },
     /// A member was silent for so long that it no longer counts (RFC 3550 section 6.3.5).
-    Timeout { ssrc: u32 },
+    Timeout {
+        ssrc: u32,
+    },
     /// Bytes that are no packet.
-    Malformed { rtcp: bool },
+    Malformed {
+        rtcp: bool,
+    },
     /// An end is over: RTCP packets sent and received; `feedback`: acknowledgements and reports beside RTCP, sent or received;
     /// `forgiven`: packets that were due and not sent, because the end was kept waiting.
-    End { packets: u64, rtcp_sent: u64, rtcp_received: u64, feedback: u64, malformed: u64, foreign: u64, forgiven: u64 },
+    End {
+        packets: u64,
+        rtcp_sent: u64,
+        rtcp_received: u64,
+        feedback: u64,
+        malformed: u64,
+        foreign: u64,
+        forgiven: u64,
+    },
 }
 
 /// What a receiver of data can say of playing it.

@@ -322,7 +322,12 @@ impl RtpSender {
     fn note_sent(&mut self, now: Nanos) {
         let rate = |stream: &DataStream| stream.pacer.as_ref().map_or(0.0, |pacer| pacer.rate_bps);
         let bytes = self.streams.iter().map(|stream| stream.sent_bytes).sum();
-        let sent = FlowRecord::Sent { rate_bps: self.streams.iter().map(rate).sum(), packets: self.sent_packets(), bytes, window_packets: self.window };
+        let sent = FlowRecord::Sent {
+            rate_bps: self.streams.iter().map(rate).sum(),
+            packets: self.sent_packets(),
+            bytes,
+            window_packets: self.window,
+        };
         self.log.push((now, sent));
         if self.spec.layered {
             let layer = |(layer, stream): (usize, &DataStream)| {
@@ -454,15 +459,18 @@ impl RtpSender {
     fn on_report(&mut self, report: &ReportPacket, io: &mut Io) -> Result<(), Fault> {
         self.feedback_received += 1;
         let feedback = report.feedback(io.now);
-        self.log.push((io.now, FlowRecord::Report {
-            reporter: report.reporter,
-            loss: feedback.loss_fraction,
-            rtt_s: feedback.rtt_s,
-            receive_rate_bps: report.receive_rate_bps,
-            loss_event_rate: feedback.loss_event_rate,
-            expected_packets: report.expected,
-            lost_packets: report.lost,
-        }));
+        self.log.push((
+            io.now,
+            FlowRecord::Report {
+                reporter: report.reporter,
+                loss: feedback.loss_fraction,
+                rtt_s: feedback.rtt_s,
+                receive_rate_bps: report.receive_rate_bps,
+                loss_event_rate: feedback.loss_event_rate,
+                expected_packets: report.expected,
+                lost_packets: report.lost,
+            },
+        ));
         self.algorithm.on_feedback(io.now, &feedback, &mut self.actions)?;
         self.apply(io)?;
         self.fill_window(io);
@@ -544,18 +552,21 @@ impl RtpSender {
             utilisation,
             ..Feedback::default()
         };
-        self.log.push((io.now, FlowRecord::Feedback {
-            reporter,
-            bytes,
-            loss,
-            loss_8bit,
-            loss_exact: exact,
-            cumulative_lost: first.cumulative_lost,
-            desired_rate_bps: echoed.map(|echoed| echoed.desired_rate_bps),
-            utilisation,
-            rtt_s,
-            jitter_s,
-        }));
+        self.log.push((
+            io.now,
+            FlowRecord::Feedback {
+                reporter,
+                bytes,
+                loss,
+                loss_8bit,
+                loss_exact: exact,
+                cumulative_lost: first.cumulative_lost,
+                desired_rate_bps: echoed.map(|echoed| echoed.desired_rate_bps),
+                utilisation,
+                rtt_s,
+                jitter_s,
+            },
+        ));
         self.algorithm.on_feedback(io.now, &feedback, &mut self.actions)?;
         self.apply(io)
     }
@@ -638,7 +649,8 @@ impl RtpSender {
             let base = std::net::Ipv4Addr::from(self.life.peer);
             return Err(self.fault(&format!("SetLayers: the base layer's group {base} first, and at most {MAX_LAYERS} layers")));
         }
-        let rates = |sender: &Self| sender.streams.iter().map(|stream| stream.pacer.as_ref().map(|pacer| pacer.rate_bps)).collect::<Vec<_>>();
+        let rates =
+            |sender: &Self| sender.streams.iter().map(|stream| stream.pacer.as_ref().map(|pacer| pacer.rate_bps)).collect::<Vec<_>>();
         let before = rates(self);
         for (index, &Layer { address, rate_bps }) in layers.iter().enumerate() {
             if !(rate_bps >= 0.0 && rate_bps.is_finite() && is_multicast(address)) {

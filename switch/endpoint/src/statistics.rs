@@ -129,11 +129,8 @@ impl SourceStatistics {
         let expected_interval = expected - self.expected_prior;
         let lost_interval = expected_interval as i64 - (self.received - self.received_prior) as i64;
         (self.expected_prior, self.received_prior) = (expected, self.received);
-        let fraction = if expected_interval > 0 && lost_interval > 0 {
-            ((lost_interval as u64 * 256) / expected_interval).min(255) as u8
-        } else {
-            0
-        };
+        let fraction =
+            if expected_interval > 0 && lost_interval > 0 { ((lost_interval as u64 * 256) / expected_interval).min(255) as u8 } else { 0 };
         ReportBlock {
             ssrc: self.ssrc,
             fraction_lost: fraction,

@@ -31,7 +31,18 @@ impl DataStream {
     /// `rng`: the flow's own.
     pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, rng: &mut Rng) -> DataStream {
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
-        DataStream { ssrc, to, sent_packets: 0, sent_bytes: 0, pacer: None, packet_bytes, rtt_us: None, forgiven_packets: 0, first_sequence, timestamp_offset }
+        DataStream {
+            ssrc,
+            to,
+            sent_packets: 0,
+            sent_bytes: 0,
+            pacer: None,
+            packet_bytes,
+            rtt_us: None,
+            forgiven_packets: 0,
+            first_sequence,
+            timestamp_offset,
+        }
     }
 
     /// All data from now on carries the round-trip time: at least 1 us, since 0 says that it is not known.
@@ -55,7 +66,8 @@ impl DataStream {
             timestamp: self.rtp_timestamp(piece.map_or(io.now, |piece| piece.produced)),
             ssrc: self.ssrc,
         };
-        let stamp = Stamp { sent: io.now, number: self.sent_packets, sender_rtt_us: self.rtt_us, produced: piece.map(|piece| piece.produced) };
+        let stamp =
+            Stamp { sent: io.now, number: self.sent_packets, sender_rtt_us: self.rtt_us, produced: piece.map(|piece| piece.produced) };
         let (stamp, length) = stamp.emit();
         let mut head = [0; HEADER_BYTES + stamp::MEDIA_BYTES];
         head[..HEADER_BYTES].copy_from_slice(&header.emit());

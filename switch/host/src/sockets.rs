@@ -222,15 +222,19 @@ fn bound(address: Ipv4Addr, port: u16, shared: bool) -> Result<Socket, SocketErr
 }
 
 fn connect(socket: &Socket, local: Ipv4Addr, peer: Ipv4Addr, port: u16) -> Result<(), SocketError> {
-    socket.connect(&SocketAddr::from((peer, port)).into()).or_else(|error| {
-        failed(format!("cannot reach {peer}:{port} from {local}"), &error, "check --peer, and the routes (ip route)")
-    })
+    socket
+        .connect(&SocketAddr::from((peer, port)).into())
+        .or_else(|error| failed(format!("cannot reach {peer}:{port} from {local}"), &error, "check --peer, and the routes (ip route)"))
 }
 
 fn option(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
     // SAFETY: the kernel reads `value` within its length.
     let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as _) };
-    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if set < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// One datagram without the IPv4 options that the socket's others carry: a control message without data takes their place (ip(7)).

@@ -52,11 +52,7 @@ fn play(name: &str, steps: &[Step]) {
         match step {
             Says(client, role, id, expected) => {
                 let got = state.update(ClientId(*client), &update(DEVICE, role, *id));
-                assert_eq!(
-                    seen(&got.unwrap_or_else(|status| panic!("{name}, step {index}: {status}"))),
-                    *expected,
-                    "{name}, step {index}"
-                );
+                assert_eq!(seen(&got.unwrap_or_else(|status| panic!("{name}, step {index}: {status}"))), *expected, "{name}, step {index}");
             }
             Closed(client, role, id, code) => {
                 let status = state.update(ClientId(*client), &update(DEVICE, role, *id)).unwrap_err();
@@ -123,12 +119,7 @@ fn transitions() {
     );
     play(
         "a backup leaves without a word",
-        &[
-            Says(1, "", Some(5), &[(1, OK, Some(5))]),
-            Says(2, "", Some(4), &[(2, BACKUP, Some(5))]),
-            Leaves(2, &[]),
-            Leaves(2, &[]),
-        ],
+        &[Says(1, "", Some(5), &[(1, OK, Some(5))]), Says(2, "", Some(4), &[(2, BACKUP, Some(5))]), Leaves(2, &[]), Leaves(2, &[])],
     );
     play(
         "an unset id or 0 never wins; without any primary no id is told",

@@ -105,13 +105,7 @@ impl Core {
     // Streams
 
     /// A message came in on a client's stream. The first must be an arbitration update.
-    pub fn stream_message(
-        &mut self,
-        client: ClientId,
-        message: p4::StreamMessageRequest,
-        device: &mut Device,
-        now: Nanos,
-    ) -> StreamOutput {
+    pub fn stream_message(&mut self, client: ClientId, message: p4::StreamMessageRequest, device: &mut Device, now: Nanos) -> StreamOutput {
         let (details, result) = match message.update {
             Some(Request::Arbitration(update)) => return self.arbitrate(client, &update),
             Some(Request::Packet(packet)) => {
@@ -129,8 +123,7 @@ impl Core {
             None => (None, Err(Status::invalid("the stream message has no update"))),
         };
         let Err(status) = result else { return StreamOutput::default() };
-        let error =
-            p4::StreamError { canonical_code: status.code as i32, message: status.message, details, ..Default::default() };
+        let error = p4::StreamError { canonical_code: status.code as i32, message: status.message, details, ..Default::default() };
         let message = p4::StreamMessageResponse { update: Some(Response::Error(error)) };
         StreamOutput { messages: vec![(client, message)], terminate: None }
     }
@@ -206,12 +199,10 @@ impl Core {
                         continue;
                     }
                 },
-                Event::Digest(digest) => {
-                    match config.digests.learn(&config.model, digest.list, digest.members, now, self.epoch) {
-                        Some(list) => Response::Digest(list),
-                        None => continue,
-                    }
-                }
+                Event::Digest(digest) => match config.digests.learn(&config.model, digest.list, digest.members, now, self.epoch) {
+                    Some(list) => Response::Digest(list),
+                    None => continue,
+                },
                 Event::IdleTimeout { table, entry, .. } => {
                     if let Some(table) = config.model.table_of(table) {
                         let entry = idle_message(&config.notes, table, entry);
@@ -257,8 +248,8 @@ impl Core {
     pub fn write(&mut self, request: &p4::WriteRequest, device: &mut Device, now: Nanos) -> Result<()> {
         let role = RoleKey::new(&request.role, role_id(request));
         self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
-        let atomicity = Atomicity::try_from(request.atomicity)
-            .map_err(|_| Status::invalid(format!("atomicity {} is unknown", request.atomicity)))?;
+        let atomicity =
+            Atomicity::try_from(request.atomicity).map_err(|_| Status::invalid(format!("atomicity {} is unknown", request.atomicity)))?;
         let mut target = self.target(device, now)?;
         let outcomes = match atomicity {
             Atomicity::ContinueOnError => request.updates.iter().map(|update| target.write(update)).collect(),
@@ -344,12 +335,7 @@ impl Core {
     ///
     /// # Errors
     /// The status of the request; nothing has changed then.
-    pub fn set_pipeline(
-        &mut self,
-        request: &p4::SetForwardingPipelineConfigRequest,
-        device: &mut Device,
-        now: Nanos,
-    ) -> Result<()> {
+    pub fn set_pipeline(&mut self, request: &p4::SetForwardingPipelineConfigRequest, device: &mut Device, now: Nanos) -> Result<()> {
         self.may_set_pipeline(request)?;
         let prepared = Self::prepare_pipeline(request, self.limits, device.config().clone());
         self.set_prepared_pipeline(request, prepared, device, now).map(drop)
@@ -366,11 +352,7 @@ impl Core {
 
     /// Second step: reads the program and builds its tables, which takes long. Needs neither core nor device, and so no thread of
     /// theirs; `device` is how the device is set up.
-    pub fn prepare_pipeline(
-        request: &p4::SetForwardingPipelineConfigRequest,
-        limits: Limits,
-        device: DeviceConfig,
-    ) -> PreparedPipeline {
+    pub fn prepare_pipeline(request: &p4::SetForwardingPipelineConfigRequest, limits: Limits, device: DeviceConfig) -> PreparedPipeline {
         let built = PipelineConfig::verify(request.config.as_ref(), limits).map(|config| {
             let mut device = Box::new(Device::new(device));
             device.load(0, config.model.program.clone());
@@ -407,8 +389,7 @@ impl Core {
             }
             Ok(Action::Commit) => {
                 let saved = self.saved.take();
-                let saved =
-                    saved.ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
+                let saved = saved.ok_or_else(|| Status::not_found("there is no saved config: VERIFY_AND_SAVE comes before COMMIT"))?;
                 // With what was written to it since it was saved.
                 Ok(self.realize(saved.config, saved.device, device, now))
             }
@@ -428,17 +409,9 @@ impl Core {
         Retired { _device: Some(fresh), _config: self.committed.replace(config), _saved: self.saved.take() }
     }
 
-    fn reconcile(
-        &mut self,
-        mut config: PipelineConfig,
-        mut fresh: Box<Device>,
-        device: &mut Device,
-        now: Nanos,
-    ) -> Result<Retired> {
+    fn reconcile(&mut self, mut config: PipelineConfig, mut fresh: Box<Device>, device: &mut Device, now: Nanos) -> Result<Retired> {
         if let Some(committed) = &mut self.committed {
-            if committed.message.p4info == config.message.p4info
-                && committed.message.p4_device_config == config.message.p4_device_config
-            {
+            if committed.message.p4info == config.message.p4info && committed.message.p4_device_config == config.message.p4_device_config {
                 committed.message.cookie = config.message.cookie;
                 return Ok(Retired { _saved: self.saved.take(), ..Retired::default() });
             }
@@ -455,10 +428,7 @@ impl Core {
     ///
     /// # Errors
     /// The status of the request.
-    pub fn get_pipeline(
-        &self,
-        request: &p4::GetForwardingPipelineConfigRequest,
-    ) -> Result<p4::GetForwardingPipelineConfigResponse> {
+    pub fn get_pipeline(&self, request: &p4::GetForwardingPipelineConfigRequest) -> Result<p4::GetForwardingPipelineConfigResponse> {
         self.arbitration.check_device(request.device_id)?;
         let config = match (&self.saved, &self.committed) {
             (Some(saved), _) => Some(saved.config.respond(request.response_type)?),

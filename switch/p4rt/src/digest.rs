@@ -50,11 +50,7 @@ pub struct Digests {
 }
 
 impl Learner {
-    fn new(
-        config: p4::digest_entry::Config,
-        backlog: usize,
-        number: &dyn Fn(&str, i64) -> Result<u64>,
-    ) -> Result<Learner> {
+    fn new(config: p4::digest_entry::Config, backlog: usize, number: &dyn Fn(&str, i64) -> Result<u64>) -> Result<Learner> {
         let longest = MAX_LIST.min(backlog);
         let timeout = number("max_timeout_ns", config.max_timeout_ns)?;
         let ack_timeout = number("ack_timeout_ns", config.ack_timeout_ns)?;
@@ -106,8 +102,7 @@ impl Digests {
     pub fn write(&mut self, model: &Model, kind: Type, entry: &p4::DigestEntry, now: Nanos) -> Result<()> {
         let digest = known(model, entry.digest_id)?;
         let at = |status: Status| status.at(format!("digest \"{}\"", digest.name));
-        let number =
-            |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
+        let number = |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
         let enabled = self.learners.contains_key(&entry.digest_id);
         match kind {
             Type::Insert if enabled => Err(at(Status::exists("it is enabled already"))),
@@ -210,14 +205,7 @@ fn known(model: &Model, id: u32) -> Result<&Digest> {
     model.digests.get(&id).ok_or_else(|| Status::invalid(format!("digest_id {id} (0x{id:08x}) is not in the P4Info")))
 }
 
-fn send(
-    next_list: &mut u64,
-    backlog: usize,
-    digest: &Digest,
-    learner: &mut Learner,
-    now: Nanos,
-    epoch: Nanos,
-) -> p4::DigestList {
+fn send(next_list: &mut u64, backlog: usize, digest: &Digest, learner: &mut Learner, now: Nanos, epoch: Nanos) -> p4::DigestList {
     *next_list += 1;
     let messages = std::mem::take(&mut learner.buffer);
     let list = p4::DigestList {

@@ -351,8 +351,7 @@ impl Context<'_> {
         let by_name = table.match_fields.iter().all(|field| program.key.iter().any(|key| key.name == field.name));
         let mut fields = Vec::with_capacity(table.match_fields.len());
         for (index, field) in table.match_fields.iter().enumerate() {
-            let position =
-                if by_name { program.key.iter().position(|key| key.name == field.name).unwrap_or(index) } else { index };
+            let position = if by_name { program.key.iter().position(|key| key.name == field.name).unwrap_or(index) } else { index };
             let key = &program.key[position];
             let here = |text: String| at(format!("key field \"{}\": {text}", field.name));
             let kind = match_type(field).map_err(here)?;
@@ -363,14 +362,7 @@ impl Context<'_> {
             if scalar.encoding == Encoding::SdnString && !matches!(kind, MatchType::Exact | MatchType::Optional) {
                 return Err(here(format!("a type translated to strings cannot be matched {}", kind.as_str_name())));
             }
-            fields.push(Field {
-                id: field.id,
-                name: field.name.clone(),
-                kind,
-                position,
-                scalar,
-                validity: key.kind == MatchKind::Valid,
-            });
+            fields.push(Field { id: field.id, name: field.name.clone(), kind, position, scalar, validity: key.kind == MatchKind::Valid });
         }
         let actions = self.actions(&table.action_refs, &program.actions).map_err(at)?;
         let direct = self.direct_resources(table);
@@ -390,9 +382,7 @@ impl Context<'_> {
         }
         Ok(Table {
             id,
-            needs_priority: fields
-                .iter()
-                .any(|field| matches!(field.kind, MatchType::Ternary | MatchType::Range | MatchType::Optional)),
+            needs_priority: fields.iter().any(|field| matches!(field.kind, MatchType::Ternary | MatchType::Range | MatchType::Optional)),
             program: program_id,
             fields,
             actions,
@@ -422,8 +412,7 @@ impl Context<'_> {
     }
 
     fn actions(&self, refs: &[config::ActionRef], allowed: &[ActionId]) -> Check<Vec<Action>> {
-        let named =
-            |name: &str| allowed.iter().copied().find(|id| self.program.action(*id).is_some_and(|action| action.name == name));
+        let named = |name: &str| allowed.iter().copied().find(|id| self.program.action(*id).is_some_and(|action| action.name == name));
         refs.iter()
             .map(|reference| {
                 let action = self
@@ -520,10 +509,7 @@ impl Context<'_> {
                 Unit::Unspecified => None,
             };
             if info.is_some_and(|info| unit.is_some_and(|unit| unit != info.unit)) {
-                return Err(format!(
-                    "meter \"{name}\" counts {} in the P4Info, not so in the BMv2 JSON",
-                    spec.unit().as_str_name()
-                ));
+                return Err(format!("meter \"{name}\" counts {} in the P4Info, not so in the BMv2 JSON", spec.unit().as_str_name()));
             }
             Ok((id, Meter { array: Array { name, program, size }, kind: spec.r#type() }))
         });

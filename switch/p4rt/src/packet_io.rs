@@ -116,9 +116,8 @@ mod tests {
     #[test]
     fn metadata_must_be_exactly_the_headers() {
         let header = fields(&[9, 7]);
-        let message = |metadata: Vec<p4::PacketMetadata>| {
-            packet_out(&header, &p4::PacketOut { payload: Vec::new(), metadata }).unwrap_err().message
-        };
+        let message =
+            |metadata: Vec<p4::PacketMetadata>| packet_out(&header, &p4::PacketOut { payload: Vec::new(), metadata }).unwrap_err().message;
         assert_eq!(message(vec![meta(1, &[1])]), "metadata \"f1\" (id 2): it is missing");
         assert_eq!(message(vec![meta(1, &[1]), meta(1, &[1]), meta(2, &[0])]), "metadata \"f0\" (id 1): it is given twice");
         assert_eq!(

@@ -61,8 +61,8 @@ impl PipelineConfig {
     /// # Errors
     /// INVALID_ARGUMENT for an unknown response type.
     pub fn respond(&self, response_type: i32) -> Result<p4::ForwardingPipelineConfig> {
-        let kind = ResponseType::try_from(response_type)
-            .map_err(|_| Status::invalid(format!("response_type {response_type} is unknown")))?;
+        let kind =
+            ResponseType::try_from(response_type).map_err(|_| Status::invalid(format!("response_type {response_type} is unknown")))?;
         let mut config = p4::ForwardingPipelineConfig { cookie: self.message.cookie, ..Default::default() };
         if matches!(kind, ResponseType::All | ResponseType::P4infoAndCookie) {
             config.p4info = self.message.p4info.clone();

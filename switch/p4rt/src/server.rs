@@ -231,10 +231,7 @@ struct Service(Arc<Shared>);
 
 impl Service {
     /// Reads and builds a pipeline on a thread of its own; only the exchange happens on the device's, so that packets go on.
-    async fn set_pipeline(
-        &self,
-        request: Arc<p4::SetForwardingPipelineConfigRequest>,
-    ) -> Result<crate::status::Result<()>, tonic::Status> {
+    async fn set_pipeline(&self, request: Arc<p4::SetForwardingPipelineConfigRequest>) -> Result<crate::status::Result<()>, tonic::Status> {
         let asked = Arc::clone(&request);
         let allowed = move |core: &mut Core, device: &mut Device, _: Nanos| {
             (core.may_set_pipeline(&asked).map(|()| device.config().clone()), Vec::new())
@@ -246,9 +243,8 @@ impl Service {
         let (asked, limits) = (Arc::clone(&request), self.0.limits);
         let prepared = tokio::task::spawn_blocking(move || Core::prepare_pipeline(&asked, limits, device));
         let prepared = prepared.await.map_err(|error| tonic::Status::internal(format!("the pipeline cannot be read: {error}")))?;
-        let work = move |core: &mut Core, device: &mut Device, now| {
-            (core.set_prepared_pipeline(&request, prepared, device, now), Vec::new())
-        };
+        let work =
+            move |core: &mut Core, device: &mut Device, now| (core.set_prepared_pipeline(&request, prepared, device, now), Vec::new());
         let done = self.0.call(work).await?;
         Ok(done.map(|retired| {
             // Nobody waits for the memory.
@@ -261,11 +257,7 @@ impl Service {
 const PARTS_AHEAD: usize = 16;
 
 /// Streams what a read selects. The device's thread serves packets between its parts.
-async fn read_in_parts(
-    shared: Arc<Shared>,
-    request: Arc<p4::ReadRequest>,
-    sender: mpsc::Sender<Result<p4::ReadResponse, tonic::Status>>,
-) {
+async fn read_in_parts(shared: Arc<Shared>, request: Arc<p4::ReadRequest>, sender: mpsc::Sender<Result<p4::ReadResponse, tonic::Status>>) {
     let mut progress = ReadProgress::default();
     loop {
         let request = Arc::clone(&request);
@@ -381,22 +373,14 @@ impl P4Runtime for Service {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    async fn capabilities(
-        &self,
-        request: Request<p4::CapabilitiesRequest>,
-    ) -> Result<Response<p4::CapabilitiesResponse>, tonic::Status> {
+    async fn capabilities(&self, request: Request<p4::CapabilitiesRequest>) -> Result<Response<p4::CapabilitiesResponse>, tonic::Status> {
         let request = request.into_inner();
         self.0.request(move |core, _, _| core.capabilities(&request)).await
     }
 }
 
 /// Reads one client's stream until it ends.
-async fn serve_stream(
-    shared: Arc<Shared>,
-    client: ClientId,
-    mut incoming: Streaming<p4::StreamMessageRequest>,
-    outgoing: Outgoing,
-) {
+async fn serve_stream(shared: Arc<Shared>, client: ClientId, mut incoming: Streaming<p4::StreamMessageRequest>, outgoing: Outgoing) {
     let pending = Arc::new(Semaphore::new(PENDING));
     loop {
         let message = tokio::select! {
@@ -494,12 +478,8 @@ impl Server {
         let start = ServeError::Start;
         listener.set_nonblocking(true).map_err(start)?;
         let address = listener.local_addr().map_err(start)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("p4runtime")
-            .enable_all()
-            .build()
-            .map_err(start)?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("p4runtime").enable_all().build().map_err(start)?;
         let shared = Arc::new(Shared {
             access,
             core: Mutex::new(Core::new(config.device_id, config.epoch).with_limits(config.limits)),

@@ -124,9 +124,7 @@ impl Status {
     pub fn of_batch(element: &str, outcomes: Vec<Result<()>>) -> Result<()> {
         let total = outcomes.len();
         let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-        let Some((index, first)) =
-            outcomes.iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.as_ref().err()?)))
-        else {
+        let Some((index, first)) = outcomes.iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.as_ref().err()?))) else {
             return Ok(());
         };
         let message = if total == 1 {

@@ -47,9 +47,7 @@ fn certificates(path: &Path) -> Result<Vec<u8>, TlsError> {
     let bytes = read(path)?;
     let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, PemError>>();
     match found {
-        Ok(found) if found.is_empty() => {
-            wrong(path, "there is no certificate in it: give a PEM file with `-----BEGIN CERTIFICATE-----`")
-        }
+        Ok(found) if found.is_empty() => wrong(path, "there is no certificate in it: give a PEM file with `-----BEGIN CERTIFICATE-----`"),
         Ok(_) => Ok(bytes),
         Err(error) => wrong(path, format!("not PEM: {error}")),
     }
@@ -64,9 +62,7 @@ fn private_key(path: &Path) -> Result<Vec<u8>, TlsError> {
     }
     match PrivateKeyDer::from_pem_slice(&bytes) {
         Ok(_) => Ok(bytes),
-        Err(PemError::NoItemsFound) => {
-            wrong(path, "there is no private key in it: give a PEM file with `-----BEGIN PRIVATE KEY-----`")
-        }
+        Err(PemError::NoItemsFound) => wrong(path, "there is no private key in it: give a PEM file with `-----BEGIN PRIVATE KEY-----`"),
         Err(error) => wrong(path, format!("not PEM: {error}")),
     }
 }

@@ -260,9 +260,7 @@ fn resolve(spec: &config::P4DataTypeSpec, types: &config::P4TypeInfo, depth: usi
                 .members
                 .iter()
                 .map(|member| match &member.type_spec {
-                    Some(spec) => {
-                        resolve(spec, types, depth + 1).map_err(|text| format!("{}.{}: {text}", named.name, member.name))
-                    }
+                    Some(spec) => resolve(spec, types, depth + 1).map_err(|text| format!("{}.{}: {text}", named.name, member.name)),
                     None => Err(format!("{}.{} has no type_spec", named.name, member.name)),
                 })
                 .collect::<std::result::Result<Vec<_>, _>>()

@@ -46,13 +46,10 @@ fn types() -> config::P4TypeInfo {
         ..Default::default()
     };
     types.headers.insert("header_t".to_string(), header);
-    let kind =
-        config::P4SerializableEnumTypeSpec { underlying_type: Some(config::P4BitTypeSpec { bitwidth: 8 }), ..Default::default() };
+    let kind = config::P4SerializableEnumTypeSpec { underlying_type: Some(config::P4BitTypeSpec { bitwidth: 8 }), ..Default::default() };
     types.serializable_enums.insert("kind_t".to_string(), kind);
-    let member = |name: &str, type_spec: TypeSpec| config::p4_struct_type_spec::Member {
-        name: name.to_string(),
-        type_spec: Some(spec(type_spec)),
-    };
+    let member =
+        |name: &str, type_spec: TypeSpec| config::p4_struct_type_spec::Member { name: name.to_string(), type_spec: Some(spec(type_spec)) };
     let members = vec![
         member("valid", TypeSpec::Bool(config::P4BoolType {})),
         member("port", TypeSpec::NewType(named("port_id_t"))),
@@ -62,8 +59,7 @@ fn types() -> config::P4TypeInfo {
         member("pair", TypeSpec::Tuple(config::P4TupleTypeSpec { members: vec![spec(TypeSpec::Bitstring(bit(3))); 2] })),
     ];
     types.structs.insert("outer_t".to_string(), config::P4StructTypeSpec { members, ..Default::default() });
-    let knot =
-        config::P4StructTypeSpec { members: vec![member("again", TypeSpec::Struct(named("knot_t")))], ..Default::default() };
+    let knot = config::P4StructTypeSpec { members: vec![member("again", TypeSpec::Struct(named("knot_t")))], ..Default::default() };
     types.structs.insert("knot_t".to_string(), knot);
     types
 }

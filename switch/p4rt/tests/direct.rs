@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use fairlane_device::{Device, DeviceConfig};
+use fairlane_p4rt::core::ReadProgress;
 use fairlane_p4rt::proto::p4::config::v1 as config;
 use fairlane_p4rt::proto::p4::v1 as p4;
-use fairlane_p4rt::core::ReadProgress;
 use fairlane_p4rt::{ClientId, Code, Core, Notification};
 use proptest::prelude::*;
 use prost::Message;
@@ -88,14 +88,9 @@ impl Bench {
         self.core.set_pipeline_bytes(&request.encode_to_vec(), &mut self.device, self.now)
     }
 
-    fn write(
-        &mut self,
-        updates: Vec<(Type, Kind)>,
-        atomicity: p4::write_request::Atomicity,
-    ) -> Result<(), fairlane_p4rt::Status> {
-        let updates = updates
-            .into_iter()
-            .map(|(kind, entity)| p4::Update { r#type: kind as i32, entity: Some(p4::Entity { entity: Some(entity) }) });
+    fn write(&mut self, updates: Vec<(Type, Kind)>, atomicity: p4::write_request::Atomicity) -> Result<(), fairlane_p4rt::Status> {
+        let updates =
+            updates.into_iter().map(|(kind, entity)| p4::Update { r#type: kind as i32, entity: Some(p4::Entity { entity: Some(entity) }) });
         let request = p4::WriteRequest {
             device_id: DEVICE,
             election_id: ELECTION,
@@ -124,11 +119,7 @@ impl Bench {
 
     /// Everything that can be read, in an order that does not depend on that of insertion.
     fn state(&mut self) -> Vec<Vec<u8>> {
-        let full = p4::TableEntry {
-            counter_data: Some(Default::default()),
-            meter_config: Some(Default::default()),
-            ..Default::default()
-        };
+        let full = p4::TableEntry { counter_data: Some(Default::default()), meter_config: Some(Default::default()), ..Default::default() };
         let requests = [
             Kind::TableEntry(full),
             Kind::TableEntry(p4::TableEntry { is_default_action: true, ..Default::default() }),
@@ -155,8 +146,7 @@ impl Bench {
         let mut payload = target.to_be_bytes()[2..].to_vec();
         payload.extend(&source.to_be_bytes()[2..]);
         payload.extend([0x12, 0x34]);
-        let metadata =
-            [(1, 2u8), (2, 1), (3, 0)].map(|(metadata_id, value)| p4::PacketMetadata { metadata_id, value: vec![value] });
+        let metadata = [(1, 2u8), (2, 1), (3, 0)].map(|(metadata_id, value)| p4::PacketMetadata { metadata_id, value: vec![value] });
         let mut out = self.stream(Request::Packet(p4::PacketOut { payload, metadata: metadata.to_vec() }));
         out.extend(self.events());
         out
@@ -213,10 +203,7 @@ fn l2(target: u64, port: u64) -> p4::TableEntry {
     let value = bytes[bytes.iter().position(|byte| *byte != 0).unwrap_or(7)..].to_vec();
     p4::TableEntry {
         table_id: table("l2").preamble.as_ref().unwrap().id,
-        r#match: vec![p4::FieldMatch {
-            field_id: 1,
-            field_match_type: Some(FieldMatchType::Exact(p4::field_match::Exact { value })),
-        }],
+        r#match: vec![p4::FieldMatch { field_id: 1, field_match_type: Some(FieldMatchType::Exact(p4::field_match::Exact { value })) }],
         action: Some(p4::TableAction { r#type: Some(p4::table_action::Type::Action(action("l2_forward", &[port]))) }),
         ..Default::default()
     }
@@ -398,8 +385,7 @@ fn a_prepared_pipeline_is_refused_when_another_client_has_become_primary() {
 #[test]
 fn dependent_updates_are_undone_in_reverse() {
     let profile = info().action_profiles.iter().find(|profile| profile.with_selector).unwrap().preamble.as_ref().unwrap().id;
-    let member =
-        p4::ActionProfileMember { action_profile_id: profile, member_id: 1, action: Some(action("set_nexthop", &[1, 1])) };
+    let member = p4::ActionProfileMember { action_profile_id: profile, member_id: 1, action: Some(action("set_nexthop", &[1, 1])) };
     let group = p4::ActionProfileGroup {
         action_profile_id: profile,
         group_id: 1,
@@ -454,11 +440,8 @@ fn any_update() -> impl Strategy<Value = (Type, Kind)> {
             action: Some(action("set_nexthop", &[nexthop, 1])),
         })),
         (0u32..3, prop::collection::vec((0u32..4, 0i32..3), 0..3)).prop_map(move |(group_id, members)| {
-            let members = members.into_iter().map(|(member_id, weight)| p4::action_profile_group::Member {
-                member_id,
-                weight,
-                watch_kind: None,
-            });
+            let members =
+                members.into_iter().map(|(member_id, weight)| p4::action_profile_group::Member { member_id, weight, watch_kind: None });
             Kind::ActionProfileGroup(p4::ActionProfileGroup {
                 action_profile_id: profile,
                 group_id,

@@ -18,10 +18,7 @@ const INTERVAL: u64 = 80_000;
 
 fn main() -> ExitCode {
     // Cargo adds a flag of its own.
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     match run(&arguments) {
         Ok(line) => {
             println!("{line}");
@@ -38,22 +35,14 @@ fn run(arguments: &[String]) -> Result<String, String> {
     let [program, capture, rest @ ..] = arguments else {
         return Err("usage: program PROGRAM.json FRAMES.pcap [PACKETS]".to_string());
     };
-    let packets: usize = rest
-        .first()
-        .map_or(Ok(200_000), |n| n.parse())
-        .map_err(|_| "PACKETS is a number")?;
+    let packets: usize = rest.first().map_or(Ok(200_000), |n| n.parse()).map_err(|_| "PACKETS is a number")?;
     let text = std::fs::read_to_string(program).map_err(|error| format!("{program}: {error}"))?;
-    let program =
-        Arc::new(Program::from_json(&text).map_err(|error| format!("{program}: {error}"))?);
+    let program = Arc::new(Program::from_json(&text).map_err(|error| format!("{program}: {error}"))?);
     let bytes = std::fs::read(capture).map_err(|error| format!("{capture}: {error}"))?;
-    let frames = frames(&bytes)
-        .filter(|frames| !frames.is_empty())
-        .ok_or(format!("{capture}: no little-endian pcap file with frames"))?;
+    let frames = frames(&bytes).filter(|frames| !frames.is_empty()).ok_or(format!("{capture}: no little-endian pcap file with frames"))?;
     let busy = measure(&program, &frames, packets, 10);
     let idle = measure(&program, &frames, packets, 0);
-    Ok(format!(
-        "{{\"packets\": {packets}, \"busy\": {busy}, \"idle\": {idle}}}"
-    ))
+    Ok(format!("{{\"packets\": {packets}, \"busy\": {busy}, \"idle\": {idle}}}"))
 }
 
 fn frames(bytes: &[u8]) -> Option<Vec<&[u8]>> {
@@ -70,10 +59,7 @@ fn frames(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 fn measure(program: &Arc<Program>, frames: &[&[u8]], packets: usize, queue: u32) -> String {
-    let config = SwitchConfig {
-        seed: 1,
-        ..SwitchConfig::default()
-    };
+    let config = SwitchConfig { seed: 1, ..SwitchConfig::default() };
     let mut sw = Switch::new(Arc::clone(program), config);
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     let (mut times, mut out, mut now) = (Vec::new(), 0_usize, 1_000_000_000);
@@ -86,12 +72,8 @@ fn measure(program: &Arc<Program>, frames: &[&[u8]], packets: usize, queue: u32)
             buffer.extend_from_slice(black_box(frames[i % frames.len()]));
             sw.ingress_owned(now, 1, buffer, &mut iout);
             if let Some(item) = iout.queued.pop() {
-                let info = QueueInfo {
-                    enq_timestamp: now,
-                    enq_qdepth: queue,
-                    deq_timedelta: u64::from(queue) * INTERVAL,
-                    deq_qdepth: queue,
-                };
+                let info =
+                    QueueInfo { enq_timestamp: now, enq_qdepth: queue, deq_timedelta: u64::from(queue) * INTERVAL, deq_qdepth: queue };
                 sw.egress(now + info.deq_timedelta, item, info, &mut eout);
                 out += usize::from(eout.emitted.is_some());
                 black_box(&eout.emitted);
@@ -102,18 +84,11 @@ fn measure(program: &Arc<Program>, frames: &[&[u8]], packets: usize, queue: u32)
     }
     times.sort_by(f64::total_cmp);
     let emitted = out as f64 / (packets * PASSES) as f64;
-    format!(
-        "{{\"ns_median\": {:.1}, \"ns_least\": {:.1}, \"emitted\": {emitted:.4}}}",
-        times[PASSES / 2],
-        times[0]
-    )
+    format!("{{\"ns_median\": {:.1}, \"ns_least\": {:.1}, \"emitted\": {emitted:.4}}}", times[PASSES / 2], times[0])
 }
 
 /// Nanoseconds this process has been on a CPU: a busy machine does not count.
 fn cpu_time() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    text.split_whitespace()
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0.0)
+    text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0)
 }

@@ -93,35 +93,20 @@ fn top(n: u64, width: u64) -> u128 {
 }
 
 fn prefix(v: u128, n: u64, width: u64) -> KeyMatch {
-    KeyMatch::Lpm {
-        value: Value::from(v & top(n, width)),
-        prefix_len: n as u32,
-    }
+    KeyMatch::Lpm { value: Value::from(v & top(n, width)), prefix_len: n as u32 }
 }
 
 fn masked(v: u128, mask: u128) -> KeyMatch {
-    KeyMatch::Ternary {
-        value: Value::from(v & mask),
-        mask: Value::from(mask),
-    }
+    KeyMatch::Ternary { value: Value::from(v & mask), mask: Value::from(mask) }
 }
 
 fn range(low: u64, high: u64) -> KeyMatch {
-    KeyMatch::Range {
-        low: Value::from(low),
-        high: Value::from(high),
-    }
+    KeyMatch::Range { low: Value::from(low), high: Value::from(high) }
 }
 
 /// A random packet.
 fn any(r: &mut Random) -> Key {
-    [
-        r.wide(),
-        r.below(1 << 32).into(),
-        r.below(1 << 16).into(),
-        r.below(1 << 16).into(),
-        r.below(4).into(),
-    ]
+    [r.wide(), r.below(1 << 32).into(), r.below(1 << 16).into(), r.below(1 << 16).into(), r.below(4).into()]
 }
 
 /// Different next hops in a table.
@@ -141,13 +126,7 @@ const CASES: [Case; 10] = [
     Case {
         name: "exact, 200 bits in 5 fields",
         match_type: "exact",
-        key: &[
-            ("src", "exact"),
-            ("dst", "exact"),
-            ("port", "exact"),
-            ("from", "exact"),
-            ("proto", "exact"),
-        ],
+        key: &[("src", "exact"), ("dst", "exact"), ("port", "exact"), ("from", "exact"), ("proto", "exact")],
         hops: HOPS,
         make: |r| {
             let k = any(r);
@@ -205,21 +184,13 @@ const CASES: [Case; 10] = [
         make: |r| {
             let k = any(r);
             let mask = |r: &mut Random, width| top(width - 8 - r.below(15), width);
-            (
-                vec![masked(k[1], mask(r, 32)), masked(k[0], mask(r, 128))],
-                k,
-            )
+            (vec![masked(k[1], mask(r, 32)), masked(k[0], mask(r, 128))], k)
         },
     },
     Case {
         name: "optional, 4 fields",
         match_type: "ternary",
-        key: &[
-            ("dst", "optional"),
-            ("port", "optional"),
-            ("from", "optional"),
-            ("proto", "optional"),
-        ],
+        key: &[("dst", "optional"), ("port", "optional"), ("from", "optional"), ("proto", "optional")],
         hops: HOPS,
         make: |r| {
             let k = any(r);
@@ -231,10 +202,7 @@ const CASES: [Case; 10] = [
                     KeyMatch::Any
                 }
             };
-            (
-                vec![is(k[1]), maybe(1, k[2]), maybe(2, k[3]), maybe(4, k[4])],
-                k,
-            )
+            (vec![is(k[1]), maybe(1, k[2]), maybe(2, k[3]), maybe(4, k[4])], k)
         },
     },
     Case {
@@ -257,12 +225,7 @@ const CASES: [Case; 10] = [
     Case {
         name: "ternary, LPM, range, optional",
         match_type: "range",
-        key: &[
-            ("dst", "ternary"),
-            ("src", "lpm"),
-            ("port", "range"),
-            ("proto", "optional"),
-        ],
+        key: &[("dst", "ternary"), ("src", "lpm"), ("port", "range"), ("proto", "optional")],
         hops: HOPS,
         make: |r| {
             let k = any(r);
@@ -271,21 +234,9 @@ const CASES: [Case; 10] = [
             let (low, high) = ports[r.below(4) as usize];
             let mut k = k;
             k[2] = k[2].clamp(low.into(), high.into());
-            let proto = if r.below(2) == 0 {
-                is(k[4])
-            } else {
-                KeyMatch::Any
-            };
+            let proto = if r.below(2) == 0 { is(k[4]) } else { KeyMatch::Any };
             let dst = masked(k[1], top(32 - 8 * r.below(2), 32));
-            (
-                vec![
-                    dst,
-                    prefix(k[0], 48 + 16 * r.below(2), 128),
-                    range(low, high),
-                    proto,
-                ],
-                k,
-            )
+            (vec![dst, prefix(k[0], 48 + 16 * r.below(2), 128), range(low, high), proto], k)
         },
     },
 ];
@@ -297,25 +248,15 @@ fn build(case: Option<&Case>) -> Switch {
         "to",
         &[("port", 9), ("hop", 32)],
         &[
-            assign(
-                std("egress_spec"),
-                json!({"type": "runtime_data", "value": 0}),
-            ),
-            assign(
-                field("k", "hop"),
-                json!({"type": "runtime_data", "value": 1}),
-            ),
+            assign(std("egress_spec"), json!({"type": "runtime_data", "value": 0})),
+            assign(field("k", "hop"), json!({"type": "runtime_data", "value": 1})),
         ],
     );
     b.action("miss", &[], &[set_port(2)]);
     match case {
         None => b.always(0, "go", &[set_port(1)], None),
         Some(case) => {
-            let key: Vec<_> = case
-                .key
-                .iter()
-                .map(|(field, kind)| ("k", *field, *kind))
-                .collect();
+            let key: Vec<_> = case.key.iter().map(|(field, kind)| ("k", *field, *kind)).collect();
             b.table(0, "t", case.match_type, &key, &["to", "miss"], "miss", None);
             b.edit(|r| r["pipelines"][0]["tables"][0]["max_size"] = json!(10_000_000));
             &mut b
@@ -327,10 +268,7 @@ fn build(case: Option<&Case>) -> Switch {
 /// Nanoseconds this process has been on a CPU: a busy machine does not count.
 fn cpu_time() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    text.split_whitespace()
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0.0)
+    text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0)
 }
 
 /// A switch and frames for it, and what has been measured.
@@ -345,13 +283,7 @@ struct Run {
 
 impl Run {
     fn new(switch: Switch, frames: Vec<Frame>) -> Run {
-        Run {
-            switch,
-            frames,
-            times: Vec::new(),
-            packets: 0,
-            hits: 0,
-        }
+        Run { switch, frames, times: Vec::new(), packets: 0, hits: 0 }
     }
 
     fn pass(&mut self) {
@@ -447,12 +379,7 @@ fn fill(case: &Case, size: usize) -> Filled {
     }
     let bytes = (memory() - before) / size as f64;
     drop(seen);
-    Filled {
-        switch: sw,
-        keys,
-        insert: time / size as f64,
-        bytes,
-    }
+    Filled { switch: sw, keys, insert: time / size as f64, bytes }
 }
 
 fn main() {
@@ -471,10 +398,7 @@ fn main() {
         "table", "entries", "ns/packet", "ns/lookup", "hits", "ns/insert", "bytes/entry", "flat"
     );
     let mut rows = Vec::new();
-    let named = |case: &&Case| {
-        only.as_ref()
-            .is_none_or(|word| case.name.contains(word.as_str()))
-    };
+    let named = |case: &&Case| only.as_ref().is_none_or(|word| case.name.contains(word.as_str()));
     for case in CASES.iter().filter(named) {
         let mut inserts = Vec::new();
         let mut runs: Vec<Run> = SIZES
@@ -496,22 +420,10 @@ fn main() {
             let flat = run.ratio(&runs[0]);
             let hits = run.hits as f64 / run.packets.max(1) as f64;
             let mut line = String::new();
-            let _ = write!(
-                line,
-                "{:32}{size:>9}{packet:>12.0}{:>12.0}{:>7.0}%",
-                case.name,
-                packet - bare,
-                100.0 * hits
-            );
+            let _ = write!(line, "{:32}{size:>9}{packet:>12.0}{:>12.0}{:>7.0}%", case.name, packet - bare, 100.0 * hits);
             let shown = |n: Option<f64>| n.map_or("-".to_string(), |n| format!("{n:.0}"));
             let (insert, bytes) = insert;
-            let _ = write!(
-                line,
-                "{:>11}{:>13}{:>9.2}",
-                shown(insert),
-                shown(bytes),
-                flat
-            );
+            let _ = write!(line, "{:>11}{:>13}{:>9.2}", shown(insert), shown(bytes), flat);
             println!("{line}");
             rows.push(json!({"table": case.name, "entries": size, "ns_packet": packet, "ns_without": bare, "hits": hits,
                              "ns_insert": insert, "bytes_per_entry": bytes, "flat": flat}));
@@ -522,8 +434,7 @@ fn main() {
         SIZES[0]
     );
     if let Some(path) = to {
-        let text = serde_json::to_string_pretty(&json!({"flat_goal": FLAT, "rows": rows}))
-            .unwrap_or_default();
+        let text = serde_json::to_string_pretty(&json!({"flat_goal": FLAT, "rows": rows})).unwrap_or_default();
         if let Err(error) = std::fs::write(&path, text + "\n") {
             eprintln!("{path}: {error}");
             std::process::exit(1);

@@ -8,8 +8,7 @@ use fairlane_pipeline::Program;
 
 fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
-    let (flags, paths): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|a| a == "--code");
+    let (flags, paths): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a == "--code");
     for path in paths {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -21,17 +20,9 @@ fn main() -> ExitCode {
         };
         match Program::from_json(&text) {
             Ok(p) => {
-                println!(
-                    "{path}: {} tables, {} actions",
-                    p.tables().len(),
-                    p.actions().len()
-                );
+                println!("{path}: {} tables, {} actions", p.tables().len(), p.actions().len());
                 for t in p.tables() {
-                    let key: Vec<String> = t
-                        .key
-                        .iter()
-                        .map(|k| format!("{} {:?}<{}>", k.name, k.kind, k.width))
-                        .collect();
+                    let key: Vec<String> = t.key.iter().map(|k| format!("{} {:?}<{}>", k.name, k.kind, k.width)).collect();
                     println!("  {:?} table {}({})", t.gress, t.name, key.join(", "));
                 }
                 if !flags.is_empty() {

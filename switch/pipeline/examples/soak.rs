@@ -30,10 +30,7 @@ fn main() -> ExitCode {
         let translated = run(&program, MachineCode::Always, FRAMES);
         let same = interpreted == translated;
         let verdict = if same { "the same" } else { "DIFFERENT" };
-        println!(
-            "{path}: {} frames out, {verdict} as machine code ({made:?} bytes)",
-            interpreted.emitted.len()
-        );
+        println!("{path}: {} frames out, {verdict} as machine code ({made:?} bytes)", interpreted.emitted.len());
         if !same {
             wrong += 1;
             let pairs = interpreted.emitted.iter().zip(&translated.emitted);

@@ -57,12 +57,7 @@ impl Definition {
     pub fn listing(&self) -> String {
         let ir = &self.ir;
         let mut text = String::new();
-        for (header, ty) in ir
-            .layout
-            .headers
-            .iter()
-            .map(|h| (h, &ir.layout.types[h.ty]))
-        {
+        for (header, ty) in ir.layout.headers.iter().map(|h| (h, &ir.layout.types[h.ty])) {
             for f in ty.fields.iter().filter(|f| !f.varbit) {
                 text += &format!("{:5} {}.{}\n", header.base + f.rel, header.name, f.name);
             }

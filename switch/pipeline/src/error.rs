@@ -17,12 +17,7 @@ pub struct LoadError {
 
 impl LoadError {
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> LoadError {
-        LoadError {
-            path: path.into(),
-            position: None,
-            message: message.into(),
-            hint: None,
-        }
+        LoadError { path: path.into(), position: None, message: message.into(), hint: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> LoadError {

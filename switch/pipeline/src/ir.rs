@@ -504,17 +504,9 @@ pub type NextState = Option<u32>;
 #[derive(Debug, Clone)]
 pub enum SelectCase {
     /// `key & mask == value`, bytes of the padded key.
-    Value {
-        value: Vec<u8>,
-        mask: Vec<u8>,
-        next: NextState,
-    },
+    Value { value: Vec<u8>, mask: Vec<u8>, next: NextState },
     /// Member of a value set; `mask` covers the unpadded key.
-    Set {
-        set: u32,
-        mask: Option<Vec<u8>>,
-        next: NextState,
-    },
+    Set { set: u32, mask: Option<Vec<u8>>, next: NextState },
 }
 
 #[derive(Debug, Clone, Default)]

@@ -37,10 +37,7 @@ pub use drop_cause::DropCause;
 pub use error::{ControlError, LoadError};
 pub use info::*;
 pub use program::Program;
-pub use switch::{
-    Control, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch, SwitchStats,
-    MAX_FRAME,
-};
+pub use switch::{Control, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch, SwitchStats, MAX_FRAME};
 pub use value::Value;
 
 /// Time in nanoseconds since the switch's epoch.

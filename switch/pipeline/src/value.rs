@@ -14,11 +14,7 @@ impl Value {
     /// The value whose big-endian bytes are `bytes`; leading zeros and an empty slice are allowed.
     pub fn from_be_bytes(bytes: &[u8]) -> Value {
         let start = bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len());
-        let bytes = if start == bytes.len() {
-            vec![0]
-        } else {
-            bytes[start..].to_vec()
-        };
+        let bytes = if start == bytes.len() { vec![0] } else { bytes[start..].to_vec() };
         Value { bytes }
     }
 

@@ -138,20 +138,7 @@ fn unary(op: &str, e: Json) -> Json {
 
 fn constant() -> BoxedStrategy<Json> {
     prop_oneof![
-        prop::sample::select(vec![
-            0_u64,
-            1,
-            2,
-            7,
-            255,
-            256,
-            65535,
-            u64::MAX,
-            1 << 63,
-            (1 << 63) - 1,
-            1 << 32
-        ])
-        .prop_map(hex),
+        prop::sample::select(vec![0_u64, 1, 2, 7, 255, 256, 65535, u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 32]).prop_map(hex),
         any::<u64>().prop_map(hex),
         Just(json!({"type": "hexstr", "value": "-0x1"})),
         Just(json!({"type": "hexstr", "value": "0xfffffffffffffffffffffffff"})),
@@ -169,13 +156,8 @@ fn data(depth: u32) -> BoxedStrategy<Json> {
         return leaf;
     }
     let sub = move || data(depth - 1);
-    let shift = prop_oneof![
-        (0..130_u64).prop_map(hex),
-        prop::sample::select(vec!["a", "x", "y"]).prop_map(|f| field("in", f)),
-    ];
-    let width = prop::sample::select(vec![
-        1_u64, 2, 7, 8, 9, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129,
-    ]);
+    let shift = prop_oneof![(0..130_u64).prop_map(hex), prop::sample::select(vec!["a", "x", "y"]).prop_map(|f| field("in", f)),];
+    let width = prop::sample::select(vec![1_u64, 2, 7, 8, 9, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129]);
     prop_oneof![
         2 => leaf,
         6 => (prop::sample::select(vec!["+", "-", "*", "/", "%", "&", "|", "^"]), sub(), sub())
@@ -197,9 +179,7 @@ fn data(depth: u32) -> BoxedStrategy<Json> {
 
 fn boolean(depth: u32) -> BoxedStrategy<Json> {
     if depth == 0 {
-        return any::<bool>()
-            .prop_map(|b| json!({"type": "bool", "value": b}))
-            .boxed();
+        return any::<bool>().prop_map(|b| json!({"type": "bool", "value": b})).boxed();
     }
     prop_oneof![
         4 => (prop::sample::select(vec!["==", "!=", "<", "<=", ">", ">="]), data(depth - 1), data(depth - 1))
@@ -231,19 +211,11 @@ fn program(exprs: &[Json]) -> Build {
     let mut b = Build::new();
     let mut fields: Vec<Json> = INPUT.iter().map(|(n, w, s)| json!([n, w, s])).collect();
     fields.push(json!(["pad", 8, false]));
-    b.header_type("in_t", json!(fields))
-        .instance("in", "in_t", false);
-    let fields: Vec<Json> = OUTPUT
-        .iter()
-        .map(|(n, w, s, sat)| json!([n, w, s, sat]))
-        .collect();
-    b.header_type("out_t", json!(fields))
-        .instance("out", "out_t", false);
+    b.header_type("in_t", json!(fields)).instance("in", "in_t", false);
+    let fields: Vec<Json> = OUTPUT.iter().map(|(n, w, s, sat)| json!([n, w, s, sat])).collect();
+    b.header_type("out_t", json!(fields)).instance("out", "out_t", false);
     b.extracts(&["in"]);
-    let mut prims = vec![
-        prim("add_header", &[json!({"type": "header", "value": "out"})]),
-        set_port(1),
-    ];
+    let mut prims = vec![prim("add_header", &[json!({"type": "header", "value": "out"})]), set_port(1)];
     for (o, e) in OUTPUT.iter().zip(exprs) {
         prims.push(assign(field("out", o.0), wrapped(e.clone())));
     }

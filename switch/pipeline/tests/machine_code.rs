@@ -6,9 +6,7 @@ mod twin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_pipeline::{
-    EgressOut, IngressOut, MachineCode, Program, QueueInfo, Switch, SwitchConfig,
-};
+use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Program, QueueInfo, Switch, SwitchConfig};
 use twin::run;
 
 fn root() -> PathBuf {
@@ -51,11 +49,7 @@ fn every_program_does_the_same() {
     }
     // A processor without a translator has nothing to compare.
     if cfg!(target_arch = "x86_64") {
-        assert!(
-            translated + 2 >= sources.len(),
-            "{translated} of {} programs translated",
-            sources.len()
-        );
+        assert!(translated + 2 >= sources.len(), "{translated} of {} programs translated", sources.len());
     }
     assert!(frames > 1000, "{frames} frames came out");
 }
@@ -64,12 +58,8 @@ fn every_program_does_the_same() {
 #[test]
 fn a_program_is_translated_while_packets_go_on() {
     let program = load(&root().join("bench/forward.p4"));
-    let config = |machine_code| SwitchConfig {
-        machine_code,
-        ..SwitchConfig::default()
-    };
-    let mut switches = [MachineCode::Auto, MachineCode::Never]
-        .map(|machine_code| Switch::new(Arc::clone(&program), config(machine_code)));
+    let config = |machine_code| SwitchConfig { machine_code, ..SwitchConfig::default() };
+    let mut switches = [MachineCode::Auto, MachineCode::Never].map(|machine_code| Switch::new(Arc::clone(&program), config(machine_code)));
     let mut frame = vec![0; 60];
     frame[12..15].copy_from_slice(&[8, 0, 0x45]);
     for i in 0..30_000_u64 {

@@ -11,87 +11,51 @@ use serde_json::{json, Value as Json};
 fn rich() -> Build {
     let mut b = Build::new();
     b.header("eth", &[("dst", 48), ("src", 48), ("type", 16)]);
-    b.header(
-        "ip",
-        &[
-            ("a", 4),
-            ("ihl", 4),
-            ("ttl", 8),
-            ("sum", 16),
-            ("src", 32),
-            ("dst", 128),
-        ],
-    );
+    b.header("ip", &[("a", 4), ("ihl", 4), ("ttl", 8), ("sum", 16), ("src", 32), ("dst", 128)]);
     b.header_type("opt_t", json!([["data", "*"]]));
     b.edit(|r| r["header_types"][3]["max_length"] = json!(40));
     b.instance("opt", "opt_t", false);
-    b.header_type("hop_t", json!([["swid", 31, false], ["last", 1, false]]))
-        .stack("hops", "hop_t", 3);
+    b.header_type("hop_t", json!([["swid", 31, false], ["last", 1, false]])).stack("hops", "hop_t", 3);
     b.header("ua", &[("x", 8)]).header("ub", &[("y", 16)]);
-    b.push(
-        "header_union_types",
-        json!({"name": "u_t", "id": 0, "headers": [["ua", "ua"], ["ub", "ub"]]}),
-    );
-    b.push(
-        "header_unions",
-        json!({"name": "u", "id": 0, "union_type": "u_t", "header_ids": [7, 8]}),
-    );
+    b.push("header_union_types", json!({"name": "u_t", "id": 0, "headers": [["ua", "ua"], ["ub", "ub"]]}));
+    b.push("header_unions", json!({"name": "u", "id": 0, "union_type": "u_t", "header_ids": [7, 8]}));
     b.metadata("m", &[("flag", 1), ("n", 16), ("big", 72), ("colour", 2)]);
-    b.push(
-        "field_lists",
-        json!({"id": 1, "name": "fl", "elements": [field("m", "n")]}),
-    );
-    b.push(
-        "learn_lists",
-        json!({"id": 1, "name": "ll", "elements": [field("ip", "dst")]}),
-    );
-    b.push(
-        "parse_vsets",
-        json!({"name": "vs", "id": 0, "compressed_bitwidth": 16}),
-    );
-    b.push(
-        "register_arrays",
-        json!({"name": "r", "id": 0, "size": 16, "bitwidth": 48}),
-    );
-    b.push(
-        "counter_arrays",
-        json!({"name": "c", "id": 0, "is_direct": false, "size": 4}),
-    );
-    b.push(
-        "counter_arrays",
-        json!({"name": "dc", "id": 1, "is_direct": true, "binding": "route"}),
-    );
+    b.push("field_lists", json!({"id": 1, "name": "fl", "elements": [field("m", "n")]}));
+    b.push("learn_lists", json!({"id": 1, "name": "ll", "elements": [field("ip", "dst")]}));
+    b.push("parse_vsets", json!({"name": "vs", "id": 0, "compressed_bitwidth": 16}));
+    b.push("register_arrays", json!({"name": "r", "id": 0, "size": 16, "bitwidth": 48}));
+    b.push("counter_arrays", json!({"name": "c", "id": 0, "is_direct": false, "size": 4}));
+    b.push("counter_arrays", json!({"name": "dc", "id": 1, "is_direct": true, "binding": "route"}));
     b.push("meter_arrays", json!({"name": "me", "id": 0, "is_direct": false, "rate_count": 2, "type": "bytes", "size": 4}));
-    b.push("calculations", json!({"name": "calc", "id": 0, "algo": "csum16", "input": [
+    b.push(
+        "calculations",
+        json!({"name": "calc", "id": 0, "algo": "csum16", "input": [
         field("ip", "a"), field("ip", "ihl"), field("ip", "ttl"), field("ip", "dst"), field("opt", "data"),
-        {"type": "hexstr", "value": "0x01", "bitwidth": 4}, {"type": "payload", "value": null}]}));
-    b.push("checksums", json!({"name": "s", "id": 0, "target": ["ip", "sum"], "type": "generic", "calculation": "calc",
-        "verify": true, "update": true, "if_cond": expr("==", field("ip", "a"), hex(4))}));
+        {"type": "hexstr", "value": "0x01", "bitwidth": 4}, {"type": "payload", "value": null}]}),
+    );
+    b.push(
+        "checksums",
+        json!({"name": "s", "id": 0, "target": ["ip", "sum"], "type": "generic", "calculation": "calc",
+        "verify": true, "update": true, "if_cond": expr("==", field("ip", "a"), hex(4))}),
+    );
     let length = json!({"type": "expression", "value": expr("<<", expr("-", field("ip", "ihl"), hex(5)), hex(5))});
     b.state(
         "start",
         &[Build::extract("eth")],
         &[field("eth", "type")],
-        &[
-            ("0x0800", Some("ip")),
-            ("0x0900&0xff00", Some("hops")),
-            ("default", None),
-        ],
+        &[("0x0800", Some("ip")), ("0x0900&0xff00", Some("hops")), ("default", None)],
     );
-    b.state("ip", &[
-        Build::extract("ip"),
-        json!({"op": "verify", "parameters": [expr(">=", field("ip", "ihl"), hex(5)), hex(2)]}),
-        json!({"op": "extract_VL", "parameters": [{"type": "regular", "value": "opt"}, length]}),
-    ], &[json!({"type": "lookahead", "value": [0, 8]})], &[("0x01", Some("ua")), ("0x02", Some("hops")), ("default", None)]);
     b.state(
-        "ua",
+        "ip",
         &[
-            json!({"op": "advance", "parameters": [hex(8)]}),
-            Build::extract("ua"),
+            Build::extract("ip"),
+            json!({"op": "verify", "parameters": [expr(">=", field("ip", "ihl"), hex(5)), hex(2)]}),
+            json!({"op": "extract_VL", "parameters": [{"type": "regular", "value": "opt"}, length]}),
         ],
-        &[],
-        &[("default", None)],
+        &[json!({"type": "lookahead", "value": [0, 8]})],
+        &[("0x01", Some("ua")), ("0x02", Some("hops")), ("default", None)],
     );
+    b.state("ua", &[json!({"op": "advance", "parameters": [hex(8)]}), Build::extract("ua")], &[], &[("default", None)]);
     b.state(
         "hops",
         &[json!({"op": "extract", "parameters": [{"type": "stack", "value": "hops"}]})],
@@ -106,35 +70,11 @@ fn rich() -> Build {
         &[
             assign(std("egress_spec"), param(0)),
             assign(field("eth", "dst"), param(1)),
-            assign(
-                field("ip", "ttl"),
-                wrapped(expr("&", expr("-", field("ip", "ttl"), hex(1)), hex(255))),
-            ),
+            assign(field("ip", "ttl"), wrapped(expr("&", expr("-", field("ip", "ttl"), hex(1)), hex(255)))),
             prim("count", &[named("counter_array", "c"), field("ip", "ihl")]),
-            prim(
-                "register_read",
-                &[
-                    field("m", "n"),
-                    named("register_array", "r"),
-                    field("ip", "ihl"),
-                ],
-            ),
-            prim(
-                "register_write",
-                &[
-                    named("register_array", "r"),
-                    field("ip", "ihl"),
-                    wrapped(expr("+", field("m", "n"), hex(3))),
-                ],
-            ),
-            prim(
-                "execute_meter",
-                &[
-                    named("meter_array", "me"),
-                    field("ip", "a"),
-                    field("m", "colour"),
-                ],
-            ),
+            prim("register_read", &[field("m", "n"), named("register_array", "r"), field("ip", "ihl")]),
+            prim("register_write", &[named("register_array", "r"), field("ip", "ihl"), wrapped(expr("+", field("m", "n"), hex(3)))]),
+            prim("execute_meter", &[named("meter_array", "me"), field("ip", "a"), field("m", "colour")]),
             prim("push", &[named("header_stack", "hops"), hex(1)]),
             prim("add_header", &[named("header", "hops[0]")]),
         ],
@@ -143,72 +83,25 @@ fn rich() -> Build {
         "rest",
         &[],
         &[
-            assign(
-                field("m", "big"),
-                wrapped(expr("*", field("ip", "dst"), field("ip", "src"))),
-            ),
-            assign(
-                field("m", "n"),
-                wrapped(expr(">>", field("m", "big"), field("ip", "ihl"))),
-            ),
-            prim(
-                "modify_field_with_hash_based_offset",
-                &[
-                    field("m", "n"),
-                    hex(0),
-                    named("calculation", "calc"),
-                    hex(8),
-                ],
-            ),
-            prim(
-                "modify_field_rng_uniform",
-                &[field("ip", "src"), hex(0), field("ip", "src")],
-            ),
+            assign(field("m", "big"), wrapped(expr("*", field("ip", "dst"), field("ip", "src")))),
+            assign(field("m", "n"), wrapped(expr(">>", field("m", "big"), field("ip", "ihl")))),
+            prim("modify_field_with_hash_based_offset", &[field("m", "n"), hex(0), named("calculation", "calc"), hex(8)]),
+            prim("modify_field_rng_uniform", &[field("ip", "src"), hex(0), field("ip", "src")]),
             prim("generate_digest", &[hex(1), hex(1)]),
             prim("clone_ingress_pkt_to_egress", &[hex(1), hex(1)]),
             assign(std("mcast_grp"), field("ip", "ihl")),
             prim(
                 "log_msg",
-                &[
-                    json!({"type": "string", "value": "{} {}"}),
-                    json!({"type": "parameters_vector", "value": [field("m", "big")]}),
-                ],
+                &[json!({"type": "string", "value": "{} {}"}), json!({"type": "parameters_vector", "value": [field("m", "big")]})],
             ),
             prim("pop", &[named("header_stack", "hops"), hex(2)]),
-            prim(
-                "assign_header",
-                &[named("header", "hops[1]"), named("header", "hops[2]")],
-            ),
+            prim("assign_header", &[named("header", "hops[1]"), named("header", "hops[2]")]),
             prim("add_header", &[named("header", "ub")]),
         ],
     );
-    b.table(
-        0,
-        "route",
-        "lpm",
-        &[("ip", "dst", "lpm"), ("m", "flag", "exact")],
-        &["go", "rest"],
-        "rest",
-        Some("acl"),
-    );
-    b.table(
-        0,
-        "acl",
-        "ternary",
-        &[("eth", "src", "ternary"), ("ip", "$valid$", "exact")],
-        &["go", "rest"],
-        "rest",
-        Some("span"),
-    );
-    b.table(
-        0,
-        "span",
-        "range",
-        &[("ip", "ttl", "range"), ("m", "big", "ternary")],
-        &["go", "rest"],
-        "rest",
-        None,
-    );
+    b.table(0, "route", "lpm", &[("ip", "dst", "lpm"), ("m", "flag", "exact")], &["go", "rest"], "rest", Some("acl"));
+    b.table(0, "acl", "ternary", &[("eth", "src", "ternary"), ("ip", "$valid$", "exact")], &["go", "rest"], "rest", Some("span"));
+    b.table(0, "span", "range", &[("ip", "ttl", "range"), ("m", "big", "ternary")], &["go", "rest"], "rest", None);
     b.edit(|r| {
         r["pipelines"][0]["tables"][0]["with_counters"] = json!(true);
         r["pipelines"][0]["init_table"] = json!("cond");
@@ -232,14 +125,7 @@ fn rich() -> Build {
 
 /// Drives a program with entries in all tables and frames of all kinds.
 fn exercise(program: Program, frames: &[Vec<u8>]) {
-    let mut sw = Switch::new(
-        std::sync::Arc::new(program),
-        SwitchConfig {
-            max_passes: 3,
-            log: true,
-            ..SwitchConfig::default()
-        },
-    );
+    let mut sw = Switch::new(std::sync::Arc::new(program), SwitchConfig { max_passes: 3, log: true, ..SwitchConfig::default() });
     let p = sw.program().clone();
     for (i, t) in p.tables().iter().enumerate() {
         for (n, &action) in t.actions.iter().enumerate() {
@@ -253,32 +139,18 @@ fn exercise(program: Program, frames: &[Vec<u8>]) {
                 .map(|k| match k.kind {
                     MatchKind::Exact => exact(n as u64 & 1),
                     MatchKind::Valid => KeyMatch::Valid(true),
-                    MatchKind::Range => KeyMatch::Range {
-                        low: Value::from(0_u64),
-                        high: Value::ones(k.width),
-                    },
+                    MatchKind::Range => KeyMatch::Range { low: Value::from(0_u64), high: Value::ones(k.width) },
                     _ => KeyMatch::Any,
                 })
                 .collect();
-            let e = entry(
-                key,
-                i32::from(t.needs_priority),
-                TableAction::Call(ActionCall { action, args }),
-            );
+            let e = entry(key, i32::from(t.needs_priority), TableAction::Call(ActionCall { action, args }));
             let _ = sw.table_insert(0, TableId(i as u32), e);
         }
     }
     let replicas = vec![Replica { port: 1, rid: 1 }, Replica { port: 600, rid: 2 }];
     for g in 0..6 {
         let _ = sw.multicast_insert(g, replicas.clone());
-        let _ = sw.clone_insert(
-            g.into(),
-            CloneSession {
-                replicas: replicas.clone(),
-                multicast_group: None,
-                packet_length: 9,
-            },
-        );
+        let _ = sw.clone_insert(g.into(), CloneSession { replicas: replicas.clone(), multicast_group: None, packet_length: 9 });
     }
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     for (i, f) in frames.iter().enumerate() {
@@ -317,16 +189,9 @@ fn frames() -> impl Strategy<Value = Vec<Vec<u8>>> {
 fn nodes(v: &Json, at: String, out: &mut Vec<String>) {
     out.push(at.clone());
     match v {
-        Json::Array(a) => a
-            .iter()
-            .enumerate()
-            .for_each(|(i, x)| nodes(x, format!("{at}/{i}"), out)),
+        Json::Array(a) => a.iter().enumerate().for_each(|(i, x)| nodes(x, format!("{at}/{i}"), out)),
         Json::Object(o) => o.iter().for_each(|(k, x)| {
-            nodes(
-                x,
-                format!("{at}/{}", k.replace('~', "~0").replace('/', "~1")),
-                out,
-            );
+            nodes(x, format!("{at}/{}", k.replace('~', "~0").replace('/', "~1")), out);
         }),
         _ => {}
     }
@@ -345,17 +210,7 @@ fn mutate(root: &mut Json, which: usize, how: u8, other: usize) {
         (1, Json::Number(n)) => json!(n.as_i64().unwrap_or(0).wrapping_add(1)),
         (1, Json::String(s)) => json!(format!("{s}0")),
         (2, Json::Number(_)) => json!([0, 1, -1, 65, 511, 4096, 70000, i64::MAX][other % 8]),
-        (2, Json::String(_)) => json!(
-            [
-                "0x0",
-                "-0x1",
-                "0xffffffffffffffffff",
-                "",
-                "*",
-                "start",
-                "zz"
-            ][other % 7]
-        ),
+        (2, Json::String(_)) => json!(["0x0", "-0x1", "0xffffffffffffffffff", "", "*", "start", "zz"][other % 7]),
         (3, Json::Array(a)) if !a.is_empty() => {
             let mut a = a.clone();
             a.remove(other % a.len());
@@ -407,24 +262,12 @@ proptest! {
 fn cut_text_says_where() {
     let text = serde_json::to_string_pretty(&rich().json()).expect("text");
     for cut in (0..text.len()).step_by(97) {
-        let e = Program::from_json(&text[..cut])
-            .map(|_| ())
-            .expect_err("half a program loaded");
+        let e = Program::from_json(&text[..cut]).map(|_| ()).expect_err("half a program loaded");
         let lines = text[..cut].lines().count().max(1);
-        assert!(
-            e.position
-                .is_some_and(|(line, _)| line.abs_diff(lines) <= 1),
-            "{e} at {lines}"
-        );
+        assert!(e.position.is_some_and(|(line, _)| line.abs_diff(lines) <= 1), "{e} at {lines}");
     }
-    let e = Program::from_json(&text[..text.len() / 2])
-        .map(|_| ())
-        .expect_err("half a program loaded");
-    assert!(
-        e.to_string()
-            .contains("the JSON ends too early (the file is cut off, compile the program again)"),
-        "{e}"
-    );
+    let e = Program::from_json(&text[..text.len() / 2]).map(|_| ()).expect_err("half a program loaded");
+    assert!(e.to_string().contains("the JSON ends too early (the file is cut off, compile the program again)"), "{e}");
 }
 
 #[test]
@@ -475,21 +318,9 @@ fn errors_name_the_path() {
         "headers[1]",
         "header 'eth' is 111 bits long, which is no whole number of bytes",
     );
-    check(
-        &|r| r["calculations"][0]["algo"] = json!("md5"),
-        "calculations[0].algo",
-        "there is no algorithm 'md5'",
-    );
-    check(
-        &|r| r["__meta__"]["version"] = json!([3, 0]),
-        "__meta__.version",
-        "BMv2 JSON of version 3.0 cannot be read, only 2.x",
-    );
-    check(
-        &|r| r["headers"][0]["name"] = json!("meta"),
-        "field_aliases[0][1][0]",
-        "there is no header 'standard_metadata'",
-    );
+    check(&|r| r["calculations"][0]["algo"] = json!("md5"), "calculations[0].algo", "there is no algorithm 'md5'");
+    check(&|r| r["__meta__"]["version"] = json!([3, 0]), "__meta__.version", "BMv2 JSON of version 3.0 cannot be read, only 2.x");
+    check(&|r| r["headers"][0]["name"] = json!("meta"), "field_aliases[0][1][0]", "there is no header 'standard_metadata'");
     check(
         &|r| r["actions"][1]["primitives"][9]["parameters"][0]["value"] = json!("eth"),
         "actions[1].primitives[9]",

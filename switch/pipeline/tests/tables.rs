@@ -43,34 +43,15 @@ fn one(kind: &'static str, width: u32) -> BoxedStrategy<(KeyMatch, Want)> {
     let v = value(width);
     let full = mask(width);
     match kind {
-        "exact" => v
-            .prop_map(move |v| (KeyMatch::Exact(Value::from(v)), Want::Masked(v, full)))
-            .boxed(),
+        "exact" => v.prop_map(move |v| (KeyMatch::Exact(Value::from(v)), Want::Masked(v, full))).boxed(),
         "lpm" => (v, 0..=width)
             .prop_map(move |(v, len)| {
                 let m = prefix(width, len);
-                (
-                    KeyMatch::Lpm {
-                        value: Value::from(v & m),
-                        prefix_len: len,
-                    },
-                    Want::Masked(v & m, m),
-                )
+                (KeyMatch::Lpm { value: Value::from(v & m), prefix_len: len }, Want::Masked(v & m, m))
             })
             .boxed(),
-        "ternary" => (
-            v,
-            prop::sample::select(vec![0, 1, 3, full, full << 1 & full, prefix(width, 2)]),
-        )
-            .prop_map(move |(v, m)| {
-                (
-                    KeyMatch::Ternary {
-                        value: Value::from(v & m),
-                        mask: Value::from(m),
-                    },
-                    Want::Masked(v & m, m),
-                )
-            })
+        "ternary" => (v, prop::sample::select(vec![0, 1, 3, full, full << 1 & full, prefix(width, 2)]))
+            .prop_map(move |(v, m)| (KeyMatch::Ternary { value: Value::from(v & m), mask: Value::from(m) }, Want::Masked(v & m, m)))
             .boxed(),
         "optional" => (v, any::<bool>())
             .prop_map(move |(v, given)| match given {
@@ -81,13 +62,7 @@ fn one(kind: &'static str, width: u32) -> BoxedStrategy<(KeyMatch, Want)> {
         _ => (value(width), value(width))
             .prop_map(|(a, b)| {
                 let (lo, hi) = (a.min(b), a.max(b));
-                (
-                    KeyMatch::Range {
-                        low: Value::from(lo),
-                        high: Value::from(hi),
-                    },
-                    Want::Range(lo, hi),
-                )
+                (KeyMatch::Range { low: Value::from(lo), high: Value::from(hi) }, Want::Range(lo, hi))
             })
             .boxed(),
     }
@@ -97,22 +72,12 @@ type Entry = (Vec<KeyMatch>, Vec<Want>, i32);
 
 fn entry_of(kinds: [&'static str; 3], ordered: bool) -> impl Strategy<Value = Entry> {
     let priority = if ordered { 1..4 } else { 0..1 };
-    (
-        one(kinds[0], 8),
-        one(kinds[1], 16),
-        one(kinds[2], 72),
-        priority,
-    )
+    (one(kinds[0], 8), one(kinds[1], 16), one(kinds[2], 72), priority)
         .prop_map(|(a, b, c, p)| (vec![a.0, b.0, c.0], vec![a.1, b.1, c.1], p))
 }
 
 /// Runs random inserts, deletes and packets against both.
-fn check(
-    match_type: &str,
-    kinds: [&'static str; 3],
-    ops: Vec<(bool, Entry)>,
-    packets: Vec<[u128; 3]>,
-) -> Result<(), TestCaseError> {
+fn check(match_type: &str, kinds: [&'static str; 3], ops: Vec<(bool, Entry)>, packets: Vec<[u128; 3]>) -> Result<(), TestCaseError> {
     let ordered = matches!(match_type, "ternary" | "range");
     let mut sw = program(match_type, kinds).switch();
     let t = table_id(&sw, "t");
@@ -142,56 +107,24 @@ fn check(
         }
         prop_assert_eq!(sw.table_len(t), Ok(list.len()));
     }
-    let read: Vec<_> = sw
-        .table_entries(t)
-        .expect("entries")
-        .into_iter()
-        .map(|s| s.entry.key)
-        .collect();
-    prop_assert_eq!(
-        read,
-        list.iter().map(|(e, _)| e.0.clone()).collect::<Vec<_>>()
-    );
+    let read: Vec<_> = sw.table_entries(t).expect("entries").into_iter().map(|s| s.entry.key).collect();
+    prop_assert_eq!(read, list.iter().map(|(e, _)| e.0.clone()).collect::<Vec<_>>());
     for v in packets {
         let v = [v[0] & mask(8), v[1] & mask(16), v[2] & mask(72)];
-        let hits: Vec<_> = list
-            .iter()
-            .filter(|(e, _)| e.1.iter().zip(v).all(|(w, v)| w.holds(v)))
-            .collect();
+        let hits: Vec<_> = list.iter().filter(|(e, _)| e.1.iter().zip(v).all(|(w, v)| w.holds(v))).collect();
         // The longest prefix or the highest priority; of equals any.
         let rank = |e: &Entry| match (match_type, &e.0[..]) {
-            ("lpm", keys) => keys
-                .iter()
-                .map(|k| {
-                    if let KeyMatch::Lpm { prefix_len, .. } = k {
-                        *prefix_len as i32
-                    } else {
-                        0
-                    }
-                })
-                .max()
-                .unwrap_or(0),
+            ("lpm", keys) => {
+                keys.iter().map(|k| if let KeyMatch::Lpm { prefix_len, .. } = k { *prefix_len as i32 } else { 0 }).max().unwrap_or(0)
+            }
             _ => e.2,
         };
         let best = hits.iter().map(|(e, _)| rank(e)).max();
-        let allowed: Vec<u16> = hits
-            .iter()
-            .filter(|(e, _)| Some(rank(e)) == best)
-            .map(|(_, id)| *id)
-            .collect();
+        let allowed: Vec<u16> = hits.iter().filter(|(e, _)| Some(rank(e)) == best).map(|(_, id)| *id).collect();
         let out = send(&mut sw, 0, &frame(v));
         let got = u16::from_be_bytes([out[0].1[12], out[0].1[13]]);
         if ordered {
-            prop_assert!(
-                if best.is_some() {
-                    allowed.contains(&got)
-                } else {
-                    out[0].0 == 2
-                },
-                "{} not in {:?}",
-                got,
-                allowed
-            );
+            prop_assert!(if best.is_some() { allowed.contains(&got) } else { out[0].0 == 2 }, "{} not in {:?}", got, allowed);
         } else {
             prop_assert_eq!(allowed.first().copied(), (out[0].0 == 1).then_some(got));
         }
@@ -200,10 +133,7 @@ fn check(
 }
 
 fn packets() -> impl Strategy<Value = Vec<[u128; 3]>> {
-    prop::collection::vec(
-        (value(8), value(16), value(72)).prop_map(|(a, b, c)| [a, b, c]),
-        1..30,
-    )
+    prop::collection::vec((value(8), value(16), value(72)).prop_map(|(a, b, c)| [a, b, c]), 1..30)
 }
 
 macro_rules! agrees {
@@ -283,41 +213,14 @@ proptest! {
 fn fields_of_invalid_headers_match_as_zero() {
     let mut b = Build::new();
     b.header("k", &[("a", 8)]).header("x", &[("v", 8)]);
-    b.state(
-        "start",
-        &[Build::extract("k")],
-        &[field("k", "a")],
-        &[("0x01", Some("more")), ("default", None)],
-    );
+    b.state("start", &[Build::extract("k")], &[field("k", "a")], &[("0x01", Some("more")), ("default", None)]);
     b.state("more", &[Build::extract("x")], &[], &[("default", None)]);
-    b.action("one", &[], &[set_port(1)])
-        .action("two", &[], &[set_port(2)]);
-    b.always(
-        0,
-        "pre",
-        &[prim(
-            "remove_header",
-            &[json!({"type": "header", "value": "x"})],
-        )],
-        Some("t"),
-    );
-    b.table(
-        0,
-        "t",
-        "exact",
-        &[("x", "v", "exact"), ("x", "$valid$", "exact")],
-        &["one", "two"],
-        "two",
-        None,
-    );
+    b.action("one", &[], &[set_port(1)]).action("two", &[], &[set_port(2)]);
+    b.always(0, "pre", &[prim("remove_header", &[json!({"type": "header", "value": "x"})])], Some("t"));
+    b.table(0, "t", "exact", &[("x", "v", "exact"), ("x", "$valid$", "exact")], &["one", "two"], "two", None);
     let mut sw = b.switch();
     let t = table_id(&sw, "t");
-    sw.table_insert(
-        0,
-        t,
-        entry(vec![exact(0), exact(0)], 0, call(&sw, "one", &[])),
-    )
-    .expect("insert");
+    sw.table_insert(0, t, entry(vec![exact(0), exact(0)], 0, call(&sw, "one", &[]))).expect("insert");
     assert_eq!(send(&mut sw, 0, &[1, 5])[0].0, 1);
     assert_eq!(send(&mut sw, 0, &[2, 5])[0].0, 1);
 }
@@ -326,8 +229,7 @@ fn fields_of_invalid_headers_match_as_zero() {
 fn const_entries_and_defaults() {
     let mut b = program("ternary", ["ternary", "ternary", "ternary"]);
     let any = json!({"match_type": "ternary", "key": "0x00", "mask": "0x00"});
-    let wide =
-        json!({"match_type": "ternary", "key": "0x0000000000000000", "mask": "0x0000000000000000"});
+    let wide = json!({"match_type": "ternary", "key": "0x0000000000000000", "mask": "0x0000000000000000"});
     let one = json!({"match_type": "ternary", "key": "0x01", "mask": "0xff"});
     let make = |a: &serde_json::Value, p: u64, v: &str| {
         json!({"match_key": [a, {"match_type": "ternary", "key": "0x0000", "mask": "0x0000"}, wide], "priority": p,
@@ -346,25 +248,15 @@ fn const_entries_and_defaults() {
     let states = sw.table_entries(t).expect("entries");
     assert!(states[1].entry.priority > states[0].entry.priority && states[0].is_const);
     let e = states[0].entry.clone();
-    assert!(matches!(
-        sw.table_insert(0, t, e.clone()),
-        Err(ControlError::PermissionDenied(_))
-    ));
-    assert!(matches!(
-        sw.table_delete(t, &e.key, e.priority),
-        Err(ControlError::PermissionDenied(_))
-    ));
+    assert!(matches!(sw.table_insert(0, t, e.clone()), Err(ControlError::PermissionDenied(_))));
+    assert!(matches!(sw.table_delete(t, &e.key, e.priority), Err(ControlError::PermissionDenied(_))));
     let hit = call(&sw, "hit", &[1]);
-    assert!(matches!(
-        sw.table_set_default(t, Some(hit)),
-        Err(ControlError::PermissionDenied(_))
-    ));
+    assert!(matches!(sw.table_set_default(t, Some(hit)), Err(ControlError::PermissionDenied(_))));
     sw.table_clear(t).expect("clear");
     assert_eq!(sw.table_len(t), Ok(2));
 
     b.edit(|r| {
-        r["pipelines"][0]["tables"][0]["entries"] =
-            json!([make(&any, 2, "0x07"), make(&any, 2, "0x08")]);
+        r["pipelines"][0]["tables"][0]["entries"] = json!([make(&any, 2, "0x07"), make(&any, 2, "0x08")]);
     });
     let e = b.error();
     assert_eq!(e.path, "pipelines[0].tables[0].entries[1]");
@@ -375,12 +267,5 @@ fn const_entries_and_defaults() {
 #[test]
 fn key_info() {
     let p = program("exact", ["exact"; 3]).load();
-    assert_eq!(
-        p.tables()[0]
-            .key
-            .iter()
-            .map(|k| k.width)
-            .collect::<Vec<_>>(),
-        WIDTHS
-    );
+    assert_eq!(p.tables()[0].key.iter().map(|k| k.width).collect::<Vec<_>>(), WIDTHS);
 }

@@ -183,7 +183,9 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
     let missed = interface.missed();
     ways.sort_unstable();
     // The share of frames that were on their way no longer, in milliseconds.
-    let way = |share: f64| ways.get(((ways.len() as f64 * share) as usize).min(ways.len().saturating_sub(1))).map_or(0.0, |way| *way as f64 / 1e6);
+    let way = |share: f64| {
+        ways.get(((ways.len() as f64 * share) as usize).min(ways.len().saturating_sub(1))).map_or(0.0, |way| *way as f64 / 1e6)
+    };
     Ok(format!(
         "{{\"frames\": {frames}, \"bytes\": {bytes}, \"reordered\": {reordered}, \"missed\": {missed}, \"seconds\": {seconds:.6}, \
          \"median_way_ms\": {:.4}, \"slowest_in_1000_ms\": {:.4}, \"longest_way_ms\": {:.4}, \"longest_gap_ms\": {:.4}}}",

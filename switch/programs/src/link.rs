@@ -96,8 +96,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     println!("ready {} links{}", arguments.links.len(), if urgent { ", before ordinary processes" } else { "" });
     carry(&mut termination, &interfaces, &mut directions).map_err(|error| format!("waiting for frames: {error}"))?;
     match &arguments.report {
-        Some(path) => write_report(path, &mut interfaces, &directions)
-            .map_err(|error| format!("--report {}: {error}", path.display())),
+        Some(path) => write_report(path, &mut interfaces, &directions).map_err(|error| format!("--report {}: {error}", path.display())),
         None => Ok(()),
     }
 }
@@ -137,13 +136,7 @@ fn carry(termination: &mut Termination, interfaces: &[Interface], directions: &m
     }
 }
 
-fn send(
-    direction: &mut Direction,
-    sender: &mut Sender,
-    batch: &mut Vec<Nanos>,
-    interfaces: &[Interface],
-    spare: &mut Vec<Vec<u8>>,
-) {
+fn send(direction: &mut Direction, sender: &mut Sender, batch: &mut Vec<Nanos>, interfaces: &[Interface], spare: &mut Vec<Vec<u8>>) {
     if batch.is_empty() {
         return;
     }
@@ -157,10 +150,8 @@ fn send(
 /// Sleeps until a descriptor is readable or an instant has come.
 fn wait(polled: &mut [libc::pollfd], until: Option<Nanos>) -> std::io::Result<()> {
     let timeout = until.map(|until| until.saturating_sub(clock::now()));
-    let timeout = timeout.map(|nanos| libc::timespec {
-        tv_sec: (nanos / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
-    });
+    let timeout = timeout
+        .map(|nanos| libc::timespec { tv_sec: (nanos / 1_000_000_000) as libc::time_t, tv_nsec: (nanos % 1_000_000_000) as libc::c_long });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call.
     let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };

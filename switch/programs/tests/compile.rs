@@ -23,7 +23,19 @@ fn program() -> String {
 fn writes_json_and_p4info_and_nothing_else() {
     let folder = scratch("output");
     let info = folder.join("x.p4info.txtpb");
-    let out = run(&["--target", "bmv2", "--arch", "v1model", "--std", "p4-16", "-o", folder.to_str().unwrap(), "--p4runtime-files", info.to_str().unwrap(), &program()]);
+    let out = run(&[
+        "--target",
+        "bmv2",
+        "--arch",
+        "v1model",
+        "--std",
+        "p4-16",
+        "-o",
+        folder.to_str().unwrap(),
+        "--p4runtime-files",
+        info.to_str().unwrap(),
+        &program(),
+    ]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let mut files: Vec<String> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();

@@ -1,8 +1,8 @@
 //! Python algorithms behind the network's traits: `fairlane.hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
 use fairlane_endpoint::algorithm::{
-    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
-    PathState, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
+    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
+    ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_endpoint::seconds;
 use fairlane_virtual::Nanos;
@@ -149,10 +149,9 @@ fn action_of(action: &Bound<'_, PyAny>) -> PyResult<Action> {
             layers: layers_of(&field("layers")?)?,
         },
         "StampData" => Action::StampData { rtt_s: field("rtt_s")?.extract()? },
-        "SetReport" => Action::SetReport {
-            desired_rate_bps: field("desired_rate_bps")?.extract()?,
-            utilisation: field("utilisation")?.extract()?,
-        },
+        "SetReport" => {
+            Action::SetReport { desired_rate_bps: field("desired_rate_bps")?.extract()?, utilisation: field("utilisation")?.extract()? }
+        }
         "SendFeedback" => Action::SendFeedback { loss_event_rate: field("loss_event_rate")?.extract()? },
         "SetLayers" => Action::SetLayers { layers: layers_of(&field("layers")?)? },
         "JoinLayers" => Action::JoinLayers { addresses: field("addresses")?.extract()? },
@@ -190,16 +189,13 @@ impl SenderAlgorithm for PythonHalf {
             feedback.receive_rate_bps,
             feedback.loss_event_rate,
         );
-        let called = Python::attach(|py| {
-            self.call(py, "on_feedback", now, |classes| Ok(vec![classes.feedback.bind(py).call1(fields)?]), actions)
-        });
+        let called =
+            Python::attach(|py| self.call(py, "on_feedback", now, |classes| Ok(vec![classes.feedback.bind(py).call1(fields)?]), actions));
         called.map_err(Fault::from)
     }
 
     fn on_leave(&mut self, now: Nanos, reporter: u32, actions: &mut Actions) -> Result<(), Fault> {
-        let called = Python::attach(|py| {
-            self.call(py, "on_leave", now, |_| Ok(vec![reporter.into_pyobject(py)?.into_any()]), actions)
-        });
+        let called = Python::attach(|py| self.call(py, "on_leave", now, |_| Ok(vec![reporter.into_pyobject(py)?.into_any()]), actions));
         called.map_err(Fault::from)
     }
 
@@ -278,9 +274,7 @@ impl ReceiverAlgorithm for PythonHalf {
 
     fn on_timer(&mut self, now: Nanos, name: &str, reception: &ReceptionState, actions: &mut Actions) -> Result<(), Fault> {
         let called = Python::attach(|py| {
-            let event = |classes: &Classes| {
-                Ok(vec![classes.timer.bind(py).call1((name, py.None()))?, classes.reception(py, reception)?])
-            };
+            let event = |classes: &Classes| Ok(vec![classes.timer.bind(py).call1((name, py.None()))?, classes.reception(py, reception)?]);
             self.call(py, "on_timer", now, event, actions)
         });
         called.map_err(Fault::from)

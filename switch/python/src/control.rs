@@ -14,13 +14,7 @@ pub(crate) struct PythonControl {
 }
 
 impl PythonControl {
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        handler: &str,
-        arguments: Bound<'py, PyTuple>,
-        actions: &mut Vec<ControlAction>,
-    ) -> PyResult<()> {
+    fn call<'py>(&self, py: Python<'py>, handler: &str, arguments: Bound<'py, PyTuple>, actions: &mut Vec<ControlAction>) -> PyResult<()> {
         for action in self.object.bind(py).call_method1(handler, arguments)?.try_iter()? {
             actions.push(action_of(&action?)?);
         }
@@ -66,9 +60,7 @@ impl ControlPlane for PythonControl {
     }
 
     fn on_stream(&mut self, now: Nanos, switch: usize, message: &[u8], actions: &mut Vec<ControlAction>) -> Result<(), Fault> {
-        let called = Python::attach(|py| {
-            self.call(py, "on_stream", (now, switch, PyBytes::new(py, message)).into_pyobject(py)?, actions)
-        });
+        let called = Python::attach(|py| self.call(py, "on_stream", (now, switch, PyBytes::new(py, message)).into_pyobject(py)?, actions));
         called.map_err(Fault::from)
     }
 }

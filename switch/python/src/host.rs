@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::sources::Stream;
-use fairlane_endpoint::{check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{
+    check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
+};
 use fairlane_host::{Addresses, Arrival, Driver, Progress, Role, SocketError, Sockets, Trace};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;

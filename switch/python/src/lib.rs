@@ -14,15 +14,14 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fairlane_memory as _;
 use fairlane_device::{pipeline::Program, DeviceConfig};
-use fairlane_tcp::{Config, Ftp};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
 use fairlane_endpoint::{RawSpec, RawTraffic};
+use fairlane_memory as _;
+use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec,
-    RunError, TcpSpec,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -182,8 +181,7 @@ impl Network {
     #[new]
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
-        let options =
-            Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
+        let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
         Network { inner: fairlane_virtual::Network::new(options) }
     }
 

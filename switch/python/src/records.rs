@@ -6,12 +6,12 @@ use std::num::NonZeroU64;
 
 use fairlane_device::DropCause;
 use fairlane_endpoint::algorithm::{LossCause, NoteValue};
-use fairlane_virtual::Nanos;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_virtual::record::PortSample;
-use pyo3::IntoPyObjectExt;
+use fairlane_virtual::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::IntoPyObjectExt;
 
 macro_rules! dict {
     ($py:expr, $($key:ident = $value:expr),* $(,)?) => {{
@@ -126,13 +126,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
         ),
         FlowRecord::Path { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets } => kind(
             "path",
-            dict!(
-                py,
-                latest_rtt_s = *latest_rtt_s,
-                srtt_s = *srtt_s,
-                rttvar_s = *rttvar_s,
-                in_flight_packets = *in_flight_packets,
-            ),
+            dict!(py, latest_rtt_s = *latest_rtt_s, srtt_s = *srtt_s, rttvar_s = *rttvar_s, in_flight_packets = *in_flight_packets,),
         ),
         FlowRecord::Note { kind, values } => {
             let fields = PyDict::new(py);

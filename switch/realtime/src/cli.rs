@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
-use fairlane_p4rt::{Limits, TlsFiles};
 use fairlane_device::{units, Capacity, DeviceConfig, Nanos, PortConfig, PortId, MAX_PORT, MAX_PRIORITIES};
+use fairlane_p4rt::{Limits, TlsFiles};
 
 /// The port that IANA assigned to P4Runtime.
 /// on the loopback address: whoever reaches it can program the switch.
@@ -203,9 +203,8 @@ fn bad<T>(message: impl Into<String>) -> Result<T, CliError> {
 /// [`CliError`].
 pub fn parse(arguments: &[String]) -> Result<Options, CliError> {
     let split = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
-    let named = |arguments: &[String]| -> Vec<String> {
-        std::iter::once("fairlane-switch".to_string()).chain(arguments.iter().cloned()).collect()
-    };
+    let named =
+        |arguments: &[String]| -> Vec<String> { std::iter::once("fairlane-switch".to_string()).chain(arguments.iter().cloned()).collect() };
     let general = General::try_parse_from(named(&arguments[..split])).map_err(clap_error)?;
     let rest = arguments.get(split + 1..).unwrap_or_default();
     let target = Target::try_parse_from(named(rest)).map_err(clap_error)?;
@@ -348,11 +347,7 @@ fn interfaces(given: &[String], drop_port: PortId) -> Result<BTreeMap<PortId, St
     Ok(interfaces)
 }
 
-fn check_cpu_port(
-    cpu_port: PortId,
-    drop_port: PortId,
-    interfaces: &BTreeMap<PortId, String>,
-) -> Result<(), CliError> {
+fn check_cpu_port(cpu_port: PortId, drop_port: PortId, interfaces: &BTreeMap<PortId, String>) -> Result<(), CliError> {
     if cpu_port == 0 || cpu_port > 511 {
         return bad(format!("--cpu-port {cpu_port}: use 1 to 511, v1model's ports have 9 bits and 0 is not a CPU port"));
     }
@@ -508,14 +503,20 @@ mod tests {
                 "--port-rate 1=10mbps: `10mbps` is not a rate: write bits per second as in 10mbit, 1.5gbit, 500kbit or 64000, or \
                  `unlimited`",
             ),
-            ("--no-p4 -i 1@a --port-delay 1=-5ms", "--port-delay 1=-5ms: `-5ms` is not a delay: write it as in 5ms, 1.5ms, 250us, 100ns or 1s; a bare number is milliseconds"),
+            (
+                "--no-p4 -i 1@a --port-delay 1=-5ms",
+                "--port-delay 1=-5ms: `-5ms` is not a delay: write it as in 5ms, 1.5ms, 250us, 100ns or 1s; a bare number is milliseconds",
+            ),
             ("--no-p4 -i 1@a --port-queue 3=10p", "--port-queue 3=10p: no -i option makes a port 3 (ports: 1)"),
             ("--no-p4 -i 1@a --port-queue 1=0p", "--port-queue 1=0p: a queue of no capacity drops every packet"),
             ("--no-p4 -i 1@a -- --cpu-port 1", "--cpu-port 1: that is the port of interface a: choose another"),
             ("--no-p4 -- --cpu-port 511", "--cpu-port 511: that is the drop port: choose another, as 510"),
             ("--no-p4 -- --cpu-port 0", "--cpu-port 0: use 1 to 511, v1model's ports have 9 bits and 0 is not a CPU port"),
             ("--no-p4 -- --priority-queues 0", "--priority-queues 0: use 1 to 32"),
-            ("--no-p4 -- --grpc-server-addr nowhere", "--grpc-server-addr nowhere: write it as ADDRESS:PORT with an IP address, as in 127.0.0.1:9559"),
+            (
+                "--no-p4 -- --grpc-server-addr nowhere",
+                "--grpc-server-addr nowhere: write it as ADDRESS:PORT with an IP address, as in 127.0.0.1:9559",
+            ),
             ("--no-p4 -L loud", "-L loud: use trace, debug, info, warn, error or off"),
             ("--no-p4 --pcap /nonexistent/dir", "--pcap /nonexistent/dir: there is no such directory: create it first"),
             ("--no-p4 --stats x.csv --stats-interval -1", "--stats-interval -1: give seconds, 0.001 or more"),

@@ -60,12 +60,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError`], the first that occurs.
-    pub fn new(
-        mut device: Device,
-        options: &Options,
-        termination: Termination,
-        jobs: JobQueue,
-    ) -> Result<Self, EngineError> {
+    pub fn new(mut device: Device, options: &Options, termination: Termination, jobs: JobQueue) -> Result<Self, EngineError> {
         let mut ports = Vec::new();
         for (&number, name) in &options.interfaces {
             let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
@@ -76,8 +71,7 @@ impl Engine {
                     let create = |direction| {
                         let path = directory.join(format!("{name}_{direction}.pcap"));
                         let shown = path.display().to_string();
-                        Capture::create(path)
-                            .map_err(|error| EngineError::File { what: "capture", path: shown, error })
+                        Capture::create(path).map_err(|error| EngineError::File { what: "capture", path: shown, error })
                     };
                     Some((create("in")?, create("out")?))
                 }
@@ -88,8 +82,8 @@ impl Engine {
         let stats = match &options.stats {
             Some(stats) => {
                 let shown = stats.path.display().to_string();
-                let writer = StatsWriter::create(stats.path.clone())
-                    .map_err(|error| EngineError::File { what: "--stats", path: shown, error })?;
+                let writer =
+                    StatsWriter::create(stats.path.clone()).map_err(|error| EngineError::File { what: "--stats", path: shown, error })?;
                 Some((writer, stats.interval, clock::now()))
             }
             None => None,
@@ -255,10 +249,8 @@ impl Engine {
 }
 
 fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
-    let spec = timeout.map(|timeout| libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos() as libc::c_long,
-    });
+    let spec = timeout
+        .map(|timeout| libc::timespec { tv_sec: timeout.as_secs() as libc::time_t, tv_nsec: timeout.subsec_nanos() as libc::c_long });
     let spec = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call.
     let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, spec, std::ptr::null()) };

@@ -72,8 +72,7 @@ mod tests {
         capture.flush().expect("flushed");
         let bytes = std::fs::read(&path).expect("readable");
         std::fs::remove_file(&path).expect("removed");
-        let words: Vec<u32> =
-            bytes[..40].chunks(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let words: Vec<u32> = bytes[..40].chunks(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
         assert_eq!(words, [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 1, 1_700_000_000, 123_456_789, 3, 3]);
         assert_eq!(bytes[40..], [1, 2, 3]);
     }

@@ -235,8 +235,7 @@ impl Receiver {
     /// Points a header at the buffers of its slot, which stay where they are on the heap for good.
     fn prepare(&mut self, slot: usize) {
         let storage = &mut self.storage[slot * SLOT..(slot + 1) * SLOT];
-        self.iovecs[slot] =
-            libc::iovec { iov_base: storage[HEADROOM..].as_mut_ptr().cast(), iov_len: SLOT - HEADROOM };
+        self.iovecs[slot] = libc::iovec { iov_base: storage[HEADROOM..].as_mut_ptr().cast(), iov_len: SLOT - HEADROOM };
         let header = &mut self.headers[slot].msg_hdr;
         header.msg_iov = &raw mut self.iovecs[slot];
         header.msg_iovlen = 1;
@@ -296,9 +295,7 @@ impl Receiver {
             self.storage[start + 10..start + 12].copy_from_slice(&aux.vlan_tci.to_be_bytes());
             begin = start - 4;
         }
-        if aux.is_some_and(|aux| aux.status & TP_STATUS_CSUMNOTREADY != 0)
-            && !checksum::complete(&mut self.storage[begin..end])
-        {
+        if aux.is_some_and(|aux| aux.status & TP_STATUS_CSUMNOTREADY != 0) && !checksum::complete(&mut self.storage[begin..end]) {
             self.incomplete_checksums += 1;
         }
         self.frames.push(Slot { start: begin, end, arrival });

@@ -61,9 +61,7 @@ impl Mpeg4Parameters {
     pub fn parse(file: &str, text: &str) -> Result<Self, ParameterError> {
         let parameters: Mpeg4Parameters = toml::from_str(text)
             .map_err(|e| ParameterError::Text { file: file.to_string(), message: e.to_string().trim_end().to_string() })?;
-        parameters
-            .validate()
-            .map_err(|e| ParameterError::Text { file: file.to_string(), message: e.to_string() })?;
+        parameters.validate().map_err(|e| ParameterError::Text { file: file.to_string(), message: e.to_string() })?;
         Ok(parameters)
     }
 
@@ -79,11 +77,7 @@ impl Mpeg4Parameters {
         positive("frames_per_second", self.frames_per_second)?;
         kinds(&self.group_of_pictures)?;
         if self.min_frame_bytes == 0 || self.min_frame_bytes > self.max_frame_bytes {
-            return Err(ParameterError::value(
-                "min_frame_bytes",
-                self.min_frame_bytes,
-                "give at least 1 and at most max_frame_bytes",
-            ));
+            return Err(ParameterError::value("min_frame_bytes", self.min_frame_bytes, "give at least 1 and at most max_frame_bytes"));
         }
         for (name, model) in [("i", &self.i), ("p", &self.p), ("b", &self.b)] {
             positive(&format!("{name}.mean_bytes"), model.mean_bytes)?;
@@ -115,9 +109,9 @@ fn kinds(group: &str) -> Result<Vec<FrameKind>, ParameterError> {
         _ => None,
     };
     let kinds: Option<Vec<_>> = group.chars().map(kind).collect();
-    kinds.filter(|k| k.first() == Some(&FrameKind::I)).ok_or_else(|| {
-        ParameterError::value("group_of_pictures", format!("{group:?}"), "start with I and use the letters I, P and B")
-    })
+    kinds
+        .filter(|k| k.first() == Some(&FrameKind::I))
+        .ok_or_else(|| ParameterError::value("group_of_pictures", format!("{group:?}"), "start with I and use the letters I, P and B"))
 }
 
 #[derive(Debug)]
@@ -154,12 +148,7 @@ impl Mpeg4 {
     ///
     /// # Errors
     /// A parameter that cannot be.
-    pub fn new(
-        parameters: &Mpeg4Parameters,
-        rate_scale: f64,
-        start: Nanos,
-        stream: Stream,
-    ) -> Result<Self, ParameterError> {
+    pub fn new(parameters: &Mpeg4Parameters, rate_scale: f64, start: Nanos, stream: Stream) -> Result<Self, ParameterError> {
         parameters.validate()?;
         positive("rate_scale", rate_scale)?;
         Ok(Mpeg4 {

@@ -7,10 +7,17 @@ use crate::{nanos, Emission, Nanos, ParameterError, Stream};
 /// How long an on or off period lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Period {
-    Constant { s: f64 },
-    Exponential { mean_s: f64 },
+    Constant {
+        s: f64,
+    },
+    Exponential {
+        mean_s: f64,
+    },
     /// Shape between 1 and 2 gives bursts of infinite variance (Willinger et al. 1997); it must be above 1 for a mean to exist.
-    Pareto { mean_s: f64, shape: f64 },
+    Pareto {
+        mean_s: f64,
+        shape: f64,
+    },
 }
 
 impl Period {
@@ -137,12 +144,7 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_named() {
-        let ok = OnOffParameters {
-            rate_bps: 1,
-            packet_bytes: 1,
-            on: Period::Constant { s: 1.0 },
-            off: Period::Constant { s: 1.0 },
-        };
+        let ok = OnOffParameters { rate_bps: 1, packet_bytes: 1, on: Period::Constant { s: 1.0 }, off: Period::Constant { s: 1.0 } };
         let error = |p| OnOff::new(p, 0, Stream::new(0, "")).unwrap_err().to_string();
         assert!(error(OnOffParameters { rate_bps: 0, ..ok }).contains("`rate_bps`"));
         assert!(error(OnOffParameters { on: Period::Exponential { mean_s: -1.0 }, ..ok }).contains("`on.mean_s` = -1"));

@@ -133,9 +133,6 @@ mod tests {
             mismatch: Mismatch::Nibble(2),
         };
         let text = difference.to_string();
-        assert_eq!(
-            text,
-            "port 3, packet 1: differs in byte 1 (expected in line 7)\n  expected 0a0b\n  received 0a1b\n             ^"
-        );
+        assert_eq!(text, "port 3, packet 1: differs in byte 1 (expected in line 7)\n  expected 0a0b\n  received 0a1b\n             ^");
     }
 }

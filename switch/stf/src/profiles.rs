@@ -3,9 +3,7 @@
 //!
 //! Members and groups are numbered from 0 in each profile, as BMv2 does.
 
-use fairlane_pipeline::{
-    ActionCall, ActionId, KeyInfo, KeyMatch, MatchKind, ProfileId, Program, Switch, TableAction, TableEntry, TableId,
-};
+use fairlane_pipeline::{ActionCall, ActionId, KeyInfo, KeyMatch, MatchKind, ProfileId, Program, Switch, TableAction, TableEntry, TableId};
 
 use crate::names::find;
 use crate::value::{fitting, key_match, number};
@@ -51,11 +49,9 @@ pub fn command(name: &str, words: &[String], program: &Program, switch: &mut Swi
             if texts.len() != info.key.len() {
                 return Err(format!("table {} has {} key fields, not {}", info.name, info.key.len(), texts.len()));
             }
-            let key: Result<Vec<KeyMatch>, String> =
-                texts.iter().zip(&info.key).map(|(text, key)| cli_key(text, key)).collect();
+            let key: Result<Vec<KeyMatch>, String> = texts.iter().zip(&info.key).map(|(text, key)| cli_key(text, key)).collect();
             let target = handle(word(arrow + 1)?)?;
-            let action =
-                if name == "table_indirect_add" { TableAction::Member(target) } else { TableAction::Group(target) };
+            let action = if name == "table_indirect_add" { TableAction::Member(target) } else { TableAction::Group(target) };
             // The CLI's priorities are BMv2's: the smallest wins.
             let priority = match words.get(arrow + 2) {
                 Some(text) if info.needs_priority => i32::MAX - i32::try_from(handle(text)?).unwrap_or(i32::MAX - 1),
@@ -101,9 +97,7 @@ fn cli_key(text: &str, key: &KeyInfo) -> Result<KeyMatch, String> {
     match (text.split_once("&&&"), key.kind) {
         (Some((_, mask)), MatchKind::Optional) if number(mask)?.is_zero() => Ok(KeyMatch::Any),
         (Some((value, _)), MatchKind::Optional) => fitting(value, key.width).map(KeyMatch::Exact),
-        (Some((value, mask)), _) => {
-            Ok(KeyMatch::Ternary { value: fitting(value, key.width)?, mask: fitting(mask, key.width)? })
-        }
+        (Some((value, mask)), _) => Ok(KeyMatch::Ternary { value: fitting(value, key.width)?, mask: fitting(mask, key.width)? }),
         (None, _) => match text.split_once('/') {
             Some((value, prefix)) => key_match(value, Some(prefix), key),
             None => key_match(text, None, key),

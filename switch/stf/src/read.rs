@@ -88,16 +88,38 @@ impl Comparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Command {
-    Add { table: String, priority: Option<i32>, keys: Vec<KeyText>, action: ActionText, label: Option<String> },
-    SetDefault { table: String, action: ActionText },
+    Add {
+        table: String,
+        priority: Option<i32>,
+        keys: Vec<KeyText>,
+        action: ActionText,
+        label: Option<String>,
+    },
+    SetDefault {
+        table: String,
+        action: ActionText,
+    },
     RemoveAll,
-    Packet { port: u32, bytes: Vec<u8> },
-    Expect { port: u32, pattern: Pattern },
+    Packet {
+        port: u32,
+        bytes: Vec<u8>,
+    },
+    Expect {
+        port: u32,
+        pattern: Pattern,
+    },
     NoPacket,
     Wait,
-    CheckCounter { name: String, index: String, check: Option<(CounterUnit, Comparison, u64)> },
+    CheckCounter {
+        name: String,
+        index: String,
+        check: Option<(CounterUnit, Comparison, u64)>,
+    },
     /// A command of the BMv2 CLI with its words.
-    Direct { name: String, words: Vec<String> },
+    Direct {
+        name: String,
+        words: Vec<String>,
+    },
 }
 
 /// A script that cannot be read.
@@ -111,9 +133,22 @@ pub struct ReadError {
 }
 
 const DIRECT: &[&str] = &[
-    "mirroring_add", "mirroring_add_mc", "mirroring_delete", "mirroring_get", "mc_mgrp_create", "mc_node_create",
-    "mc_node_update", "mc_node_associate", "counter_read", "counter_write", "register_read", "register_write",
-    "register_reset", "meter_get_rates", "meter_set_rates", "meter_array_set_rates",
+    "mirroring_add",
+    "mirroring_add_mc",
+    "mirroring_delete",
+    "mirroring_get",
+    "mc_mgrp_create",
+    "mc_node_create",
+    "mc_node_update",
+    "mc_node_associate",
+    "counter_read",
+    "counter_write",
+    "register_read",
+    "register_write",
+    "register_reset",
+    "meter_get_rates",
+    "meter_set_rates",
+    "meter_array_set_rates",
 ];
 
 /// Reads a script; the error names the first line at fault.
@@ -348,8 +383,7 @@ mod tests {
 
     #[test]
     fn adds() {
-        let Command::Add { table, priority, keys, action, label } =
-            one("add t 10 h.a:0x**01 e$0.b : 10.0/8 act(x:1, y : 0b10) = A # why")
+        let Command::Add { table, priority, keys, action, label } = one("add t 10 h.a:0x**01 e$0.b : 10.0/8 act(x:1, y : 0b10) = A # why")
         else {
             panic!()
         };

@@ -48,9 +48,7 @@ pub struct Outcome {
 pub fn run(program: Arc<Program>, script: &Script) -> Result<Outcome, RunError> {
     let mut player = Player::new(program);
     for statement in &script.statements {
-        player
-            .play(statement.line, &statement.command)
-            .map_err(|message| RunError { line: statement.line, message })?;
+        player.play(statement.line, &statement.command).map_err(|message| RunError { line: statement.line, message })?;
     }
     Ok(player.finish())
 }
@@ -267,8 +265,8 @@ impl Player {
         let mut key: Vec<KeyMatch> = info.key.iter().map(omitted).collect();
         for text in keys {
             let position = find_key(&text.name, info.key.iter().map(|k| k.name.as_str()))?;
-            key[position] = key_match(&text.value, text.prefix.as_deref(), &info.key[position])
-                .map_err(|e| format!("{}: {e}", text.name))?;
+            key[position] =
+                key_match(&text.value, text.prefix.as_deref(), &info.key[position]).map_err(|e| format!("{}: {e}", text.name))?;
         }
         // Scripts count priorities from 0, the pipeline from 1; larger wins in both.
         let priority = if info.needs_priority { priority.unwrap_or(0).saturating_add(1) } else { 0 };
@@ -289,8 +287,7 @@ impl Player {
         let id = fairlane_pipeline::CounterId(i as u32);
         if program.counters()[i].table.is_some() {
             let label = index.trim_start_matches('$');
-            let (table, key, priority) =
-                self.labels.get(label).cloned().ok_or_else(|| format!("no entry was added with `= {label}`"))?;
+            let (table, key, priority) = self.labels.get(label).cloned().ok_or_else(|| format!("no entry was added with `= {label}`"))?;
             let state = self.switch()?.table_get(table, &key, priority).map_err(|e| e.to_string())?;
             return state.counter.ok_or_else(|| format!("{name} is not the counter of that entry's table"));
         }
@@ -302,17 +299,13 @@ impl Player {
         let program = self.program.clone();
         let word = |i: usize| words.get(i).map(String::as_str).ok_or_else(|| format!("{name} needs more arguments"));
         let register = |n: &str| {
-            find("register", n, program.registers().iter().map(|r| r.name.as_str()))
-                .map(|i| fairlane_pipeline::RegisterId(i as u32))
+            find("register", n, program.registers().iter().map(|r| r.name.as_str())).map(|i| fairlane_pipeline::RegisterId(i as u32))
         };
         let counter = |n: &str| {
-            find("counter", n, program.counters().iter().map(|r| r.name.as_str()))
-                .map(|i| fairlane_pipeline::CounterId(i as u32))
+            find("counter", n, program.counters().iter().map(|r| r.name.as_str())).map(|i| fairlane_pipeline::CounterId(i as u32))
         };
-        let meter = |n: &str| {
-            find("meter", n, program.meters().iter().map(|r| r.name.as_str()))
-                .map(|i| fairlane_pipeline::MeterId(i as u32))
-        };
+        let meter =
+            |n: &str| find("meter", n, program.meters().iter().map(|r| r.name.as_str())).map(|i| fairlane_pipeline::MeterId(i as u32));
         let now = self.now;
         match name {
             "mirroring_add" => {
@@ -339,14 +332,12 @@ impl Player {
                 self.switch()?.multicast_insert(group, Vec::new()).map_err(|e| e.to_string())
             }
             "mc_node_create" => {
-                let ports: Result<Vec<PortId>, String> =
-                    words.iter().skip(1).map(|w| small(w).map(PortId::from)).collect();
+                let ports: Result<Vec<PortId>, String> = words.iter().skip(1).map(|w| small(w).map(PortId::from)).collect();
                 self.nodes.push((small(word(0)?)?, ports?));
                 Ok(())
             }
             "mc_node_update" => {
-                let ports: Result<Vec<PortId>, String> =
-                    words.iter().skip(1).map(|w| small(w).map(PortId::from)).collect();
+                let ports: Result<Vec<PortId>, String> = words.iter().skip(1).map(|w| small(w).map(PortId::from)).collect();
                 let node = index_of(word(0)?)?;
                 self.nodes.get_mut(node).ok_or_else(|| format!("no multicast node {node}"))?.1 = ports?;
                 Ok(())

@@ -24,10 +24,7 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 
 /// A batch of packets with its length before it.
 fn batch(packets: &[(u32, &[u8])]) -> Vec<u8> {
-    let body: Vec<u8> = packets
-        .iter()
-        .flat_map(|(port, data)| [words(&[*port, data.len() as u32]), data.to_vec()].concat())
-        .collect();
+    let body: Vec<u8> = packets.iter().flat_map(|(port, data)| [words(&[*port, data.len() as u32]), data.to_vec()].concat()).collect();
     [words(&[body.len() as u32]), body].concat()
 }
 

@@ -57,9 +57,7 @@ impl Annotation {
     pub fn integers(&self) -> Option<Vec<u64>> {
         match &self.body {
             AnnotationBody::None => Some(Vec::new()),
-            AnnotationBody::Unstructured(tokens) => {
-                tokens.split(|token| &*token.text == ",").map(integer_token).collect()
-            }
+            AnnotationBody::Unstructured(tokens) => tokens.split(|token| &*token.text == ",").map(integer_token).collect(),
             AnnotationBody::Expressions(list) => list.iter().map(integer_expr).collect(),
             AnnotationBody::KeyValues(_) => None,
         }

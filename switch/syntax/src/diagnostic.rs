@@ -39,15 +39,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error at a place.
     pub fn error(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic {
-            severity: Severity::Error,
-            code,
-            message: message.into(),
-            span: Some(span),
-            rule: None,
-            notes: Vec::new(),
-            help: None,
-        }
+        Diagnostic { severity: Severity::Error, code, message: message.into(), span: Some(span), rule: None, notes: Vec::new(), help: None }
     }
 
     /// A warning at a place.
@@ -143,8 +135,7 @@ fn excerpt(out: &mut String, sources: &SourceMap, span: Span) -> usize {
     let room = shown.chars().count().saturating_sub(before - skipped).max(1);
     let width = width.clamp(1, room);
     // Tabs stay tabs, so that the caret stands right whatever the terminal's tab width.
-    let pad: String =
-        shown.chars().take(before - skipped).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let pad: String = shown.chars().take(before - skipped).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     let _ = writeln!(out, "{number:>gutter$} | {shown}");
     let _ = writeln!(out, "{:>gutter$} | {pad}{}", "", "^".repeat(width));
     gutter

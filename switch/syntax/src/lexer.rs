@@ -136,7 +136,8 @@ impl<'a> Lexer<'a> {
             let before = [Punct::OpenParen, Punct::OpenBracket, Punct::Comma, Punct::Assign];
             last.kind == TokenKind::String || before.iter().any(|punct| last.is(*punct))
         });
-        let lines = (argument || self.annotation > 0) && !self.out.iter().rev().find(|token| token.line_start).is_some_and(|first| first.is(Punct::Hash));
+        let lines = (argument || self.annotation > 0)
+            && !self.out.iter().rev().find(|token| token.line_start).is_some_and(|first| first.is(Punct::Hash));
         self.at += 1;
         let mut escaped = false;
         for (i, c) in self.rest().char_indices() {

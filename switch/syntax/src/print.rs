@@ -165,8 +165,7 @@ impl Printer {
                 match &property.kind {
                     TablePropertyKind::Key(elements) => p.braced(&format!("{word}key ="), |p| {
                         for element in elements {
-                            let annotations: String =
-                                element.annotations.iter().map(|a| format!(" {}", write_annotation(a))).collect();
+                            let annotations: String = element.annotations.iter().map(|a| format!(" {}", write_annotation(a))).collect();
                             let kind = path(&element.match_kind);
                             p.line(&format!("{} : {kind}{annotations};", expression(&element.expression)));
                         }
@@ -359,8 +358,7 @@ fn write_expression(out: &mut String, expr: &Expr) {
             let _ = write!(out, "{{ {} }}", all.join(", "));
         }
         ExprKind::Record { fields, dots } => {
-            let mut all: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{} = {}", name.name, expression(value))).collect();
+            let mut all: Vec<String> = fields.iter().map(|(name, value)| format!("{} = {}", name.name, expression(value))).collect();
             all.extend(dots.then(|| "...".to_string()));
             let _ = write!(out, "{{ {} }}", all.join(", "));
         }
@@ -455,7 +453,11 @@ fn idents(names: &[Ident]) -> String {
 }
 
 fn type_parameters(names: &[Ident]) -> String {
-    if names.is_empty() { String::new() } else { format!("<{}>", idents(names)) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("<{}>", idents(names))
+    }
 }
 
 fn parameters(list: &[Parameter]) -> String {
@@ -477,7 +479,11 @@ fn parameters(list: &[Parameter]) -> String {
 }
 
 fn constructor(list: &[Parameter]) -> String {
-    if list.is_empty() { String::new() } else { format!("({})", parameters(list)) }
+    if list.is_empty() {
+        String::new()
+    } else {
+        format!("({})", parameters(list))
+    }
 }
 
 fn head(word: &str, name: &Ident, types: &[Ident], list: &[Parameter]) -> String {
@@ -534,8 +540,7 @@ fn write_annotation(annotation: &Annotation) -> String {
             format!("@{name}[{}]", list.iter().map(expression).collect::<Vec<_>>().join(", "))
         }
         AnnotationBody::KeyValues(pairs) => {
-            let pairs: Vec<String> =
-                pairs.iter().map(|(key, value)| format!("{} = {}", key.name, expression(value))).collect();
+            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{} = {}", key.name, expression(value))).collect();
             format!("@{name}[{}]", pairs.join(", "))
         }
     }

@@ -27,10 +27,8 @@ fn p4_files(folder: &Path, out: &mut Vec<PathBuf>) {
 #[test]
 fn the_built_in_files_parse_in_both_versions() {
     for version in ["20180101", "20200408"] {
-        let options = Options {
-            macros: vec![fairlane_syntax::MacroOption::Define(format!("V1MODEL_VERSION={version}"))],
-            ..Options::default()
-        };
+        let options =
+            Options { macros: vec![fairlane_syntax::MacroOption::Define(format!("V1MODEL_VERSION={version}"))], ..Options::default() };
         let parsed = parse_text(Path::new("x.p4"), "#include <v1model.p4>\n", &options, &DiskFiles);
         assert_eq!(parsed.diagnostics.render(&parsed.sources), "");
         assert!(parsed.program.declarations.len() > 50);

@@ -40,8 +40,7 @@ impl Ranges {
             self.items.insert(first, (start, end));
             return end - start;
         }
-        let covered: u64 =
-            self.items[first..last].iter().map(|r| r.1.min(end).saturating_sub(r.0.max(start))).sum();
+        let covered: u64 = self.items[first..last].iter().map(|r| r.1.min(end).saturating_sub(r.0.max(start))).sum();
         let merged = (self.items[first].0.min(start), self.items[last - 1].1.max(end));
         self.items[first] = merged;
         self.items.drain(first + 1..last);

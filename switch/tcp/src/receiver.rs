@@ -78,13 +78,7 @@ impl Receiver {
     }
 
     /// A segment came; `congestion_experienced` is the IP header's CE mark (RFC 3168).
-    pub fn on_segment(
-        &mut self,
-        now: Nanos,
-        segment: &Segment,
-        congestion_experienced: bool,
-        out: &mut Vec<Transmit>,
-    ) {
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment, congestion_experienced: bool, out: &mut Vec<Transmit>) {
         if segment.flags.has(Flags::RST) {
             self.timer = None;
             return;

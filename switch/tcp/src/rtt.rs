@@ -22,7 +22,18 @@ pub(crate) struct Rtt {
 impl Rtt {
     /// `initial`: the RTO before the first sample (section 2.1: 1 s). `granularity`: the clock's tick.
     pub fn new(estimator: RttEstimator, initial: Nanos, granularity: Nanos, min: Nanos, max: Nanos) -> Self {
-        Rtt { estimator, srtt: None, rttvar: 0, eighths: None, quarters: 0, base: initial, backoff: 0, granularity: granularity.max(1), min, max }
+        Rtt {
+            estimator,
+            srtt: None,
+            rttvar: 0,
+            eighths: None,
+            quarters: 0,
+            base: initial,
+            backoff: 0,
+            granularity: granularity.max(1),
+            min,
+            max,
+        }
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged at `now`, and ends the back-off (section 5, Karn:

@@ -102,8 +102,8 @@ impl Scoreboard {
     /// `SetPipe`: octets in the network, of `una..high_data`.
     pub fn pipe(&self, una: u64, high_data: u64) -> u64 {
         let lost_end = self.lost_end.max(una);
-        let in_flight = high_data.saturating_sub(lost_end)
-            - self.sacked.bytes_below(u64::MAX).saturating_sub(self.sacked.bytes_below(lost_end));
+        let in_flight =
+            high_data.saturating_sub(lost_end) - self.sacked.bytes_below(u64::MAX).saturating_sub(self.sacked.bytes_below(lost_end));
         let retransmitted = self.high_rxt.saturating_sub(una) - self.sacked.bytes_below(self.high_rxt);
         in_flight + retransmitted
     }

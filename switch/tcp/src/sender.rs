@@ -419,7 +419,8 @@ impl Sender {
             let core = &self.core;
             let fresh = core.mss.min(end - core.nxt);
             let new_data = fresh > 0 && core.nxt + fresh <= core.una + core.window_limit;
-            let next = if sack1 { core.board.next_seg_sack1(core.una, new_data) } else { core.board.next_seg(core.una, core.recover, new_data) };
+            let next =
+                if sack1 { core.board.next_seg_sack1(core.una, new_data) } else { core.board.next_seg(core.una, core.recover, new_data) };
             match next {
                 Some(NextSeg::Hole { start, end }) => {
                     let len = core.mss.min(end - start);
@@ -498,8 +499,7 @@ impl Sender {
 
     /// A segment without payload at stream offset `at`.
     fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
-        let timestamps =
-            self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent });
+        let timestamps = self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent });
         let segment = Segment {
             seq: seq::to_wire(self.iss, at),
             ack: self.rcv_nxt,
@@ -569,11 +569,7 @@ impl Sender {
 
 /// The options of a SYN or SYN-ACK.
 pub(crate) fn syn_options(config: &Config) -> SynOptions {
-    SynOptions {
-        mss: Some(config.mss as u16),
-        window_scale: Some(config.window_scale()),
-        sack_permitted: config.flavour.uses_sack(),
-    }
+    SynOptions { mss: Some(config.mss as u16), window_scale: Some(config.window_scale()), sack_permitted: config.flavour.uses_sack() }
 }
 
 /// The timestamp clock: microseconds, modulo 2^32.

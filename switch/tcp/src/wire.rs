@@ -111,10 +111,8 @@ pub fn parse(bytes: &[u8], total_len: usize) -> Result<Header, WireError> {
     let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let words = fixed[12] >> 4;
     let len = usize::from(words) * 4;
-    let options =
-        bytes.get(MIN_HEADER..len).filter(|_| words >= 5).ok_or(WireError::DataOffset(words))?;
-    let payload_len =
-        total_len.checked_sub(len).ok_or(WireError::TotalLength { total: total_len, header: len })?;
+    let options = bytes.get(MIN_HEADER..len).filter(|_| words >= 5).ok_or(WireError::DataOffset(words))?;
+    let payload_len = total_len.checked_sub(len).ok_or(WireError::TotalLength { total: total_len, header: len })?;
     let mut segment = Segment {
         seq: word(4),
         ack: word(8),
@@ -169,10 +167,7 @@ pub fn checksum_ipv4(header: &[u8], payload_len: u32, source: [u8; 4], destinati
     let tcp_len = header.len() as u32 + payload_len;
     let pseudo = [[0, 6], [(tcp_len >> 8) as u8, tcp_len as u8]];
     let pairs = source.chunks(2).chain(destination.chunks(2)).chain(pseudo.iter().map(|p| &p[..]));
-    let sum: u32 = pairs
-        .chain(header.chunks(2))
-        .map(|p| u32::from(u16::from_be_bytes([p[0], p.get(1).copied().unwrap_or(0)])))
-        .sum();
+    let sum: u32 = pairs.chain(header.chunks(2)).map(|p| u32::from(u16::from_be_bytes([p[0], p.get(1).copied().unwrap_or(0)]))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
@@ -192,8 +187,11 @@ mod tests {
             blocks
         });
         let timestamps = prop::option::of(any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo }));
-        let syn = any::<(Option<u16>, Option<u8>, bool)>()
-            .prop_map(|(mss, window_scale, sack_permitted)| SynOptions { mss, window_scale, sack_permitted });
+        let syn = any::<(Option<u16>, Option<u8>, bool)>().prop_map(|(mss, window_scale, sack_permitted)| SynOptions {
+            mss,
+            window_scale,
+            sack_permitted,
+        });
         (any::<(u32, u32, u8, u16)>(), 0u32..65_000, sack, timestamps, syn).prop_map(
             |((seq, ack, flags, window), payload_len, sack, timestamps, syn_options)| Segment {
                 seq,

@@ -42,7 +42,8 @@ fn trace(flavour: Flavour, lost: &[u64]) -> String {
             }
             write!(line, " {number}{}{mark}", if t.retransmission { "r" } else { "" }).unwrap();
         }
-        writeln!(table, "{:4} {:5.1} {:9.1} {}", now / MS, sender.cwnd() as f64 / 1e3, sender.ssthresh() as f64 / 1e3, ranges(&line)).unwrap();
+        writeln!(table, "{:4} {:5.1} {:9.1} {}", now / MS, sender.cwnd() as f64 / 1e3, sender.ssthresh() as f64 / 1e3, ranges(&line))
+            .unwrap();
         now += 100 * MS;
         if acks.is_empty() {
             now = sender.next_timer().unwrap();

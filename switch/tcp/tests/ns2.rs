@@ -147,14 +147,39 @@ fn rows(file: &str) -> Vec<Row> {
 }
 
 fn percent(ours: f64, theirs: f64) -> f64 {
-    if theirs == 0.0 { if ours == 0.0 { 0.0 } else { 100.0 } } else { (ours / theirs - 1.0) * 100.0 }
+    if theirs == 0.0 {
+        if ours == 0.0 {
+            0.0
+        } else {
+            100.0
+        }
+    } else {
+        (ours / theirs - 1.0) * 100.0
+    }
 }
 
 #[test]
 fn one_flow_is_as_in_ns2() {
     let mut table = format!(
         "{:8} {:>4} {:>6} {:>6} | {:>8} {:>8} {:>6} | {:>6} {:>6} {:>7} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5} | {:>6} {:>6}\n",
-        "flavour", "RTT", "buffer", "delack", "ns-2 kb", "ours kb", "%", "events", "ours", "%", "bursts", "ours", "RTOs", "ours", "drops", "ours", "queue", "ours"
+        "flavour",
+        "RTT",
+        "buffer",
+        "delack",
+        "ns-2 kb",
+        "ours kb",
+        "%",
+        "events",
+        "ours",
+        "%",
+        "bursts",
+        "ours",
+        "RTOs",
+        "ours",
+        "drops",
+        "ours",
+        "queue",
+        "ours"
     );
     let mut failures = String::new();
     for row in rows("tcp_single.json").into_iter().chain(rows("tcp_small_segments.json")) {
@@ -164,7 +189,8 @@ fn one_flow_is_as_in_ns2() {
             continue;
         }
         let ours = ours(&case);
-        let (rate, theirs) = (ours.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3, ns2.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3);
+        let (rate, theirs) =
+            (ours.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3, ns2.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3);
         let throughput = percent(rate, theirs);
         // At 10 ms CUBIC is in its Reno-friendly region, where ns-2's version (Linux 2.6) differs from RFC 9438: held to below.
         let cubic = case.flavour.parse() == Ok(Flavour::Cubic);
@@ -200,8 +226,19 @@ fn ten_flows_over_red_are_as_in_ns2() {
         let kbps = |m: &Measured| m.received_bytes as f64 * 8.0 / case.seconds as f64 / 1e3;
         let line = format!(
             "{:8} {:>4} | {:>6.2} {:>6.2} {:>+6.1} | {:>8.0} {:>8.0} | {:>6} {:>6} | {:>5} {:>5} | {:>5} {:>5}",
-            case.flavour, case.seed, ns2.mean_queue, ours.mean_queue, queue, kbps(&ns2), kbps(&ours),
-            ns2.loss_events, ours.loss_events, ns2.timeouts, ours.timeouts, ns2.drops, ours.drops
+            case.flavour,
+            case.seed,
+            ns2.mean_queue,
+            ours.mean_queue,
+            queue,
+            kbps(&ns2),
+            kbps(&ours),
+            ns2.loss_events,
+            ours.loss_events,
+            ns2.timeouts,
+            ours.timeouts,
+            ns2.drops,
+            ours.drops
         );
         writeln!(table, "{line}").unwrap();
         if queue.abs() > 10.0 {
@@ -252,8 +289,12 @@ fn differences_go_with_their_causes() {
     for row in cubic.chain(rows("tcp_causes.json")) {
         let config = Config { reno_friendliness: RenoFriendliness::Linux26, ..config(&row.case) };
         let ours = ours_with(&row.case, config, true);
-        let (events, drops) = (percent(ours.loss_events as f64, row.ns2.loss_events as f64), percent(ours.drops as f64, row.ns2.drops as f64));
-        println!("{} {} ms, {} packets: {events:+.1}% loss events, {drops:+.1}% drops", row.case.flavour, row.case.rtt_ms, row.case.buffer_packets);
+        let (events, drops) =
+            (percent(ours.loss_events as f64, row.ns2.loss_events as f64), percent(ours.drops as f64, row.ns2.drops as f64));
+        println!(
+            "{} {} ms, {} packets: {events:+.1}% loss events, {drops:+.1}% drops",
+            row.case.flavour, row.case.rtt_ms, row.case.buffer_packets
+        );
         assert!(events.abs() < 25.0 && drops.abs() < 25.0, "{ours:?} {:?}", row.ns2);
         assert_eq!(ours.timeouts, row.ns2.timeouts);
     }
@@ -264,7 +305,9 @@ fn differences_go_with_their_causes() {
 #[test]
 fn sparing_short_queues_moves_the_mean_queue() {
     println!("{:8} {:>4} | {:>6} {:>8} {:>8}", "flavour", "seed", "ns-2", "its rule", "paper's");
-    for row in rows("tcp_network_red.json").into_iter().filter(|row| !cfg!(debug_assertions) || row.case.flavour == "sack" && row.case.seed == 1) {
+    for row in
+        rows("tcp_network_red.json").into_iter().filter(|row| !cfg!(debug_assertions) || row.case.flavour == "sack" && row.case.seed == 1)
+    {
         let paper = ours_with(&row.case, config(&row.case), false).mean_queue;
         let (theirs, same) = (row.ns2.mean_queue, ours(&row.case).mean_queue);
         println!("{:8} {:>4} | {theirs:>6.2} {same:>8.2} {paper:>8.2}", row.case.flavour, row.case.seed);

@@ -47,7 +47,21 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
         sender.write(bytes);
         sender.close();
         let (in_air, out) = (BTreeMap::new(), vec![]);
-        Run { config, sender, receiver, carries, now: 0, order: 0, in_air, out, highest_sent: 1, highest_ack: 1, waiting: None, last_progress: 0, longest_pause: 0 }
+        Run {
+            config,
+            sender,
+            receiver,
+            carries,
+            now: 0,
+            order: 0,
+            in_air,
+            out,
+            highest_sent: 1,
+            highest_ack: 1,
+            waiting: None,
+            last_progress: 0,
+            longest_pause: 0,
+        }
     }
 
     fn run_to_the_end(&mut self) {
@@ -63,7 +77,11 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
             self.now = [arrival, theirs, ours].into_iter().flatten().min().expect("a connection that is not over has a timer");
             if arrival == Some(self.now) {
                 let Some((_, (forth, segment))) = self.in_air.pop_first() else { continue };
-                if forth { self.at_receiver(&segment) } else { self.at_sender(&segment) }
+                if forth {
+                    self.at_receiver(&segment)
+                } else {
+                    self.at_sender(&segment)
+                }
             } else if theirs == Some(self.now) {
                 let mut acks = vec![];
                 self.receiver.on_timer(self.now, &mut acks);
@@ -97,7 +115,11 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
             assert!(segment.payload_len == 0 || transmit.retransmission == (segment.seq < self.highest_sent), "told apart from new data");
             if end > self.highest_sent && !self.sender.in_recovery() {
                 let flight = u64::from(end - self.highest_ack);
-                assert!(flight <= self.sender.cwnd() + limited, "{flight} in flight beyond cwnd {} and limited transmit", self.sender.cwnd());
+                assert!(
+                    flight <= self.sender.cwnd() + limited,
+                    "{flight} in flight beyond cwnd {} and limited transmit",
+                    self.sender.cwnd()
+                );
             }
             self.highest_sent = self.highest_sent.max(end);
             self.carry(true, segment);

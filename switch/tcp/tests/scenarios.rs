@@ -52,13 +52,8 @@ impl Bench {
             sack.push((1 + left * MSS) as u32, (1 + right * MSS) as u32);
         }
         let scale = config(Flavour::Sack).window_scale();
-        let segment = Segment {
-            ack: (1 + upto * MSS) as u32,
-            flags: Flags::ACK,
-            window: ((1u64 << 20) >> scale) as u16,
-            sack,
-            ..Segment::default()
-        };
+        let segment =
+            Segment { ack: (1 + upto * MSS) as u32, flags: Flags::ACK, window: ((1u64 << 20) >> scale) as u16, sack, ..Segment::default() };
         self.sender.on_segment(self.now, &segment, &mut self.out);
         self.sent()
     }

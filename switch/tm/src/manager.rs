@@ -74,14 +74,7 @@ impl<T> TrafficManager<T> {
     ///
     /// # Errors
     /// Hands the item back with the cause when the queue is full or does not exist. The port counts it.
-    pub fn enqueue(
-        &mut self,
-        now: Nanos,
-        port: PortId,
-        priority: usize,
-        bytes: u32,
-        item: T,
-    ) -> Result<Enqueued, Rejected<T>> {
+    pub fn enqueue(&mut self, now: Nanos, port: PortId, priority: usize, bytes: u32, item: T) -> Result<Enqueued, Rejected<T>> {
         let Some(target) = self.ports.get_mut(port as usize).and_then(Option::as_mut) else {
             return Err(Rejected { item, cause: DropCause::UnknownPort });
         };

@@ -252,10 +252,7 @@ impl<T> Port<T> {
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Dequeued<T>> {
         let deq_time = self.next_departure().filter(|&instant| instant <= now)?;
         // Of the packets present at that instant (not at `now`: the caller may be late) the highest priority goes.
-        let priority = self
-            .queues
-            .iter()
-            .rposition(|queue| queue.entries.front().is_some_and(|entry| entry.enq_time <= deq_time))?;
+        let priority = self.queues.iter().rposition(|queue| queue.entries.front().is_some_and(|entry| entry.enq_time <= deq_time))?;
         let queue = &mut self.queues[priority];
         let entry = queue.entries.pop_front()?;
         queue.bytes -= u64::from(entry.bytes);
@@ -300,10 +297,6 @@ impl<T> Port<T> {
 
     pub(crate) fn stats(&self, now: Nanos) -> PortStats {
         let waiting = (u128::from(self.stats.depth_packets) * u128::from(now)).saturating_sub(self.arrivals_ns);
-        PortStats {
-            busy_ns: self.link.busy_until(now),
-            queue_integral_packet_ns: self.waited_ns + waiting,
-            ..self.stats
-        }
+        PortStats { busy_ns: self.link.busy_until(now), queue_integral_packet_ns: self.waited_ns + waiting, ..self.stats }
     }
 }

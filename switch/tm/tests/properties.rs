@@ -51,19 +51,23 @@ proptest! {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Arrive { gap: Nanos, priority: usize, bytes: u32 },
+    Arrive {
+        gap: Nanos,
+        priority: usize,
+        bytes: u32,
+    },
     /// Serve all that is due after `gap`; egress drops the packets whose number is a multiple of the last field.
-    Serve { gap: Nanos, drop_every: usize },
+    Serve {
+        gap: Nanos,
+        drop_every: usize,
+    },
     Rate(Option<u64>),
     Capacity(Capacity),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let capacity = prop_oneof![
-        (0u32..20).prop_map(Capacity::Packets),
-        (0u64..20_000).prop_map(Capacity::Bytes),
-        Just(Capacity::Unlimited),
-    ];
+    let capacity =
+        prop_oneof![(0u32..20).prop_map(Capacity::Packets), (0u64..20_000).prop_map(Capacity::Bytes), Just(Capacity::Unlimited),];
     let step = prop_oneof![
         6 => (0u64..200_000, 0usize..5, 0u32..1600).prop_map(|(gap, priority, bytes)| Step::Arrive { gap, priority, bytes }),
         4 => (0u64..2_000_000, 1usize..7).prop_map(|(gap, drop_every)| Step::Serve { gap, drop_every }),

@@ -406,7 +406,8 @@ impl Network {
                     }
                 }
                 if !self.reaches(&self.hosts[sender].name, &self.hosts[receiver].name) {
-                    let what = format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
+                    let what =
+                        format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
                     return Err(BuildError::new(format!("flow {}", flow.name), what));
                 }
             }

@@ -6,7 +6,6 @@ use fairlane_tm::{Link, Nanos};
 
 use fairlane_endpoint::rng::Rng;
 
-
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LossModel {
@@ -138,7 +137,11 @@ impl Channel {
         let lost = self.loses();
         let arrival = self.arrival(finish.saturating_add(self.config.delay_ns));
         self.frames.push_back(OnTheWay { start, arrival, lost, frame });
-        if self.frames.len() == 1 { Sent::First(arrival) } else { Sent::Behind }
+        if self.frames.len() == 1 {
+            Sent::First(arrival)
+        } else {
+            Sent::Behind
+        }
     }
 
     /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.

@@ -23,9 +23,16 @@ const VERSION_1_TENTHS: u8 = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Igmp {
     /// Of one group, or of all (`None`); members answer within so many tenths of a second.
-    Query { group: Option<u32>, tenths: u8 },
-    Report { group: u32 },
-    Leave { group: u32 },
+    Query {
+        group: Option<u32>,
+        tenths: u8,
+    },
+    Report {
+        group: u32,
+    },
+    Leave {
+        group: u32,
+    },
 }
 
 impl Igmp {
@@ -79,11 +86,23 @@ mod tests {
         let said: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
         // Ethernet: the low 23 bits of 239.129.2.3. IPv4: 24 bytes of header, TTL 1, protocol 2, router alert. IGMP: 16 00.
         let expected = concat!(
-            "01005e010203020000010001", "0800", "46c00020000040000102", "e792", "0a000101", "ef810203", "94040000", "1600", "f87a", "ef810203"
+            "01005e010203020000010001",
+            "0800",
+            "46c00020000040000102",
+            "e792",
+            "0a000101",
+            "ef810203",
+            "94040000",
+            "1600",
+            "f87a",
+            "ef810203"
         );
         assert_eq!(said, expected);
         let datagram = Datagram::parse(&frame).expect("a right checksum");
-        assert_eq!((datagram.protocol, datagram.destination, Igmp::parse(datagram.payload)), (2, 0xef81_0203, Some(Igmp::Report { group: 0xef81_0203 })));
+        assert_eq!(
+            (datagram.protocol, datagram.destination, Igmp::parse(datagram.payload)),
+            (2, 0xef81_0203, Some(Igmp::Report { group: 0xef81_0203 }))
+        );
     }
 
     #[test]

@@ -59,7 +59,16 @@ pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: 
 
 /// [`push_headers`], with a time to live. A group's Ethernet address follows from it (RFC 1112 section 6.4).
 #[allow(clippy::too_many_arguments)]
-pub fn push_headers_with_ttl(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: u8, ttl: u8, tos: u8, options: &[u8], payload: usize) {
+pub fn push_headers_with_ttl(
+    frame: &mut Vec<u8>,
+    from: &HostAddress,
+    to: u32,
+    protocol: u8,
+    ttl: u8,
+    tos: u8,
+    options: &[u8],
+    payload: usize,
+) {
     if is_multicast(to) {
         let [_, second, third, fourth] = to.to_be_bytes();
         frame.extend_from_slice(&[0x01, 0x00, 0x5e, second & 0x7f, third, fourth]);
@@ -129,7 +138,11 @@ impl<'a> Datagram<'a> {
     /// The payload of UDP, its length checked.
     pub fn udp_payload(&self) -> Option<&'a [u8]> {
         let length = usize::from(u16::from_be_bytes([*self.payload.get(4)?, *self.payload.get(5)?]));
-        if length < UDP_BYTES { None } else { self.payload.get(UDP_BYTES..length) }
+        if length < UDP_BYTES {
+            None
+        } else {
+            self.payload.get(UDP_BYTES..length)
+        }
     }
 }
 

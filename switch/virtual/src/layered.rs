@@ -92,7 +92,10 @@ impl Network {
             let start = receiver.start.unwrap_or(spec.start.saturating_sub(LINGER));
             let stop = receiver.stop.unwrap_or(spec.stop.saturating_add(LINGER));
             if stop <= start {
-                return Err(fail(format!("receiver {} stops at {stop} ns and starts at {start} ns: it must start before it stops", receiver.host)));
+                return Err(fail(format!(
+                    "receiver {} stops at {stop} ns and starts at {start} ns: it must start before it stops",
+                    receiver.host
+                )));
             }
             if receiver.start.is_some() || receiver.stop.is_some() {
                 self.check_times(&format!("{key} receiver {}", receiver.host), start, receiver.stop.unwrap_or(start + 1))?;

@@ -415,7 +415,9 @@ impl Network {
         let node = &mut self.hosts[host];
         let is_ours = |datagram: &Datagram| datagram.destination == node.address.ip || is_multicast(datagram.destination);
         let datagram = Datagram::parse(frame).filter(is_ours);
-        if let Some(message) = datagram.filter(|datagram| datagram.protocol == PROTOCOL_IGMP).and_then(|datagram| Igmp::parse(datagram.payload)) {
+        if let Some(message) =
+            datagram.filter(|datagram| datagram.protocol == PROTOCOL_IGMP).and_then(|datagram| Igmp::parse(datagram.payload))
+        {
             node.membership.hear(self.now, message);
             self.queue.set(node.slot, node.membership.next());
             return Ok(());
@@ -655,7 +657,10 @@ impl Network {
 
     /// What each direction of a link has counted: from, to, counts, and frames on the way.
     pub fn channel_stats(&self) -> impl Iterator<Item = (&str, &str, ChannelStats, usize)> {
-        self.channels.iter().zip(&self.channel_names).map(|(channel, (from, to))| (from.as_str(), to.as_str(), channel.stats, channel.in_flight()))
+        self.channels
+            .iter()
+            .zip(&self.channel_names)
+            .map(|(channel, (from, to))| (from.as_str(), to.as_str(), channel.stats, channel.in_flight()))
     }
 
     /// The switch of a name, to load a program or to look at.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use fairlane_endpoint::algorithm::{Action, Actions, AckDetail, Fault, Interests, SenderAlgorithm};
+use fairlane_endpoint::algorithm::{AckDetail, Action, Actions, Fault, Interests, SenderAlgorithm};
 use fairlane_endpoint::record::{FlowRecord, Media};
 use fairlane_endpoint::sources::{Emission, Mpeg4Parameters};
 use fairlane_endpoint::{Application, RawTraffic};

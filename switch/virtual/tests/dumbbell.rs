@@ -3,11 +3,11 @@
 mod common;
 
 use common::*;
-use fairlane_tcp::Flavour;
 use fairlane_endpoint::algorithm;
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
 use fairlane_endpoint::{RawSpec, RawTraffic};
+use fairlane_tcp::Flavour;
 use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
@@ -151,7 +151,11 @@ fn a_queue_fills_and_overflows_as_worked_out() {
 struct Burst(u32);
 
 impl fairlane_endpoint::algorithm::SenderAlgorithm for Burst {
-    fn on_start(&mut self, _: u64, actions: &mut Vec<fairlane_endpoint::algorithm::Action>) -> Result<(), fairlane_endpoint::algorithm::Fault> {
+    fn on_start(
+        &mut self,
+        _: u64,
+        actions: &mut Vec<fairlane_endpoint::algorithm::Action>,
+    ) -> Result<(), fairlane_endpoint::algorithm::Fault> {
         actions.push(fairlane_endpoint::algorithm::Action::SetRate { rate_bps: 1e6, burst_packets: self.0 });
         Ok(())
     }
@@ -204,7 +208,8 @@ fn an_acknowledged_flow_fills_the_link_by_its_window() {
     assert!((0.75..=1.0).contains(&share), "{share}");
     assert!(lost > 5, "its window must have found the queue's end");
     let (sender, _) = network.logs(&network.flows()[0]);
-    let found: u64 = sender.iter().map(|(_, record)| if let FlowRecord::Loss { lost_packets, .. } = record { *lost_packets } else { 0 }).sum();
+    let found: u64 =
+        sender.iter().map(|(_, record)| if let FlowRecord::Loss { lost_packets, .. } = record { *lost_packets } else { 0 }).sum();
     assert!(found as i64 >= lost && found as i64 <= lost + 60, "{found}, and those that nobody missed at the end; {lost}");
     let paths = sender.iter().filter(|(_, record)| matches!(record, FlowRecord::Path { srtt_s, .. } if *srtt_s > 0.02)).count();
     assert!((20..=21).contains(&paths), "{paths} seconds");
@@ -245,7 +250,9 @@ fn a_timeout_before_sending_is_found_when_the_next_packet_leaves() {
         let (sender, _) = network.logs(&network.flows()[0]);
         let found: Vec<_> = sender
             .iter()
-            .filter_map(|(at, record)| if let FlowRecord::Loss { first_sequence, .. } = record { Some((*first_sequence, *at)) } else { None })
+            .filter_map(
+                |(at, record)| if let FlowRecord::Loss { first_sequence, .. } = record { Some((*first_sequence, *at)) } else { None },
+            )
             .take(4)
             .collect();
         let expected: Vec<_> = (0..4).map(|n| (n, n * 800 * MS + found_after)).collect();

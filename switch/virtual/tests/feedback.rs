@@ -5,9 +5,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use fairlane_endpoint::algorithm::{
-    Action, Actions, Fault, Feedback, Gap, Interests, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
-};
+use fairlane_endpoint::algorithm::{Action, Actions, Fault, Feedback, Gap, Interests, ReceiverAlgorithm, ReceptionState, SenderAlgorithm};
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, LossModel, Nanos, Network};
 
@@ -176,7 +174,13 @@ impl SenderAlgorithm for Impatient {
         Ok(())
     }
 
-    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_endpoint::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
+    fn on_timer(
+        &mut self,
+        _: Nanos,
+        _: &str,
+        _: Option<&fairlane_endpoint::algorithm::PathState>,
+        actions: &mut Actions,
+    ) -> Result<(), Fault> {
         actions.push(Action::SetTimer { name: "now".into(), at_s: 0.0 });
         Ok(())
     }

@@ -45,7 +45,13 @@ impl SenderAlgorithm for Timetable {
         self.on_timer(now, "step", None, actions)
     }
 
-    fn on_timer(&mut self, _: Nanos, _: &str, _: Option<&fairlane_endpoint::algorithm::PathState>, actions: &mut Actions) -> Result<(), Fault> {
+    fn on_timer(
+        &mut self,
+        _: Nanos,
+        _: &str,
+        _: Option<&fairlane_endpoint::algorithm::PathState>,
+        actions: &mut Actions,
+    ) -> Result<(), Fault> {
         let (_, rates) = self.steps.remove(0);
         actions.push(Action::SetLayers { layers: layers(&rates) });
         actions.push(Action::SetControl { desired_rate_bps: 1e6, utilisation: 0.5, layers: layers(&rates) });
@@ -177,10 +183,15 @@ fn each_receiver_gets_the_layers_it_has_joined() {
     assert_eq!(delay_sum(&network, 1), 125 * path);
     assert_eq!(delay_sum(&network, 0), 125 * path + 63 * (path + wire * 100));
     let (sender, _) = network.logs(&network.flows()[0]);
-    let sent: Vec<_> = sender.iter().rev().filter_map(|(_, record)| match record {
-        FlowRecord::LayerSent { layer, group, packets, .. } => Some((*layer, *group, *packets)),
-        _ => None,
-    }).take(3).collect();
+    let sent: Vec<_> = sender
+        .iter()
+        .rev()
+        .filter_map(|(_, record)| match record {
+            FlowRecord::LayerSent { layer, group, packets, .. } => Some((*layer, *group, *packets)),
+            _ => None,
+        })
+        .take(3)
+        .collect();
     assert_eq!(sent, [(2, GROUPS[2], 0), (1, GROUPS[1], 63), (0, GROUPS[0], 125)]);
     let total = sender.iter().rev().find_map(|(_, record)| match record {
         FlowRecord::Sent { rate_bps, packets, bytes, .. } => Some((*rate_bps, *packets, *bytes)),
@@ -203,11 +214,14 @@ fn a_layer_that_was_left_loses_nothing_and_a_paused_one_goes_on() {
     // One second less, of 62 or 63 packets.
     assert!((313..=314).contains(&packets), "{packets}");
     let (_, log) = network.receiver_logs(&network.flows()[0]).next().expect("a receiver");
-    let changes: Vec<_> = log.iter().filter_map(|(time, record)| match record {
-        FlowRecord::Join { group } => Some((*time, *group, true)),
-        FlowRecord::Leave { group } => Some((*time, *group, false)),
-        _ => None,
-    }).collect();
+    let changes: Vec<_> = log
+        .iter()
+        .filter_map(|(time, record)| match record {
+            FlowRecord::Join { group } => Some((*time, *group, true)),
+            FlowRecord::Leave { group } => Some((*time, *group, false)),
+            _ => None,
+        })
+        .collect();
     assert_eq!(changes, [(0, GROUPS[0], true), (0, GROUPS[1], true), (SECOND, GROUPS[1], false), (2 * SECOND, GROUPS[1], true)]);
 }
 
@@ -249,10 +263,13 @@ fn receivers_report_all_their_layers_and_hear_the_control_packets() {
 /// Reports of all receivers within a time, and the mean size of those and of the sender's.
 fn reports(network: &Network, from: Nanos) -> (usize, f64) {
     let (sender, receiver) = network.logs(&network.flows()[0]);
-    let sizes: Vec<_> = sender.iter().filter_map(|(at, record)| match record {
-        FlowRecord::Feedback { bytes, .. } if *at >= from => Some(*bytes),
-        _ => None,
-    }).collect();
+    let sizes: Vec<_> = sender
+        .iter()
+        .filter_map(|(at, record)| match record {
+            FlowRecord::Feedback { bytes, .. } if *at >= from => Some(*bytes),
+            _ => None,
+        })
+        .collect();
     let own = receiver.iter().filter_map(|(at, record)| match record {
         FlowRecord::Control { bytes, .. } if *at >= from => Some(*bytes),
         _ => None,
@@ -329,7 +346,8 @@ fn a_layered_run_repeats() {
         let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.05 }), jitter_ns: 100_000, ..link(2_000_000, 5 * MS, 20) };
         let mut network = tree(5, &lossy);
         let sender = Timetable::new(&[(0.0, &[1e6, 0.5e6, 0.7e6]), (3.0, &[0.5e6, 0.5e6, 0.5e6])]);
-        let mut layered = spec(sender, vec![receiver(1, Joins::new(&[(0.1, 3), (2.0, 1), (6.0, 2)])), receiver(2, Joins::new(&[(1.0, 2)]))], 20 * SECOND);
+        let mut layered =
+            spec(sender, vec![receiver(1, Joins::new(&[(0.1, 3), (2.0, 1), (6.0, 2)])), receiver(2, Joins::new(&[(1.0, 2)]))], 20 * SECOND);
         (layered.phase, layered.pacing_jitter) = (None, 0.5);
         network.add_layered_flow(layered).expect("a good flow");
         network.run_until(21 * SECOND).expect("runs");

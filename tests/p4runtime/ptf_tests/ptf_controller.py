@@ -24,8 +24,17 @@ class Controller:
     def __init__(self, address, p4info, election_id):
         self.info = text_format.Parse(Path(p4info).read_text(), p4info_pb2.P4Info())
         self.ids = {}
-        for group in (self.info.tables, self.info.actions, self.info.counters, self.info.meters, self.info.registers,
-                      self.info.digests, self.info.action_profiles, self.info.value_sets, self.info.direct_counters):
+        for group in (
+            self.info.tables,
+            self.info.actions,
+            self.info.counters,
+            self.info.meters,
+            self.info.registers,
+            self.info.digests,
+            self.info.action_profiles,
+            self.info.value_sets,
+            self.info.direct_counters,
+        ):
             for item in group:
                 self.ids[item.preamble.alias] = item.preamble.id
         self.election_id = election_id

@@ -9,7 +9,6 @@ import grpc
 import ptf
 import ptf.testutils as tu
 from ptf.base_tests import BaseTest
-
 from ptf_controller import DELETE, INSERT, MODIFY, Controller, number, p4r
 
 DST = "00:00:00:00:00:aa"
@@ -170,8 +169,9 @@ class Selector(SwitchTest):
 
     def runTest(self):
         for port in (2, 3):
-            member = p4r.ActionProfileMember(action_profile_id=self.p4.ids["spread"], member_id=port,
-                                             action=self.p4.action("set_nexthop", port, port))
+            member = p4r.ActionProfileMember(
+                action_profile_id=self.p4.ids["spread"], member_id=port, action=self.p4.action("set_nexthop", port, port)
+            )
             self.p4.write(INSERT, action_profile_member=member)
         self.group(INSERT, {2: 1, 3: 1})
         self.p4.insert("balance", [(1, "lpm", IP("10.1.0.0"), 16)], p4r.TableAction(action_profile_group_id=5))
@@ -208,8 +208,9 @@ class OneShotSelector(Selector):
         self.assertGreater(found.count(4), found.count(3))
 
     def one_shot(self, weights):
-        actions = [p4r.ActionProfileAction(action=self.p4.action("set_nexthop", port, port), weight=weight)
-                   for port, weight in weights.items()]
+        actions = [
+            p4r.ActionProfileAction(action=self.p4.action("set_nexthop", port, port), weight=weight) for port, weight in weights.items()
+        ]
         return p4r.TableAction(action_profile_action_set=p4r.ActionProfileActionSet(action_profile_actions=actions))
 
 
@@ -217,8 +218,9 @@ class ProfileMember(SwitchTest):
     """A member without selector rewrites what the constant entries sent to its next hop; a new action of it counts at once."""
 
     def runTest(self):
-        member = p4r.ActionProfileMember(action_profile_id=self.p4.ids["rewrites"], member_id=1,
-                                         action=self.p4.action("rewrite", 0x0A0B0C0D0E0F, 0x020202020202))
+        member = p4r.ActionProfileMember(
+            action_profile_id=self.p4.ids["rewrites"], member_id=1, action=self.p4.action("rewrite", 0x0A0B0C0D0E0F, 0x020202020202)
+        )
         self.p4.write(INSERT, action_profile_member=member)
         self.p4.insert("rewrite_table", [(1, "exact", 2)], p4r.TableAction(action_profile_member_id=1))
         packet = udp(tos=0xB8)

@@ -173,7 +173,11 @@ impl Expressions<'_> {
                 let high = operation("<<", unsigned(l, lv), hexstr(&BigInt::from(right), 0));
                 let low = unsigned(r, local(self.value(r)));
                 let joined = operation("|", high, low);
-                if matches!(ty, Type::Bits { signed: true, .. }) { clamp(joined, ty) } else { joined }
+                if matches!(ty, Type::Bits { signed: true, .. }) {
+                    clamp(joined, ty)
+                } else {
+                    joined
+                }
             }
             BinaryOp::Shl | BinaryOp::Shr => {
                 let width = bits_of(&l.ty);
@@ -187,7 +191,11 @@ impl Expressions<'_> {
                     json!({"type": "expression", "value": {"op": "?", "left": limit, "right": amount, "cond": over}})
                 };
                 let shifted = operation(op.symbol(), lv, amount);
-                if op == BinaryOp::Shl { clamp(shifted, ty) } else { shifted }
+                if op == BinaryOp::Shl {
+                    clamp(shifted, ty)
+                } else {
+                    shifted
+                }
             }
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => clamp(operation(op.symbol(), lv, local(self.value(r))), ty),
             // The result of these is in range when the operands are.

@@ -89,8 +89,17 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     let leaf = prop_oneof![(0usize..12).prop_map(Recipe::Field), (0usize..12, any::<u64>()).prop_map(|(i, v)| Recipe::Const(i, v))];
     leaf.prop_recursive(4, 24, 2, |inner| {
         let op = prop::sample::select(vec![
-            BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::AddSat, BinaryOp::SubSat, BinaryOp::Shl, BinaryOp::Shr,
-            BinaryOp::BitAnd, BinaryOp::BitOr, BinaryOp::BitXor, BinaryOp::Concat,
+            BinaryOp::Add,
+            BinaryOp::Sub,
+            BinaryOp::Mul,
+            BinaryOp::AddSat,
+            BinaryOp::SubSat,
+            BinaryOp::Shl,
+            BinaryOp::Shr,
+            BinaryOp::BitAnd,
+            BinaryOp::BitOr,
+            BinaryOp::BitXor,
+            BinaryOp::Concat,
         ]);
         let comparison = prop::sample::select(vec![BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Ge]);
         let unary = prop::sample::select(vec![UnaryOp::Complement, UnaryOp::Negate]);
@@ -152,7 +161,13 @@ fn evaluate(v: &Value, fields: &[BigInt]) -> BigInt {
                 "two_comp_mod" => wrap(left(), &Type::Bits { width: right().to_u32().unwrap(), signed: true }),
                 "sat_cast" => range(true),
                 "usat_cast" => range(false),
-                "?" => if evaluate(&e["cond"], fields).is_zero() { right() } else { left() },
+                "?" => {
+                    if evaluate(&e["cond"], fields).is_zero() {
+                        right()
+                    } else {
+                        left()
+                    }
+                }
                 other => panic!("operation {other}"),
             }
         }

@@ -95,9 +95,11 @@ impl Emitter<'_> {
         });
         o.insert("enums".into(), enums.collect());
         o.insert("parsers".into(), json!([self.parser()]));
-        let sets = p.value_sets.iter().enumerate().map(|(i, v)| {
-            json!({"name": v.name, "id": i, "compressed_bitwidth": v.bits, "max_size": number(&v.size)})
-        });
+        let sets = p
+            .value_sets
+            .iter()
+            .enumerate()
+            .map(|(i, v)| json!({"name": v.name, "id": i, "compressed_bitwidth": v.bits, "max_size": number(&v.size)}));
         o.insert("parse_vsets".into(), sets.collect());
         o.insert("deparsers".into(), json!([self.deparser()]));
         o.insert("meter_arrays".into(), self.meters().into());
@@ -234,11 +236,7 @@ impl Emitter<'_> {
                     let neither = fold::binary(BinaryOp::And, condition.clone(), fold::unary(UnaryOp::Not, c.clone()));
                     self.find_checksums(no, &neither, out);
                 }
-                s => self.report.error(
-                    actions::statement_span(s),
-                    BMV2,
-                    "the checksum controls can only verify and update checksums",
-                ),
+                s => self.report.error(actions::statement_span(s), BMV2, "the checksum controls can only verify and update checksums"),
             }
         }
     }

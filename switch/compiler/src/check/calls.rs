@@ -60,7 +60,12 @@ impl<'a> Checker<'a, '_> {
         }
         if self.current_decl.is_some_and(|d| ids.contains(&d)) && matches!(self.context, Context::Function | Context::Action) {
             self.check_arguments(arguments);
-            self.error_code(Code::Recursion, p.span, "P4_16 10 (functions)", format!("`{}` calls itself: recursion is not possible", p.name.name));
+            self.error_code(
+                Code::Recursion,
+                p.span,
+                "P4_16 10 (functions)",
+                format!("`{}` calls itself: recursion is not possible", p.name.name),
+            );
             return Type::Unknown;
         }
         let mut candidates: Vec<(CallTarget, Rc<Signature>)> = Vec::new();
@@ -190,7 +195,12 @@ impl<'a> Checker<'a, '_> {
             let argument = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.name == p.name)).or(arguments.get(i));
             if let (Type::Infer(_), Some(argument)) = (self.resolve(t), argument) {
                 let text = format!("the type of parameter `{}` was left open where the object is declared", p.name);
-                self.error_help(argument.span, "P4_16 8.26 (type inference)", text, format!("write the type for `{}` there in place of `_`", x.name));
+                self.error_help(
+                    argument.span,
+                    "P4_16 8.26 (type inference)",
+                    text,
+                    format!("write the type for `{}` there in place of `_`", x.name),
+                );
                 self.report.note(p.span, "the parameter");
                 return true;
             }
@@ -228,7 +238,9 @@ impl<'a> Checker<'a, '_> {
                 Type::Record(_) => {
                     self.error_help(at, RULE, "the type of the structure cannot be inferred", "name it: `(S){...}`");
                 }
-                Type::Infer(_) if argument.is_some_and(|a| matches!(a.value.kind, ExprKind::DontCare)) && !of_return(&sig.returns, p.id) => {
+                Type::Infer(_)
+                    if argument.is_some_and(|a| matches!(a.value.kind, ExprKind::DontCare)) && !of_return(&sig.returns, p.id) =>
+                {
                     let text = format!("the type of `{}` cannot be inferred from `_`", p.name);
                     self.error_help(e.span, RULE, text, format!("write `{}<...>(_)`", sig.name));
                 }
@@ -276,7 +288,10 @@ impl<'a> Checker<'a, '_> {
                 let t = t.clone();
                 let what = format!("the argument for `{}`", p.name);
                 let ty = self.zonk(&t);
-                if !constructor && !matches!(target, CallTarget::Apply(_)) && matches!(ty, Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Table(_)) {
+                if !constructor
+                    && !matches!(target, CallTarget::Apply(_))
+                    && matches!(ty, Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Table(_))
+                {
                     self.error(arg.span, rule, format!("a value of type `{ty}` cannot be an argument"));
                     continue;
                 }
@@ -311,7 +326,8 @@ impl<'a> Checker<'a, '_> {
             .filter(|a| !matches!(a.value.kind, ExprKind::DontCare))
             .map(|a| (fairlane_syntax::print::expression(&a.value), a.span))
             .collect();
-        let inside = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('['));
+        let inside =
+            |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || rest.starts_with('['));
         for (i, (a, span)) in written.iter().enumerate() {
             if let Some((b, _)) = written[..i].iter().find(|(b, _)| inside(a, b) || inside(b, a)) {
                 let text = format!("`{a}` and `{b}` are written by the same call, and have fields in common");
@@ -335,7 +351,12 @@ impl<'a> Checker<'a, '_> {
             Direction::None if constructor => {
                 let awaited = self.zonk(awaited);
                 let object = matches!(awaited, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
-                if !object && !awaited.is_unknown() && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
+                if !object
+                    && !awaited.is_unknown()
+                    && self.eval(&arg.value).is_none()
+                    && !self.is_constructor_param(&arg.value)
+                    && !t.is_unknown()
+                {
                     let text = format!("the argument for `{}` must be known at compile time", p.name);
                     self.error(arg.span, "P4_16 8.23 (constructor invocations)", text);
                 }
@@ -369,7 +390,14 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// For each parameter the position of its argument.
-    fn match_arguments(&mut self, params: &[ParamSig], arguments: &[Argument], span: Span, rule: &'static str, callee: &Symbol) -> Vec<Option<usize>> {
+    fn match_arguments(
+        &mut self,
+        params: &[ParamSig],
+        arguments: &[Argument],
+        span: Span,
+        rule: &'static str,
+        callee: &Symbol,
+    ) -> Vec<Option<usize>> {
         let mut order = vec![None; params.len()];
         let mut told = false;
         for (i, a) in arguments.iter().enumerate() {
@@ -432,7 +460,11 @@ impl<'a> Checker<'a, '_> {
             Type::Extern(n) => self.method(e, n, m, type_arguments, arguments),
             Type::Table(i) if &*m.name == "apply" => {
                 if self.context != Context::Apply {
-                    self.error(e.span, "P4_16 14.2.2 (match-action unit invocation)", "a table can only be applied in the `apply` block of a control");
+                    self.error(
+                        e.span,
+                        "P4_16 14.2.2 (match-action unit invocation)",
+                        "a table can only be applied in the `apply` block of a control",
+                    );
                 }
                 if !arguments.is_empty() {
                     self.check_arguments(arguments);
@@ -440,7 +472,12 @@ impl<'a> Checker<'a, '_> {
                 }
                 self.out.calls.insert(
                     e.id,
-                    CallInfo { target: CallTarget::TableApply, type_args: Vec::new(), order: Vec::new(), signature: empty_signature(&m.name) },
+                    CallInfo {
+                        target: CallTarget::TableApply,
+                        type_args: Vec::new(),
+                        order: Vec::new(),
+                        signature: empty_signature(&m.name),
+                    },
                 );
                 Type::ApplyResult(*i)
             }
@@ -470,7 +507,12 @@ impl<'a> Checker<'a, '_> {
         }
         self.out.calls.insert(
             e.id,
-            CallInfo { target: CallTarget::BuiltIn(m.name.clone()), type_args: Vec::new(), order: Vec::new(), signature: empty_signature(&m.name) },
+            CallInfo {
+                target: CallTarget::BuiltIn(m.name.clone()),
+                type_args: Vec::new(),
+                order: Vec::new(),
+                signature: empty_signature(&m.name),
+            },
         );
         Type::Int
     }
@@ -507,7 +549,12 @@ impl<'a> Checker<'a, '_> {
         }
         self.out.calls.insert(
             e.id,
-            CallInfo { target: CallTarget::BuiltIn(m.name.clone()), type_args: Vec::new(), order: vec![Some(0); params], signature: empty_signature(&m.name) },
+            CallInfo {
+                target: CallTarget::BuiltIn(m.name.clone()),
+                type_args: Vec::new(),
+                order: vec![Some(0); params],
+                signature: empty_signature(&m.name),
+            },
         );
         returns
     }
@@ -560,8 +607,14 @@ impl<'a> Checker<'a, '_> {
                             format!("header `{t}` has a varbit field: `extract` needs its length"),
                             "give the length in bits as second argument",
                         ),
-                        (2, 0) => self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field")),
-                        (2, 2..) => self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has more than one varbit field")),
+                        (2, 0) => {
+                            self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field"))
+                        }
+                        (2, 2..) => self.error(
+                            e.span,
+                            "P4_16 13.8.2 (variable-width extraction)",
+                            format!("header `{t}` has more than one varbit field"),
+                        ),
                         _ => {}
                     }
                 }
@@ -570,7 +623,10 @@ impl<'a> Checker<'a, '_> {
                 let Some(info) = self.out.calls.get(&e.id) else { return };
                 let Some((_, t)) = info.type_args.last().cloned() else { return };
                 let t = self.zonk(&t);
-                if !t.is_unknown() && !matches!(t, Type::Param(_)) && (self.fixed_width(&t).is_none() || self.fixed_width(&t) != self.largest_width(&t)) {
+                if !t.is_unknown()
+                    && !matches!(t, Type::Param(_))
+                    && (self.fixed_width(&t).is_none() || self.fixed_width(&t) != self.largest_width(&t))
+                {
                     self.error(e.span, "P4_16 13.8.3 (lookahead)", format!("`lookahead` needs a type of fixed width, not `{t}`"));
                 }
             }
@@ -645,7 +701,8 @@ impl<'a> Checker<'a, '_> {
             Type::Extern(n) => {
                 let Some(def) = self.extern_def(n.decl) else { return Type::Unknown };
                 let map: Vec<(u32, Type)> = def.type_params.iter().map(|p| p.id).zip(n.args.iter().cloned()).collect();
-                let fits = |s: &Signature| arguments.len() <= s.params.len() && arguments.len() >= s.params.iter().filter(|p| !p.optional).count();
+                let fits =
+                    |s: &Signature| arguments.len() <= s.params.len() && arguments.len() >= s.params.iter().filter(|p| !p.optional).count();
                 let Some(sig) = def.constructors.iter().find(|s| fits(s)).or(def.constructors.first()).cloned() else {
                     self.check_arguments(arguments);
                     self.error(span, rule, format!("extern `{}` has no constructor", n.name));

@@ -10,8 +10,10 @@ impl Checker<'_, '_> {
     /// Says so when a value of type `actual` cannot stand where `expected` is awaited.
     pub(crate) fn expect_type(&mut self, expected: &Type, actual: &Type, span: Span, rule: &'static str, what: &str) -> bool {
         if self.unify(expected, actual) {
-            if let (Type::Default, t @ (Type::List(_) | Type::Set(_) | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_))) =
-                (actual, self.zonk(expected))
+            if let (
+                Type::Default,
+                t @ (Type::List(_) | Type::Set(_) | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_)),
+            ) = (actual, self.zonk(expected))
             {
                 self.error(span, "P4_16 7.3 (default values)", format!("there is no default value of type `{t}` for `...` to stand for"));
             }

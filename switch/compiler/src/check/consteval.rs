@@ -63,9 +63,9 @@ impl Checker<'_, '_> {
             ExprKind::List { elements, dots: false } => {
                 ConstVal::List(elements.iter().map(|x| Some((None, self.eval(x)?))).collect::<Option<_>>()?)
             }
-            ExprKind::Record { fields, dots: false } => ConstVal::List(
-                fields.iter().map(|(n, x)| Some((Some(n.name.clone()), self.eval(x)?))).collect::<Option<_>>()?,
-            ),
+            ExprKind::Record { fields, dots: false } => {
+                ConstVal::List(fields.iter().map(|(n, x)| Some((Some(n.name.clone()), self.eval(x)?))).collect::<Option<_>>()?)
+            }
             ExprKind::Call { callee, arguments, .. } => {
                 // Widths of types and of instances are known when the type is.
                 if let ExprKind::Member(base, m) = &callee.kind {
@@ -98,10 +98,7 @@ impl Checker<'_, '_> {
                 _ => None,
             };
         }
-        let id = self
-            .lookup_global(&p.name.name)
-            .into_iter()
-            .find(|id| matches!(self.decl(*id).kind, DeclarationKind::Constant(_)))?;
+        let id = self.lookup_global(&p.name.name).into_iter().find(|id| matches!(self.decl(*id).kind, DeclarationKind::Constant(_)))?;
         self.out.constants.get(&id).cloned()
     }
 
@@ -188,7 +185,11 @@ impl Checker<'_, '_> {
                 let fields = self.field_types(n)?;
                 let widths: Option<Vec<u32>> = fields.iter().map(|(_, f)| self.width_of(f, largest, depth + 1)).collect();
                 let widths = widths?;
-                if largest { widths.into_iter().max() } else { widths.into_iter().min() }
+                if largest {
+                    widths.into_iter().max()
+                } else {
+                    widths.into_iter().min()
+                }
             }
             Type::Stack(e, n) => self.width_of(e, largest, depth + 1)?.checked_mul(*n),
             Type::Tuple(ts) => ts.iter().try_fold(0u32, |sum, f| sum.checked_add(self.width_of(f, largest, depth + 1)?)),

@@ -288,7 +288,11 @@ impl<'a> Checker<'a, '_> {
                 .collect();
             for m in &abstract_methods {
                 if !given.contains(&m) {
-                    self.error(span, "P4_16 11.3.1 (abstract methods)", format!("`{}` must implement the abstract method `{m}`", i.name.name));
+                    self.error(
+                        span,
+                        "P4_16 11.3.1 (abstract methods)",
+                        format!("`{}` must implement the abstract method `{m}`", i.name.name),
+                    );
                 }
             }
             if i.initializer.is_some() && abstract_methods.is_empty() {

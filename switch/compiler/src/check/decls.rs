@@ -218,7 +218,15 @@ impl<'a> Checker<'a, '_> {
             _ => (
                 !matches!(
                     inner,
-                    Type::Void | Type::Int | Type::Str | Type::MatchKind | Type::Set(_) | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_)
+                    Type::Void
+                        | Type::Int
+                        | Type::Str
+                        | Type::MatchKind
+                        | Type::Set(_)
+                        | Type::Extern(_)
+                        | Type::Parser(_)
+                        | Type::Control(_)
+                        | Type::Package(_)
                 ),
                 "a struct",
             ),
@@ -230,7 +238,10 @@ impl<'a> Checker<'a, '_> {
         let Some(fields) = self.field_types(n) else { return true };
         fields.iter().all(|(_, t)| match t {
             Type::Struct(m) => depth < 32 && self.is_flat_struct(m, depth + 1),
-            t => matches!(t, Type::Bits { .. } | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_) | Type::Infer(_)),
+            t => matches!(
+                t,
+                Type::Bits { .. } | Type::Bool | Type::SerEnum(..) | Type::Newtype(..) | Type::Unknown | Type::Param(_) | Type::Infer(_)
+            ),
         })
     }
 
@@ -422,12 +433,7 @@ impl<'a> Checker<'a, '_> {
             let mut constructors = Vec::new();
             for k in &e.constructors {
                 let params = c.resolve_params(&k.parameters, None);
-                constructors.push(Rc::new(Signature {
-                    name: k.name.name.clone(),
-                    type_params: Vec::new(),
-                    params,
-                    returns: Type::Void,
-                }));
+                constructors.push(Rc::new(Signature { name: k.name.name.clone(), type_params: Vec::new(), params, returns: Type::Void }));
             }
             let mut methods = Vec::new();
             for m in &e.methods {

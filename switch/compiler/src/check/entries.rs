@@ -18,7 +18,13 @@ const ENTRIES: &str = "P4_16 14.2.1 (entries)";
 type Pattern = Option<(BigInt, BigInt)>;
 
 impl<'a> Checker<'a, '_> {
-    pub(crate) fn check_entry(&mut self, e: &TableEntry, keys: &[Type], kinds: &[Symbol], actions: &[(&ActionReference, Option<Rc<Signature>>)]) {
+    pub(crate) fn check_entry(
+        &mut self,
+        e: &TableEntry,
+        keys: &[Type],
+        kinds: &[Symbol],
+        actions: &[(&ActionReference, Option<Rc<Signature>>)],
+    ) {
         if let Some(p) = &e.priority {
             self.check_expr(p);
             if self.eval_int(p).is_none() {
@@ -55,10 +61,19 @@ impl<'a> Checker<'a, '_> {
             return;
         };
         if reference.annotations.iter().any(|a| &*a.name.name == "defaultonly") {
-            self.error(e.action.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@defaultonly` and cannot be in an entry", sig.as_ref().map_or("it", |s| &s.name)));
+            self.error(
+                e.action.span,
+                "P4_16 20.3.2 (action list annotations)",
+                format!("`{}` is `@defaultonly` and cannot be in an entry", sig.as_ref().map_or("it", |s| &s.name)),
+            );
         }
         if let Some(sig) = sig.clone() {
-            self.check_control_plane_arguments(&sig, reference.arguments.as_deref().unwrap_or(&[]), e.action.arguments.as_deref().unwrap_or(&[]), e.action.span);
+            self.check_control_plane_arguments(
+                &sig,
+                reference.arguments.as_deref().unwrap_or(&[]),
+                e.action.arguments.as_deref().unwrap_or(&[]),
+                e.action.span,
+            );
         }
     }
 
@@ -116,7 +131,12 @@ impl<'a> Checker<'a, '_> {
                 },
                 (None, Some((_, _, next))) => next,
                 (None, None) => {
-                    self.error_help(e.span, ENTRIES, "the first entry has no priority, and another has", "write `priority = ...: (...) : ...`");
+                    self.error_help(
+                        e.span,
+                        ENTRIES,
+                        "the first entry has no priority, and another has",
+                        "write `priority = ...: (...) : ...`",
+                    );
                     return;
                 }
             };
@@ -177,7 +197,9 @@ impl<'a> Checker<'a, '_> {
     fn patterns(&mut self, k: &Keyset, keys: &[Type]) -> Vec<Pattern> {
         let parts: Vec<&Keyset> = match &k.kind {
             KeysetKind::Tuple(parts) => parts.iter().collect(),
-            KeysetKind::Default | KeysetKind::DontCare if keys.len() != 1 => return vec![Some((BigInt::zero(), BigInt::zero())); keys.len()],
+            KeysetKind::Default | KeysetKind::DontCare if keys.len() != 1 => {
+                return vec![Some((BigInt::zero(), BigInt::zero())); keys.len()]
+            }
             _ => vec![k],
         };
         if parts.len() != keys.len() {

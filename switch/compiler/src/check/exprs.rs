@@ -49,7 +49,11 @@ impl<'a> Checker<'a, '_> {
             ExprKind::String(_) => Type::Str,
             ExprKind::Name(p) => self.name(p),
             ExprKind::This => {
-                self.error(e.span, "P4_16 11.3.1 (abstract methods)", "`this` can only be used in the implementation of an abstract method");
+                self.error(
+                    e.span,
+                    "P4_16 11.3.1 (abstract methods)",
+                    "`this` can only be used in the implementation of an abstract method",
+                );
                 Type::Unknown
             }
             ExprKind::Member(base, m) => self.member(base, m),
@@ -381,7 +385,10 @@ impl<'a> Checker<'a, '_> {
         match (h.to_u32(), l.to_u32()) {
             (Some(h), Some(l)) if h >= l && h < width => Type::bit(h - l + 1),
             _ => {
-                let text = format!("[{h}:{l}] is no slice of `{t}`: the bounds go from the high bit, at most {}, to the low one", width.saturating_sub(1));
+                let text = format!(
+                    "[{h}:{l}] is no slice of `{t}`: the bounds go from the high bit, at most {}, to the low one",
+                    width.saturating_sub(1)
+                );
                 self.error(high.span.to(low.span), "P4_16 8.7 (fixed-width bit types)", text);
                 Type::Unknown
             }
@@ -415,14 +422,18 @@ impl<'a> Checker<'a, '_> {
         let (lt, rt) = (self.zonk(&lt), self.zonk(&rt));
         if lt.is_unknown() || rt.is_unknown() {
             return match op {
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::And | BinaryOp::Or => Type::Bool,
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::And | BinaryOp::Or => {
+                    Type::Bool
+                }
                 _ => Type::Unknown,
             };
         }
         let mismatch = |c: &mut Self, rule| {
             let text = format!("`{}` is not defined on `{lt}` and `{rt}`", op.symbol());
             match (&lt, &rt) {
-                (Type::Extern(_), _) | (_, Type::Extern(_)) => c.error(span, rule, format!("{text}: objects of an extern type are not compared")),
+                (Type::Extern(_), _) | (_, Type::Extern(_)) => {
+                    c.error(span, rule, format!("{text}: objects of an extern type are not compared"))
+                }
                 (Type::Bits { .. }, Type::Bits { .. }) => c.error_help(span, rule, text, "cast one operand to the type of the other"),
                 (Type::Newtype(_, u), _) | (_, Type::Newtype(_, u)) => {
                     c.error_help(span, rule, text, format!("cast to the underlying type first: `({u})(...)`"));
@@ -475,7 +486,9 @@ impl<'a> Checker<'a, '_> {
                 match (&lt, &rt) {
                     (Type::Str, Type::Str) => Type::Str,
                     _ => match (width(&lt), width(&rt)) {
-                        (Some(a), Some(b)) => Type::Bits { width: a.saturating_add(b), signed: matches!(lt, Type::Bits { signed: true, .. }) },
+                        (Some(a), Some(b)) => {
+                            Type::Bits { width: a.saturating_add(b), signed: matches!(lt, Type::Bits { signed: true, .. }) }
+                        }
                         _ => {
                             if lt == Type::Int || rt == Type::Int {
                                 self.error_help(
@@ -549,7 +562,11 @@ impl<'a> Checker<'a, '_> {
                     return Type::Unknown;
                 }
                 if [&lv, &rv].iter().any(|v| v.as_ref().is_some_and(Signed::is_negative)) {
-                    self.error(span, "P4_16 8.9 (arbitrary-precision integers)", format!("`{}` is not defined on negative numbers", op.symbol()));
+                    self.error(
+                        span,
+                        "P4_16 8.9 (arbitrary-precision integers)",
+                        format!("`{}` is not defined on negative numbers", op.symbol()),
+                    );
                     return Type::Unknown;
                 }
                 self.note_division(op, l, r, span);
@@ -573,5 +590,9 @@ pub(crate) fn meant<'n>(name: &str, all: &str, names: impl Iterator<Item = &'n s
         return format!("did you mean `{near}`?");
     }
     let list = names.take(16).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-    if list.is_empty() { "there are none".to_owned() } else { format!("{all} {list}") }
+    if list.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("{all} {list}")
+    }
 }

@@ -27,11 +27,7 @@ impl Checker<'_, '_> {
     /// What a type stands for, in depth.
     pub(crate) fn zonk(&self, t: &Type) -> Type {
         let t = self.resolve(t);
-        let named = |n: &Named| Named {
-            decl: n.decl,
-            name: n.name.clone(),
-            args: n.args.iter().map(|a| self.zonk(a)).collect(),
-        };
+        let named = |n: &Named| Named { decl: n.decl, name: n.name.clone(), args: n.args.iter().map(|a| self.zonk(a)).collect() };
         match &t {
             Type::Struct(n) => Type::Struct(named(n)),
             Type::Header(n) => Type::Header(named(n)),
@@ -66,9 +62,13 @@ impl Checker<'_, '_> {
             Type::Stack(e, _) | Type::List(e) | Type::Set(e) => self.occurs(var, &e, depth + 1),
             Type::Tuple(ts) => ts.iter().any(|a| self.occurs(var, a, depth + 1)),
             Type::Record(fs) => fs.iter().any(|(_, a)| self.occurs(var, a, depth + 1)),
-            Type::Struct(n) | Type::Header(n) | Type::Union(n) | Type::Extern(n) | Type::Parser(n) | Type::Control(n) | Type::Package(n) => {
-                n.args.iter().any(|a| self.occurs(var, a, depth + 1))
-            }
+            Type::Struct(n)
+            | Type::Header(n)
+            | Type::Union(n)
+            | Type::Extern(n)
+            | Type::Parser(n)
+            | Type::Control(n)
+            | Type::Package(n) => n.args.iter().any(|a| self.occurs(var, a, depth + 1)),
             _ => false,
         }
     }
@@ -119,8 +119,7 @@ impl Checker<'_, '_> {
                 let Some(fields) = self.field_types(n) else { return true };
                 let dots = ys.last() == Some(&Type::Default);
                 let given = if dots { ys.len() - 1 } else { ys.len() };
-                (given == fields.len() || dots && given <= fields.len())
-                    && fields.iter().zip(ys).all(|((_, x), y)| self.unify(x, y))
+                (given == fields.len() || dots && given <= fields.len()) && fields.iter().zip(ys).all(|((_, x), y)| self.unify(x, y))
             }
             (Type::Struct(n) | Type::Header(n), Type::Record(ys)) => {
                 let Some(fields) = self.field_types(n) else { return true };
@@ -172,8 +171,9 @@ impl Checker<'_, '_> {
         let map_x = x.substitution(&expected.args);
         let map_y = y.substitution(&actual.args);
         x.params.len() == y.params.len()
-            && x.params.iter().zip(&y.params).all(|(p, q)| {
-                p.direction == q.direction && self.unify(&p.ty.substitute(&map_x), &q.ty.substitute(&map_y))
-            })
+            && x.params
+                .iter()
+                .zip(&y.params)
+                .all(|(p, q)| p.direction == q.direction && self.unify(&p.ty.substitute(&map_x), &q.ty.substitute(&map_y)))
     }
 }

@@ -11,9 +11,9 @@ mod casts;
 pub(crate) mod constants;
 mod consteval;
 mod controls;
-mod division;
 mod decls;
 mod defs;
+mod division;
 mod entries;
 mod exprs;
 mod infer;
@@ -31,8 +31,8 @@ use fairlane_syntax::Code;
 
 pub use constants::ConstVal;
 pub(crate) use decls::declared_name;
-pub(crate) use division::{no_division, tell_divisions, NO_DIVISION_HELP};
 pub use defs::{Applicable, EnumDef, ExternDef, ParamSig, Signature, StructDef};
+pub(crate) use division::{no_division, tell_divisions, NO_DIVISION_HELP};
 pub use scope::CallTarget;
 
 use crate::report::Report;

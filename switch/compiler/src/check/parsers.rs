@@ -114,7 +114,12 @@ impl<'a> Checker<'a, '_> {
                     let t = self.zonk(&t);
                     if !is_key(&self.strip_newtype(&t)) {
                         if t == Type::Int {
-                            self.error_help(k.span, "P4_16 13.6 (select expressions)", "a key must have a width", "give the literal one: `8w1`");
+                            self.error_help(
+                                k.span,
+                                "P4_16 13.6 (select expressions)",
+                                "a key must have a width",
+                                "give the literal one: `8w1`",
+                            );
                         } else {
                             self.error(k.span, "P4_16 13.6 (select expressions)", format!("a value of type `{t}` cannot be a key"));
                         }
@@ -126,7 +131,11 @@ impl<'a> Checker<'a, '_> {
                 let mut closed: bool = false;
                 for c in &sel.cases {
                     if closed {
-                        self.report.warning(Code::ParserTransition, c.span, "the case is never reached: the one before it takes everything");
+                        self.report.warning(
+                            Code::ParserTransition,
+                            c.span,
+                            "the case is never reached: the one before it takes everything",
+                        );
                         closed = false;
                     }
                     if matches!(c.keyset.kind, KeysetKind::Default | KeysetKind::DontCare) {
@@ -186,13 +195,18 @@ impl<'a> Checker<'a, '_> {
                     let wanted: Vec<Type> = keys.iter().flat_map(|k| self.leaf_types(k, 0)).collect();
                     let fits = given.len() == wanted.len() && given.iter().zip(&wanted).all(|(a, b)| self.unify(b, a));
                     if !fits {
-                        self.error(e.span, "P4_16 13.11 (value sets)", format!("a value set of `{element}` does not fit the key of type `{awaited}`"));
+                        self.error(
+                            e.span,
+                            "P4_16 13.11 (value sets)",
+                            format!("a value set of `{element}` does not fit the key of type `{awaited}`"),
+                        );
                     }
                     return;
                 }
                 match keys {
                     // `{a, b}` for the components one by one.
-                    keys if matches!(&t, Type::Tuple(ts) if ts.len() == keys.len() && !matches!(keys, [Type::Tuple(_) | Type::Struct(_)])) => {
+                    keys if matches!(&t, Type::Tuple(ts) if ts.len() == keys.len() && !matches!(keys, [Type::Tuple(_) | Type::Struct(_)])) =>
+                    {
                         let Type::Tuple(ts) = &t else { return };
                         for (key, t) in keys.iter().zip(ts) {
                             self.expect_type(key, t, e.span, rule, "the value");
@@ -262,8 +276,5 @@ impl<'a> Checker<'a, '_> {
 
 /// Whether a value of this type can be a key of a `select`.
 fn is_key(t: &Type) -> bool {
-    matches!(
-        t,
-        Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Tuple(_) | Type::Unknown
-    )
+    matches!(t, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Tuple(_) | Type::Unknown)
 }

@@ -231,7 +231,17 @@ impl<'a> Checker<'a, '_> {
             self.report.warning(Code::Missing, last.span, "no block stands under the last label: nothing is done");
             self.report.help("give it a block: `{ }`");
         }
-        if !matches!(t, Type::ActionRun(_) | Type::Bits { .. } | Type::Int | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Newtype(..) | Type::Unknown) {
+        if !matches!(
+            t,
+            Type::ActionRun(_)
+                | Type::Bits { .. }
+                | Type::Int
+                | Type::Enum(_)
+                | Type::SerEnum(..)
+                | Type::ErrorCode
+                | Type::Newtype(..)
+                | Type::Unknown
+        ) {
             self.error(subject.span, rule, format!("`switch` works on integers, enums and `action_run`, not on `{t}`"));
         }
     }
@@ -246,7 +256,11 @@ impl<'a> Checker<'a, '_> {
                     Type::Stack(t, _) | Type::List(t) => *t,
                     Type::Tuple(ts) => {
                         let first = ts.first().cloned().unwrap_or(Type::Unknown);
-                        if ts.iter().all(|t| self.unify(&first, t)) { first } else { Type::Unknown }
+                        if ts.iter().all(|t| self.unify(&first, t)) {
+                            first
+                        } else {
+                            Type::Unknown
+                        }
                     }
                     Type::Unknown => Type::Unknown,
                     t => {

@@ -67,7 +67,13 @@ impl<'a> Checker<'a, '_> {
                         let ty = self.check_expr(&k.expression);
                         let ty = self.zonk(&ty);
                         let ok = match self.strip_newtype(&ty) {
-                            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown | Type::Varbit(_) => true,
+                            Type::Bits { .. }
+                            | Type::Bool
+                            | Type::Enum(_)
+                            | Type::SerEnum(..)
+                            | Type::ErrorCode
+                            | Type::Unknown
+                            | Type::Varbit(_) => true,
                             Type::Int => {
                                 self.error_help(k.span, TABLES, "a key must have a width", "give the literal one: `8w1`");
                                 true
@@ -242,7 +248,11 @@ impl<'a> Checker<'a, '_> {
             return;
         }
         if reference.annotations.iter().any(|a| &*a.name.name == "tableonly") {
-            self.error(path.span, "P4_16 20.3.2 (action list annotations)", format!("`{}` is `@tableonly` and cannot be the default action", path.name.name));
+            self.error(
+                path.span,
+                "P4_16 20.3.2 (action list annotations)",
+                format!("`{}` is `@tableonly` and cannot be the default action", path.name.name),
+            );
         }
         if let Some(sig) = sig.clone() {
             self.check_control_plane_arguments(&sig, reference.arguments.as_deref().unwrap_or(&[]), arguments, value.span);

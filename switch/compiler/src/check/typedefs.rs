@@ -51,9 +51,7 @@ impl<'a> Checker<'a, '_> {
             TypeExprKind::DontCare => self.fresh(),
             TypeExprKind::Bit(None) => Type::bit(1),
             TypeExprKind::Bit(Some(w)) => self.width(w, 0).map_or(Type::Unknown, Type::bit),
-            TypeExprKind::SignedBit(w) => {
-                self.width(w, 1).map_or(Type::Unknown, |width| Type::Bits { width, signed: true })
-            }
+            TypeExprKind::SignedBit(w) => self.width(w, 1).map_or(Type::Unknown, |width| Type::Bits { width, signed: true }),
             TypeExprKind::Varbit(w) => self.width(w, 0).map_or(Type::Unknown, Type::Varbit),
             TypeExprKind::Name(p) => self.named_type(p, None, infer),
             TypeExprKind::Specialized(p, args) => {
@@ -190,9 +188,7 @@ impl<'a> Checker<'a, '_> {
     pub(crate) fn type_of_decl(&mut self, id: DeclId, args: Option<(Vec<Type>, Span)>, span: Span, infer: bool) -> Type {
         let d = self.decl(id);
         let (name, count) = match &d.kind {
-            DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s) => {
-                (&s.name, s.type_parameters.len())
-            }
+            DeclarationKind::Header(s) | DeclarationKind::HeaderUnion(s) | DeclarationKind::Struct(s) => (&s.name, s.type_parameters.len()),
             DeclarationKind::Enum(e) => (&e.name, 0),
             DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) => (&a.name, 0),
             DeclarationKind::ExternObject(e) => (&e.name, e.type_parameters.len()),
@@ -246,7 +242,12 @@ impl<'a> Checker<'a, '_> {
                 let under = self.alias(id, a);
                 if !matches!(under, Type::Bits { .. } | Type::Bool | Type::Newtype(..) | Type::Unknown) {
                     let text = format!("`type` cannot be made of `{under}`");
-                    self.error_help(a.name.span, "P4_16 7.6 (new types)", text, "it is made of `bit<n>`, `int<n>` or `bool`; `typedef` names any type");
+                    self.error_help(
+                        a.name.span,
+                        "P4_16 7.6 (new types)",
+                        text,
+                        "it is made of `bit<n>`, `int<n>` or `bool`; `typedef` names any type",
+                    );
                     return Type::Unknown;
                 }
                 Type::Newtype(named, Box::new(under))

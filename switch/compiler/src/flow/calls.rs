@@ -67,7 +67,8 @@ impl<'a> Flow<'a> {
 
     /// Reads the arguments and writes those of `out` and `inout` parameters. `ends` is the validity that the callee leaves in each.
     fn pass(&mut self, info: &CallInfo, arguments: &'a [Argument], ends: Option<Vec<Vec<Validity>>>) {
-        let given = || info.signature.params.iter().zip(&info.order).enumerate().filter_map(|(i, (p, at))| Some((i, p, arguments.get((*at)?)?)));
+        let given =
+            || info.signature.params.iter().zip(&info.order).enumerate().filter_map(|(i, (p, at))| Some((i, p, arguments.get((*at)?)?)));
         for (_, p, a) in given() {
             if p.direction != Direction::Out {
                 self.read(&a.value);
@@ -213,7 +214,10 @@ impl<'a> Flow<'a> {
 
 /// The actions of a table.
 pub(super) fn actions(t: &TableDeclaration) -> &[ActionReference] {
-    t.properties.iter().find_map(|p| if let TablePropertyKind::Actions(list) = &p.kind { Some(list.as_slice()) } else { None }).unwrap_or(&[])
+    t.properties
+        .iter()
+        .find_map(|p| if let TablePropertyKind::Actions(list) = &p.kind { Some(list.as_slice()) } else { None })
+        .unwrap_or(&[])
 }
 
 /// Whether a table names its default action.

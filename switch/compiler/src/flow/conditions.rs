@@ -33,7 +33,11 @@ impl<'a> Flow<'a> {
                 let (holds, fails) = if self.now.dead { (State::dead(), State::dead()) } else { self.condition(r) };
                 let (on, other) = if *op == BinaryOp::And { (holds, fails) } else { (fails, holds) };
                 off.join_quietly(&other);
-                if *op == BinaryOp::And { (on, off) } else { (off, on) }
+                if *op == BinaryOp::And {
+                    (on, off)
+                } else {
+                    (off, on)
+                }
             }
             _ => {
                 self.read(e);

@@ -12,7 +12,11 @@ pub(super) enum Validity {
 
 impl Validity {
     pub(super) fn join(self, other: Validity) -> Validity {
-        if self == other { self } else { Validity::Maybe }
+        if self == other {
+            self
+        } else {
+            Validity::Maybe
+        }
     }
 }
 

@@ -154,7 +154,8 @@ impl<'a> Flow<'a> {
         self.ran.clear();
         self.read(subject);
         let base = std::mem::replace(&mut self.now, State::dead());
-        let by_action = matches!(self.type_of(subject), Some(Type::ActionRun(_))).then(|| std::mem::take(&mut self.ran)).unwrap_or_default();
+        let by_action =
+            matches!(self.type_of(subject), Some(Type::ActionRun(_))).then(|| std::mem::take(&mut self.ran)).unwrap_or_default();
         let named = |label: &Expr, action: &Symbol| matches!(&label.kind, ExprKind::Name(p) if p.name.name == *action);
         // What is known where an action has run that the labels name, or that no case names.
         let after = |labels: &[&Expr], others: bool| {

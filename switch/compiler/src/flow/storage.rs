@@ -62,7 +62,11 @@ impl Shape {
     /// The form of values of a type.
     pub(super) fn of(checked: &Checked<'_>, t: &Type) -> Rc<Shape> {
         let shape = build(checked, t, 0);
-        if shape.leaves > MOST_LEAVES || shape.headers > MOST_LEAVES { Shape::nothing() } else { shape }
+        if shape.leaves > MOST_LEAVES || shape.headers > MOST_LEAVES {
+            Shape::nothing()
+        } else {
+            shape
+        }
     }
 
     pub(super) fn is_header(&self) -> bool {

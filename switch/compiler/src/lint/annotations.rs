@@ -35,7 +35,12 @@ impl<'a> Visit<'a> for Forms<'_> {
             };
             for e in values {
                 if matches!(e.kind, ExprKind::List { .. } | ExprKind::Record { .. } | ExprKind::InvalidHeader | ExprKind::Dots) {
-                    self.report.error_code(Code::Annotation, e.span, ANNOTATIONS, "a structured annotation holds integers, strings and Booleans");
+                    self.report.error_code(
+                        Code::Annotation,
+                        e.span,
+                        ANNOTATIONS,
+                        "a structured annotation holds integers, strings and Booleans",
+                    );
                 }
             }
             if &*a.name.name == "pkginfo" && !may_be_pairs(&a.body) {

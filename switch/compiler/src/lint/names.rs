@@ -95,7 +95,9 @@ impl Names<'_> {
     }
 
     fn tell_hidden(&mut self, name: &Ident, kind: Kind) {
-        let Some(earlier) = self.scopes[..self.scopes.len() - 1].iter().rev().find_map(|s| s.get(&name.name)).and_then(|v| v.last()) else { return };
+        let Some(earlier) = self.scopes[..self.scopes.len() - 1].iter().rev().find_map(|s| s.get(&name.name)).and_then(|v| v.last()) else {
+            return;
+        };
         let hidden = &self.entries[*earlier];
         let block = matches!(kind, Kind::Function | Kind::Control | Kind::Parser);
         if self.built_in(name.span) || matches!(hidden.kind, Kind::Function | Kind::Object) && block {

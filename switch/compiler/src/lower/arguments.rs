@@ -47,8 +47,7 @@ impl<'a> Lower<'a, '_> {
         span: Span,
     ) -> Vec<Bound<'a>> {
         let map: Vec<(u32, Type)> = info.type_args.iter().map(|(id, t)| (*id, t.substitute(&self.substitution))).collect();
-        let types: Vec<Type> =
-            info.signature.params.iter().map(|p| p.ty.substitute(&map).substitute(&self.substitution)).collect();
+        let types: Vec<Type> = info.signature.params.iter().map(|p| p.ty.substitute(&map).substitute(&self.substitution)).collect();
         let args: Vec<Option<&'a ast::Expr>> = (0..params.len())
             .map(|i| match info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)) {
                 Some(a) => Some(&a.value),
@@ -78,11 +77,7 @@ impl<'a> Lower<'a, '_> {
                 Direction::Out | Direction::InOut => {
                     let others = places.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, s)| s.as_ref());
                     let alias = match &places[i] {
-                        Some(s) => {
-                            s.is_dynamic()
-                                || passing == Passing::Open
-                                || others.into_iter().any(|o| o.overlaps(s, &self.program))
-                        }
+                        Some(s) => s.is_dynamic() || passing == Passing::Open || others.into_iter().any(|o| o.overlaps(s, &self.program)),
                         None => true,
                     };
                     match (&places[i], args[i]) {
@@ -114,11 +109,8 @@ impl<'a> Lower<'a, '_> {
                     let v = self.settle_value(v, span);
                     let overwritten = places.iter().flatten().any(|s| self.value_overlaps(&v, s));
                     let later = (i + 1..params.len()).any(|j| args[j].is_some_and(|e| self.has_effects(e)));
-                    let v = if self.is_plain(&v) && passing == Passing::Closed && !overwritten && !later {
-                        v
-                    } else {
-                        self.freeze(v, span)
-                    };
+                    let v =
+                        if self.is_plain(&v) && passing == Passing::Closed && !overwritten && !later { v } else { self.freeze(v, span) };
                     let binding = match self.storage_of(&v) {
                         Some(s) => Binding::Storage(s),
                         None => Binding::Value(v),
@@ -238,7 +230,9 @@ impl<'a> Lower<'a, '_> {
     /// Whether reading the value again costs nothing: variables and constants.
     fn is_plain(&self, v: &Val) -> bool {
         match v {
-            Val::Scalar(e) => e.is_const() || matches!(&e.kind, ExprKind::Param(_)) || matches!(&e.kind, ExprKind::Place(_)) && self.is_static(e),
+            Val::Scalar(e) => {
+                e.is_const() || matches!(&e.kind, ExprKind::Param(_)) || matches!(&e.kind, ExprKind::Place(_)) && self.is_static(e)
+            }
             Val::Struct(parts, _) => parts.iter().all(|(_, v)| self.is_plain(v)),
             Val::HeaderLiteral(..) | Val::StackLiteral(..) | Val::Invalid => false,
             v => self.storage_of(v).is_none_or(|s| !s.is_dynamic()),
@@ -259,10 +253,9 @@ impl<'a> Lower<'a, '_> {
             Val::Header(h, t) => Storage::Header(h.clone(), t.clone()),
             Val::Stack(s, t) => Storage::Stack(*s, t.clone()),
             Val::Union(u, t) => Storage::Union(*u, t.clone()),
-            Val::Struct(parts, t) => Storage::Struct(
-                parts.iter().map(|(n, v)| Some((n.clone(), self.storage_of(v)?))).collect::<Option<_>>()?,
-                t.clone(),
-            ),
+            Val::Struct(parts, t) => {
+                Storage::Struct(parts.iter().map(|(n, v)| Some((n.clone(), self.storage_of(v)?))).collect::<Option<_>>()?, t.clone())
+            }
             _ => return None,
         })
     }

@@ -15,7 +15,9 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn store(&mut self, target: &Storage, value: Val, span: Span) {
         // `{a, b} = {b, a}`: what is overwritten before it is read is copied first.
         let value = match value {
-            v @ (Val::Struct(..) | Val::HeaderLiteral(Some(_), _) | Val::StackLiteral(..)) if self.reads(&v, target) => self.freeze(v, span),
+            v @ (Val::Struct(..) | Val::HeaderLiteral(Some(_), _) | Val::StackLiteral(..)) if self.reads(&v, target) => {
+                self.freeze(v, span)
+            }
             v => v,
         };
         self.store_parts(target, value, span);

@@ -109,10 +109,8 @@ impl Lower<'_, '_> {
             let flag = fold::mux(condition, Expr::constant(1, Type::bit(1)), Expr::constant(0, Type::bit(1)));
             let key = self.temporary_of(&Type::bit(1), flag, "condition", span);
             let (yes, no, join) = (self.new_state("then"), self.new_state("else"), self.new_state("join"));
-            let cases = vec![
-                Case::Matches(vec![Match::Exact(1.into())], Target::State(yes)),
-                Case::Matches(vec![Match::Any], Target::State(no)),
-            ];
+            let cases =
+                vec![Case::Matches(vec![Match::Exact(1.into())], Target::State(yes)), Case::Matches(vec![Match::Any], Target::State(no))];
             if let Some(p) = &mut self.builder.parser {
                 p.finish(Transition::Select(vec![key], cases));
             }

@@ -87,9 +87,14 @@ impl<'a> Lower<'a, '_> {
         let here = fold::binary(BinaryOp::Eq, value.clone(), Expr::constant(k, value.ty.clone()));
         // Both branches need `f`, one after the other.
         let f = std::cell::RefCell::new(f);
-        self.if_else(here, span, |l| (*f.borrow_mut())(l, Some(k)), |l| {
-            l.branch_on(value, k + 1, size, span, &mut **f.borrow_mut());
-        });
+        self.if_else(
+            here,
+            span,
+            |l| (*f.borrow_mut())(l, Some(k)),
+            |l| {
+                l.branch_on(value, k + 1, size, span, &mut **f.borrow_mut());
+            },
+        );
     }
 
     /// Whether a stack is small enough for a branch for each of its elements, and the program not too large already.

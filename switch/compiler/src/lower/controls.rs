@@ -27,9 +27,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn apply_type(&mut self, decl: DeclId, info: &CallInfo, arguments: &'a [Argument], span: Span) {
         let d = self.decl(decl);
         let (name, kind) = match &d.kind {
-            DeclarationKind::Control(c) => {
-                (&c.name.name, InstanceKind::Control { decl, args: Vec::new(), state: RefCell::new(None) })
-            }
+            DeclarationKind::Control(c) => (&c.name.name, InstanceKind::Control { decl, args: Vec::new(), state: RefCell::new(None) }),
             DeclarationKind::Parser(p) => (&p.name.name, InstanceKind::Parser { decl, args: Vec::new() }),
             _ => return,
         };
@@ -134,10 +132,7 @@ impl<'a> Lower<'a, '_> {
         // Results of `out` and `inout` parameters.
         let mut results = Vec::new();
         for (place, _, now, name) in &moved {
-            let writable = c
-                .parameters
-                .iter()
-                .any(|p| p.name.name == *name && matches!(p.direction, Direction::Out | Direction::InOut));
+            let writable = c.parameters.iter().any(|p| p.name.name == *name && matches!(p.direction, Direction::Out | Direction::InOut));
             if let (true, Binding::Storage(target)) = (writable, &now.binding) {
                 let v = self.load(place);
                 let v = self.freeze(v, span);

@@ -51,13 +51,10 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn default_value(&self, t: &Type) -> Val {
         match self.strip(t) {
             Type::Bool => Val::Scalar(Expr::boolean(false)),
-            Type::Struct(n) => {
-                Val::Struct(self.fields(&n).into_iter().map(|(f, ft)| (f, self.default_value(&ft))).collect(), t.clone())
+            Type::Struct(n) => Val::Struct(self.fields(&n).into_iter().map(|(f, ft)| (f, self.default_value(&ft))).collect(), t.clone()),
+            Type::Tuple(ts) => {
+                Val::Struct(ts.iter().enumerate().map(|(i, ft)| (format!("{i}").into(), self.default_value(ft))).collect(), t.clone())
             }
-            Type::Tuple(ts) => Val::Struct(
-                ts.iter().enumerate().map(|(i, ft)| (format!("{i}").into(), self.default_value(ft))).collect(),
-                t.clone(),
-            ),
             Type::Header(_) => Val::HeaderLiteral(None, t.clone()),
             Type::Stack(e, n) => Val::StackLiteral((0..n).map(|_| self.default_value(&e)).collect()),
             Type::Unknown | Type::Void | Type::Union(_) => Val::Broken,
@@ -91,8 +88,7 @@ impl<'a> Lower<'a, '_> {
                 Val::HeaderLiteral(Some(self.convert_parts(parts, &fields)), target)
             }
             (Val::Struct(parts, _), Type::Tuple(ts)) => {
-                let fields: Vec<(Symbol, Type)> =
-                    ts.iter().enumerate().map(|(i, t)| (format!("{i}").into(), t.clone())).collect();
+                let fields: Vec<(Symbol, Type)> = ts.iter().enumerate().map(|(i, t)| (format!("{i}").into(), t.clone())).collect();
                 // A struct passed where its tuple was inferred keeps its own names.
                 let by_name = fields.iter().all(|(f, _)| parts.iter().any(|(n, _)| n == f));
                 if by_name {

@@ -150,7 +150,9 @@ impl<'a> Lower<'a, '_> {
                 declared.iter().map(|f| (f.name.name.to_string(), l.data_type(&l.type_of(f.ty.id)), f.annotations.clone())).collect()
             };
             let (name, kind) = match &d.kind {
-                DeclarationKind::Struct(s) if s.type_parameters.is_empty() => (&s.name, TypeDefinitionKind::Struct(fields(self, &s.fields))),
+                DeclarationKind::Struct(s) if s.type_parameters.is_empty() => {
+                    (&s.name, TypeDefinitionKind::Struct(fields(self, &s.fields)))
+                }
                 DeclarationKind::Header(s) if s.type_parameters.is_empty() => {
                     self.controller_header(d, s);
                     (&s.name, TypeDefinitionKind::Header(fields(self, &s.fields)))
@@ -180,7 +182,11 @@ impl<'a> Lower<'a, '_> {
             }
         }
         let errors = self.checked.errors.iter().map(ToString::to_string).collect();
-        self.control_plane.types.push(TypeDefinition { name: "error".into(), annotations: Vec::new(), kind: TypeDefinitionKind::Error(errors) });
+        self.control_plane.types.push(TypeDefinition {
+            name: "error".into(),
+            annotations: Vec::new(),
+            kind: TypeDefinitionKind::Error(errors),
+        });
     }
 
     fn controller_header(&mut self, d: &'a Declaration, s: &'a StructDeclaration) {

@@ -100,8 +100,7 @@ impl<'a> Lower<'a, '_> {
             ast::ExprKind::Construct(..) => Val::Broken,
             ast::ExprKind::List { elements, dots } => {
                 let values = self.values_in_order(&elements.iter().collect::<Vec<_>>());
-                let mut parts: Vec<(Symbol, Val)> =
-                    values.into_iter().enumerate().map(|(i, v)| (format!("{i}").into(), v)).collect();
+                let mut parts: Vec<(Symbol, Val)> = values.into_iter().enumerate().map(|(i, v)| (format!("{i}").into(), v)).collect();
                 if *dots {
                     // Fields beyond the list take their default values in the conversion.
                     parts.retain(|(_, v)| !matches!(v, Val::Default));
@@ -184,7 +183,10 @@ impl<'a> Lower<'a, '_> {
                 self.lookup(p).is_none()
                     && self.checked.globals.get(&p.name.name).is_some_and(|ids| {
                         ids.iter().any(|id| {
-                            !matches!(self.decl(*id).kind, DeclarationKind::Constant(_) | DeclarationKind::Instantiation(_) | DeclarationKind::ValueSet(_))
+                            !matches!(
+                                self.decl(*id).kind,
+                                DeclarationKind::Constant(_) | DeclarationKind::Instantiation(_) | DeclarationKind::ValueSet(_)
+                            )
                         })
                     })
             }
@@ -376,9 +378,7 @@ impl<'a> Lower<'a, '_> {
                 let t = self.scalar(t);
                 let e = self.settle(e, span);
                 match (&e.ty, &t) {
-                    (Type::Bool, Type::Bits { .. }) => {
-                        Val::Scalar(fold::mux(e, Expr::constant(1, t.clone()), Expr::constant(0, t)))
-                    }
+                    (Type::Bool, Type::Bits { .. }) => Val::Scalar(fold::mux(e, Expr::constant(1, t.clone()), Expr::constant(0, t))),
                     (_, Type::Bits { .. } | Type::Int) => Val::Scalar(fold::cast(e, &t)),
                     _ => Val::Scalar(e),
                 }

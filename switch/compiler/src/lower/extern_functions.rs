@@ -45,7 +45,11 @@ impl<'a> Lower<'a, '_> {
                 let low = self.simple_argument(low, types.get(1));
                 let high = self.simple_argument(high, types.get(2));
                 self.with_out(dest, types.first(), span, |l, place| {
-                    l.emit(Stmt::Primitive("modify_field_rng_uniform".into(), vec![Arg::Place(place), Arg::Expr(low), Arg::Expr(high)], span));
+                    l.emit(Stmt::Primitive(
+                        "modify_field_rng_uniform".into(),
+                        vec![Arg::Place(place), Arg::Expr(low), Arg::Expr(high)],
+                        span,
+                    ));
                 });
             }
             "hash" => {

@@ -134,7 +134,14 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// A method of an extern object.
-    pub(super) fn extern_method(&mut self, e: &'a ast::Expr, instance: &Rc<Instance<'a>>, method: usize, info: &CallInfo, arguments: &'a [Argument]) -> Val {
+    pub(super) fn extern_method(
+        &mut self,
+        e: &'a ast::Expr,
+        instance: &Rc<Instance<'a>>,
+        method: usize,
+        info: &CallInfo,
+        arguments: &'a [Argument],
+    ) -> Val {
         let name = info.signature.name.clone();
         let arg = |i: usize| info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)).map(|a| &a.value);
         let InstanceKind::Extern { decl, meter_target, .. } = &instance.kind else {
@@ -149,14 +156,22 @@ impl<'a> Lower<'a, '_> {
                 let (Some(dest), Some(index)) = (arg(0), arg(1)) else { return Val::Broken };
                 let index = self.simple_argument(index, types.get(1));
                 self.with_out(dest, types.first(), e.span, |l, place| {
-                    l.emit(Stmt::Primitive("register_read".into(), vec![Arg::Place(place), object("register_array"), Arg::Expr(index)], e.span));
+                    l.emit(Stmt::Primitive(
+                        "register_read".into(),
+                        vec![Arg::Place(place), object("register_array"), Arg::Expr(index)],
+                        e.span,
+                    ));
                 });
             }
             ("register", "write") => {
                 let (Some(index), Some(value)) = (arg(0), arg(1)) else { return Val::Broken };
                 let index = self.simple_argument(index, types.first());
                 let value = self.simple_argument(value, types.get(1));
-                self.emit(Stmt::Primitive("register_write".into(), vec![object("register_array"), Arg::Expr(index), Arg::Expr(value)], e.span));
+                self.emit(Stmt::Primitive(
+                    "register_write".into(),
+                    vec![object("register_array"), Arg::Expr(index), Arg::Expr(value)],
+                    e.span,
+                ));
             }
             ("counter", "count") => {
                 let Some(index) = arg(0) else { return Val::Broken };
@@ -169,7 +184,11 @@ impl<'a> Lower<'a, '_> {
                 let (Some(index), Some(dest)) = (arg(0), arg(1)) else { return Val::Broken };
                 let index = self.simple_argument(index, types.first());
                 self.with_out(dest, types.get(1), e.span, |l, place| {
-                    l.emit(Stmt::Primitive("execute_meter".into(), vec![object("meter_array"), Arg::Expr(index), Arg::Place(place)], e.span));
+                    l.emit(Stmt::Primitive(
+                        "execute_meter".into(),
+                        vec![object("meter_array"), Arg::Expr(index), Arg::Place(place)],
+                        e.span,
+                    ));
                 });
             }
             ("direct_meter", "read") => {

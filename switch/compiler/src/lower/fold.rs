@@ -98,10 +98,9 @@ pub fn binary(op: BinaryOp, l: Expr, r: Expr) -> Expr {
     };
     let ty = match op {
         Eq | Ne | Lt | Le | Gt | Ge | And | Or => Type::Bool,
-        Concat => Type::Bits {
-            width: bits_of(&l.ty).saturating_add(bits_of(&r.ty)),
-            signed: matches!(l.ty, Type::Bits { signed: true, .. }),
-        },
+        Concat => {
+            Type::Bits { width: bits_of(&l.ty).saturating_add(bits_of(&r.ty)), signed: matches!(l.ty, Type::Bits { signed: true, .. }) }
+        }
         _ => l.ty.clone(),
     };
     match (op, &l.kind, &r.kind) {
@@ -126,11 +125,7 @@ pub fn binary(op: BinaryOp, l: Expr, r: Expr) -> Expr {
         // The target does not divide, but a power of two is a shift or a mask.
         (Div | Mod, _, ExprKind::Const(n)) if matches!(ty, Type::Bits { signed: false, .. }) && power_of_two(n).is_some() => {
             let bits = power_of_two(n).unwrap_or(0);
-            return if op == Div {
-                binary(Shr, l, Expr::constant(bits, Type::Int))
-            } else {
-                binary(BitAnd, l, Expr::constant(n - 1, ty))
-            };
+            return if op == Div { binary(Shr, l, Expr::constant(bits, Type::Int)) } else { binary(BitAnd, l, Expr::constant(n - 1, ty)) };
         }
         // Neutral operands, and shifts that leave nothing: the target limits shift amounts.
         (Add | Sub | BitOr | BitXor | Shl | Shr | AddSat | SubSat, _, ExprKind::Const(z)) if z.is_zero() => return l,

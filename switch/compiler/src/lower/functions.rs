@@ -106,13 +106,23 @@ impl<'a> Lower<'a, '_> {
             return 0;
         }
         match self.strip(t) {
-            Type::Varbit(w) => if largest { w } else { 0 },
+            Type::Varbit(w) => {
+                if largest {
+                    w
+                } else {
+                    0
+                }
+            }
             Type::Struct(n) | Type::Header(n) => {
                 self.fields(&n).iter().map(|(_, t)| self.bits(t, largest, depth + 1)).fold(0, u32::saturating_add)
             }
             Type::Union(n) => {
                 let widths = self.fields(&n).into_iter().map(|(_, t)| self.bits(&t, largest, depth + 1));
-                if largest { widths.max().unwrap_or(0) } else { widths.min().unwrap_or(0) }
+                if largest {
+                    widths.max().unwrap_or(0)
+                } else {
+                    widths.min().unwrap_or(0)
+                }
             }
             Type::Tuple(ts) => ts.iter().map(|t| self.bits(t, largest, depth + 1)).fold(0, u32::saturating_add),
             Type::Record(fs) => fs.iter().map(|(_, t)| self.bits(t, largest, depth + 1)).fold(0, u32::saturating_add),
@@ -205,13 +215,8 @@ impl<'a> Lower<'a, '_> {
         if let Some(Binding::Action(d, keep, name)) = self.lookup(p) {
             return Some((d, *keep, name.clone()));
         }
-        let id = self
-            .checked
-            .globals
-            .get(&p.name.name)?
-            .iter()
-            .copied()
-            .find(|id| matches!(self.decl(*id).kind, DeclarationKind::Action(_)))?;
+        let id =
+            self.checked.globals.get(&p.name.name)?.iter().copied().find(|id| matches!(self.decl(*id).kind, DeclarationKind::Action(_)))?;
         let d = self.decl(id);
         Some((d, 0, super::names::qualified("", &p.name.name, &d.annotations)))
     }

@@ -22,7 +22,14 @@ impl<'a> Lower<'a, '_> {
         self.loops.pop();
     }
 
-    pub(super) fn for_loop(&mut self, init: &'a [Statement], condition: &'a ast::Expr, update: &'a [Statement], body: &'a Statement, span: Span) {
+    pub(super) fn for_loop(
+        &mut self,
+        init: &'a [Statement],
+        condition: &'a ast::Expr,
+        update: &'a [Statement],
+        body: &'a Statement,
+        span: Span,
+    ) {
         if let Some(values) = self.known_rounds(init, condition, update, body) {
             let StatementKind::Declaration(d) = &init[0].kind else { return };
             let DeclarationKind::Variable(v) = &d.kind else { return };
@@ -57,7 +64,13 @@ impl<'a> Lower<'a, '_> {
 
     /// The values of the loop variable when all rounds are known: one variable with a constant start, which only the
     /// update assigns.
-    fn known_rounds(&mut self, init: &'a [Statement], condition: &'a ast::Expr, update: &'a [Statement], body: &'a Statement) -> Option<Vec<Expr>> {
+    fn known_rounds(
+        &mut self,
+        init: &'a [Statement],
+        condition: &'a ast::Expr,
+        update: &'a [Statement],
+        body: &'a Statement,
+    ) -> Option<Vec<Expr>> {
         let [Statement { kind: StatementKind::Declaration(d), .. }] = init else { return None };
         let DeclarationKind::Variable(v) = &d.kind else { return None };
         let [Statement { kind: StatementKind::Assignment { target, op, value }, .. }] = update else { return None };
@@ -80,10 +93,13 @@ impl<'a> Lower<'a, '_> {
                 let go = l.condition(condition);
                 let r = l.value_as(value, &ty);
                 let r = l.as_scalar(r);
-                (go, match op {
-                    Some(op) => fold::binary(*op, state.clone(), r),
-                    None => r,
-                })
+                (
+                    go,
+                    match op {
+                        Some(op) => fold::binary(*op, state.clone(), r),
+                        None => r,
+                    },
+                )
             });
             match go.kind {
                 ExprKind::Bool(true) => rounds.push(current),
@@ -104,9 +120,7 @@ impl<'a> Lower<'a, '_> {
                 Val::Struct(parts, _) => parts.into_iter().map(|(_, v)| v).collect(),
                 Val::StackLiteral(parts) => parts,
                 Val::Stack(id, t) => match &self.program.stacks[id.0].elements {
-                    ir::StackElements::Headers(_, ids) => {
-                        ids.iter().map(|h| Val::Header(HeaderRef::Instance(*h), t.clone())).collect()
-                    }
+                    ir::StackElements::Headers(_, ids) => ids.iter().map(|h| Val::Header(HeaderRef::Instance(*h), t.clone())).collect(),
                     ir::StackElements::Unions(_, ids) => ids.iter().map(|u| Val::Union(*u, t.clone())).collect(),
                 },
                 _ => return,
@@ -207,7 +221,9 @@ fn writes(s: &Statement, name: &Symbol) -> bool {
         match &e.kind {
             ast::ExprKind::Call { arguments, .. } => arguments.iter().any(|a| root(&a.value) || passes(&a.value, root)),
             ast::ExprKind::Binary(_, l, r) | ast::ExprKind::Index(l, r) => passes(l, root) || passes(r, root),
-            ast::ExprKind::Unary(_, x) | ast::ExprKind::Cast(_, x) | ast::ExprKind::Member(x, _) | ast::ExprKind::Slice(x, _, _) => passes(x, root),
+            ast::ExprKind::Unary(_, x) | ast::ExprKind::Cast(_, x) | ast::ExprKind::Member(x, _) | ast::ExprKind::Slice(x, _, _) => {
+                passes(x, root)
+            }
             ast::ExprKind::Ternary(a, b, c) => passes(a, root) || passes(b, root) || passes(c, root),
             ast::ExprKind::List { elements, .. } => elements.iter().any(|x| passes(x, root)),
             ast::ExprKind::Record { fields, .. } => fields.iter().any(|(_, x)| passes(x, root)),
@@ -222,7 +238,9 @@ fn writes(s: &Statement, name: &Symbol) -> bool {
         StatementKind::If { condition, then_branch, else_branch } => {
             passes(condition, &root) || writes(then_branch, name) || else_branch.as_deref().is_some_and(|s| writes(s, name))
         }
-        StatementKind::Switch { cases, .. } => cases.iter().filter_map(|c| c.body.as_ref()).any(|b| b.statements.iter().any(|s| writes(s, name))),
+        StatementKind::Switch { cases, .. } => {
+            cases.iter().filter_map(|c| c.body.as_ref()).any(|b| b.statements.iter().any(|s| writes(s, name)))
+        }
         StatementKind::For { init, update, body, .. } => init.iter().chain(update).any(|s| writes(s, name)) || writes(body, name),
         StatementKind::ForIn { variable, body, .. } => matches!(variable, ForVariable::Existing(e) if root(e)) || writes(body, name),
         StatementKind::Declaration(d) => match &d.kind {

@@ -81,12 +81,7 @@ impl<'a> Lower<'a, '_> {
             }
             None => {
                 let end = self.checked.program.declarations.last().map_or(Span::default(), |d| d.span);
-                self.report.error_help(
-                    end,
-                    "P4_16 6.6 (P4 programs)",
-                    "the program has no `main`",
-                    "end it with `V1Switch(...) main;`",
-                );
+                self.report.error_help(end, "P4_16 6.6 (P4 programs)", "the program has no `main`", "end it with `V1Switch(...) main;`");
                 None
             }
         }
@@ -134,7 +129,11 @@ impl<'a> Lower<'a, '_> {
         let mut parts = Vec::new();
         for (f, (name, t)) in self.declared_fields(n).iter().zip(self.fields(n)) {
             if !self.is_header_like(&t, 0) {
-                self.error(f.span, BMV2, format!("field `{name}` of the parsed headers must be a header, a stack or a header union, not `{t}`"));
+                self.error(
+                    f.span,
+                    BMV2,
+                    format!("field `{name}` of the parsed headers must be a header, a stack or a header union, not `{t}`"),
+                );
                 return None;
             }
             let public = names::name_annotation(&f.annotations).unwrap_or_else(|| name.clone());
@@ -173,9 +172,7 @@ impl<'a> Lower<'a, '_> {
         let parts = flat
             .into_iter()
             .enumerate()
-            .map(|(index, (field, ty))| {
-                (field.clone(), Storage::Scalar(Place { header: HeaderRef::Instance(id), field, index, ty }))
-            })
+            .map(|(index, (field, ty))| (field.clone(), Storage::Scalar(Place { header: HeaderRef::Instance(id), field, index, ty })))
             .collect();
         Storage::Struct(parts, t.clone())
     }
@@ -254,12 +251,8 @@ impl<'a> Lower<'a, '_> {
     fn run_block(&mut self, b: &Rc<Instance<'a>>, stage: Stage, storages: &[&Storage], standard: Option<&Storage>) -> Vec<ir::Stmt> {
         self.stage = stage;
         let all: Vec<&Storage> = storages.iter().copied().chain(standard).collect();
-        let bound: Vec<(Symbol, Binding<'a>)> = self
-            .parameters(b)
-            .iter()
-            .zip(all)
-            .map(|(p, s)| (p.name.name.clone(), Binding::Storage(s.clone())))
-            .collect();
+        let bound: Vec<(Symbol, Binding<'a>)> =
+            self.parameters(b).iter().zip(all).map(|(p, s)| (p.name.name.clone(), Binding::Storage(s.clone()))).collect();
         self.run_top(b, bound)
     }
 

@@ -46,9 +46,9 @@ use names::Unique;
 use storage::Storage;
 use values::Val;
 
+pub(crate) use matches::prefix_length;
 #[cfg(test)]
 pub(crate) use parsers::range_masks;
-pub(crate) use matches::prefix_length;
 
 /// What a name stands for during lowering.
 #[derive(Debug, Clone)]

@@ -19,7 +19,13 @@ const MAX_CASES: usize = 4096;
 
 impl<'a> Lower<'a, '_> {
     /// Puts the states of a parser behind the current one; control goes on where it accepts.
-    pub(super) fn inline_parser(&mut self, p: &'a ParserDeclaration, instance: &Instance<'a>, args: &[(Symbol, Binding<'a>)], bound: &[Bound<'a>]) {
+    pub(super) fn inline_parser(
+        &mut self,
+        p: &'a ParserDeclaration,
+        instance: &Instance<'a>,
+        args: &[(Symbol, Binding<'a>)],
+        bound: &[Bound<'a>],
+    ) {
         let name = &*instance.name;
         let scopes = std::mem::take(&mut self.scopes);
         let prefix = std::mem::replace(&mut self.prefix, name.to_owned());

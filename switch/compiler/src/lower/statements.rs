@@ -45,7 +45,9 @@ impl<'a> Lower<'a, '_> {
                 }
             }
             StatementKind::Block(b) => self.block(b),
-            StatementKind::If { condition, then_branch, else_branch } => self.if_statement(condition, then_branch, else_branch.as_deref(), s.span),
+            StatementKind::If { condition, then_branch, else_branch } => {
+                self.if_statement(condition, then_branch, else_branch.as_deref(), s.span)
+            }
             StatementKind::Switch { subject, cases } => self.switch(subject, cases, s.span),
             StatementKind::For { init, condition, update, body } => self.for_loop(init, condition, update, body, s.span),
             StatementKind::ForIn { variable, collection, body } => self.for_in(variable, collection, body, s.span),

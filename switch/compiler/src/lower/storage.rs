@@ -230,11 +230,7 @@ impl Lower<'_, '_> {
     /// All scalar fields of a header.
     pub(super) fn header_places(&self, h: &HeaderRef, t: &Type) -> Vec<Place> {
         let Type::Header(n) = t else { return Vec::new() };
-        self.flat_fields(n)
-            .into_iter()
-            .enumerate()
-            .map(|(index, (field, ty))| Place { header: h.clone(), field, index, ty })
-            .collect()
+        self.flat_fields(n).into_iter().enumerate().map(|(index, (field, ty))| Place { header: h.clone(), field, index, ty }).collect()
     }
 
     /// A new variable with a value.

@@ -8,8 +8,8 @@ use num_traits::ToPrimitive;
 
 use super::arguments::Passing;
 use super::instances::InstanceKind;
-use super::values::Val;
 use super::matches::{entry_match, normalise, prefix_length};
+use super::values::Val;
 use super::{describe, fold, names, Binding, Lower, TableBinding};
 use crate::check::{CallInfo, CallTarget, Signature};
 use crate::control_plane as cp;
@@ -261,7 +261,14 @@ impl<'a> Lower<'a, '_> {
         Some(Listed { reference, name: p.name.name.clone(), id, declaration: a, full_name })
     }
 
-    fn make_action(&mut self, a: &'a ActionDeclaration, d: &'a Declaration, keep: usize, name: &str, arguments: &'a [Argument]) -> ActionId {
+    fn make_action(
+        &mut self,
+        a: &'a ActionDeclaration,
+        d: &'a Declaration,
+        keep: usize,
+        name: &str,
+        arguments: &'a [Argument],
+    ) -> ActionId {
         let id = ActionId(self.program.actions.len());
         self.program.actions.push(ir::Action { name: name.to_owned(), params: Vec::new(), body: Vec::new(), span: d.span });
         let mut params = Vec::new();
@@ -290,7 +297,11 @@ impl<'a> Lower<'a, '_> {
                 let info = CallInfo {
                     target: CallTarget::Action,
                     type_args: Vec::new(),
-                    order: (0..directed.len()).map(|i| arguments.iter().position(|x| x.name.as_ref().is_some_and(|n| n.name == directed[i].name.name)).or(Some(i))).collect(),
+                    order: (0..directed.len())
+                        .map(|i| {
+                            arguments.iter().position(|x| x.name.as_ref().is_some_and(|n| n.name == directed[i].name.name)).or(Some(i))
+                        })
+                        .collect(),
                     signature: Rc::new(Signature {
                         name: a.name.name.clone(),
                         type_params: Vec::new(),
@@ -332,7 +343,13 @@ impl<'a> Lower<'a, '_> {
         id
     }
 
-    fn default_action(&mut self, given: Option<(&'a ast::Expr, bool)>, listed: &[Listed<'a>], table: &mut ir::Table, shown: &mut cp::Table) {
+    fn default_action(
+        &mut self,
+        given: Option<(&'a ast::Expr, bool)>,
+        listed: &[Listed<'a>],
+        table: &mut ir::Table,
+        shown: &mut cp::Table,
+    ) {
         let (name, arguments, is_const): (Symbol, &'a [Argument], bool) = match given {
             None => ("NoAction".into(), &[], false),
             Some((e, is_const)) => match &e.kind {
@@ -411,7 +428,8 @@ impl<'a> Lower<'a, '_> {
                     }
                 };
                 shown.implementation = Some(i.name.clone());
-                table.implementation = if selecting { Implementation::Selector(i.name.clone()) } else { Implementation::Profile(i.name.clone()) };
+                table.implementation =
+                    if selecting { Implementation::Selector(i.name.clone()) } else { Implementation::Profile(i.name.clone()) };
                 if let Some((stage, p)) = self.program.profiles.iter_mut().find(|(_, p)| p.name == i.name) {
                     if let Some((_, input @ None)) = &mut p.selector {
                         *input = Some(selector.to_vec());

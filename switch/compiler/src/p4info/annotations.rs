@@ -14,8 +14,7 @@ use crate::types::Type;
 const ELSEWHERE: &[&str] = &["name", "id", "brief", "description"];
 
 /// Annotations of the language with a list of expressions; p4c writes them back without spaces between tokens.
-const EXPRESSION_LISTS: &[&str] =
-    &["controller_header", "deprecated", "field_list", "hidden", "length", "match", "noWarn", "synchronous"];
+const EXPRESSION_LISTS: &[&str] = &["controller_header", "deprecated", "field_list", "hidden", "length", "match", "noWarn", "synchronous"];
 
 /// The annotations of one object that are written.
 pub(super) struct Written<'a> {

@@ -155,10 +155,7 @@ fn hash(key: &[u8]) -> u32 {
 }
 
 /// The ids of match fields, parameters or metadata: `@id`, otherwise the position from 1, or the next number that is free.
-pub(super) fn fields<'a>(
-    all: impl Iterator<Item = &'a [Annotation]> + Clone,
-    diagnostics: &mut Diagnostics,
-) -> Vec<u32> {
+pub(super) fn fields<'a>(all: impl Iterator<Item = &'a [Annotation]> + Clone, diagnostics: &mut Diagnostics) -> Vec<u32> {
     let mut taken = BTreeSet::new();
     let mut out: Vec<Option<u32>> = Vec::new();
     for annotations in all {

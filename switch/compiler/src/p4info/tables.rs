@@ -76,8 +76,7 @@ impl Emitter<'_> {
     fn action_reference(&mut self, table: &Table, action: &TableAction) {
         if action.table_only && action.default_only {
             let place = find(&action.annotations, "tableonly").or_else(|| find(&action.annotations, "defaultonly"));
-            let message =
-                format!("action `{}` of table `{}` is both `@tableonly` and `@defaultonly`", action.action, table.name);
+            let message = format!("action `{}` of table `{}` is both `@tableonly` and `@defaultonly`", action.action, table.name);
             let error = Diagnostic::error(Code::Annotation, place.map(|found| found.span).unwrap_or_default(), message);
             self.diagnostics.push(if place.is_some() { error } else { error.without_span() });
         }

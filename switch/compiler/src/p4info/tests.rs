@@ -29,12 +29,7 @@ fn table(name: &str, keys: Vec<KeyField>, actions: &[&str]) -> Table {
         keys,
         actions: actions
             .iter()
-            .map(|action| TableAction {
-                action: action.to_string(),
-                annotations: Vec::new(),
-                table_only: false,
-                default_only: false,
-            })
+            .map(|action| TableAction { action: action.to_string(), annotations: Vec::new(), table_only: false, default_only: false })
             .collect(),
         default_action: None,
         size: None,
@@ -76,11 +71,8 @@ fn a_table_with_its_actions_and_default_action() {
     lpm.size = Some(2048);
     lpm.support_timeout = true;
     lpm.actions[2].default_only = true;
-    lpm.default_action = Some(DefaultAction {
-        action: "MyIngress.ipv4_forward".into(),
-        arguments: vec![BigInt::from(10), BigInt::from(1)],
-        is_const: true,
-    });
+    lpm.default_action =
+        Some(DefaultAction { action: "MyIngress.ipv4_forward".into(), arguments: vec![BigInt::from(10), BigInt::from(1)], is_const: true });
     let mut no_action = action("NoAction", Vec::new());
     no_action.annotations = annotations("@noWarn(\"unused\")");
     let forward = vec![param("dstAddr", 48, DataType::Bits(48)), param("port", 9, DataType::Bits(9))];
@@ -112,25 +104,27 @@ fn named_types_are_defined_with_what_they_are_made_of() {
             ],
             &[],
         )],
-        digests: vec![Digest {
-            name: "report_t".into(),
-            annotations: Vec::new(),
-            ty: DataType::Struct("report_t".into()),
-        }],
+        digests: vec![Digest { name: "report_t".into(), annotations: Vec::new(), ty: DataType::Struct("report_t".into()) }],
         types: vec![
             definition("unused_t", TypeDefinitionKind::Struct(fields(&[]))),
             definition("pair_t", TypeDefinitionKind::Struct(fields(&[("a", DataType::SignedBits(4)), ("b", DataType::Bool)]))),
-            definition("h_t", TypeDefinitionKind::Header(fields(&[
-                ("p", DataType::Struct("pair_t".into())),
-                ("v", DataType::Varbit(32)),
-                ("k", DataType::SerializableEnum("kind_t".into())),
-            ]))),
-            definition("report_t", TypeDefinitionKind::Struct(fields(&[
-                ("plain", DataType::Newtype("plain_t".into())),
-                ("stack", DataType::Stack(Box::new(DataType::Header("h_t".into())), 3)),
-                ("why", DataType::Error),
-                ("what", DataType::Enum("what_t".into())),
-            ]))),
+            definition(
+                "h_t",
+                TypeDefinitionKind::Header(fields(&[
+                    ("p", DataType::Struct("pair_t".into())),
+                    ("v", DataType::Varbit(32)),
+                    ("k", DataType::SerializableEnum("kind_t".into())),
+                ])),
+            ),
+            definition(
+                "report_t",
+                TypeDefinitionKind::Struct(fields(&[
+                    ("plain", DataType::Newtype("plain_t".into())),
+                    ("stack", DataType::Stack(Box::new(DataType::Header("h_t".into())), 3)),
+                    ("why", DataType::Error),
+                    ("what", DataType::Enum("what_t".into())),
+                ])),
+            ),
             definition("kind_t", TypeDefinitionKind::SerializableEnum(8, vec![("A".into(), 1.into()), ("B".into(), 200.into())])),
             definition("what_t", TypeDefinitionKind::Enum(vec!["X".into()])),
             definition("error", TypeDefinitionKind::Error(vec!["NoError".into()])),

@@ -354,25 +354,17 @@ fn bits(ty: &DataType, types: &HashMap<&str, &TypeDefinition>, depth: usize) -> 
     match ty {
         DataType::Bits(bits) | DataType::SignedBits(bits) | DataType::Varbit(bits) => *bits,
         DataType::Bool => 1,
-        DataType::SerializableEnum(name) | DataType::Newtype(name) => {
-            match types.get(name.as_str()).map(|definition| &definition.kind) {
-                Some(TypeDefinitionKind::SerializableEnum(bits, _)) => *bits,
-                Some(TypeDefinitionKind::Newtype(ty)) if depth < types.len() => bits(ty, types, depth + 1),
-                _ => 0,
-            }
-        }
+        DataType::SerializableEnum(name) | DataType::Newtype(name) => match types.get(name.as_str()).map(|definition| &definition.kind) {
+            Some(TypeDefinitionKind::SerializableEnum(bits, _)) => *bits,
+            Some(TypeDefinitionKind::Newtype(ty)) if depth < types.len() => bits(ty, types, depth + 1),
+            _ => 0,
+        },
         _ => 0,
     }
 }
 
 /// The fields of a header, those of structs within it with their path.
-fn flatten(
-    path: &str,
-    fields: &Fields,
-    types: &HashMap<&str, &TypeDefinition>,
-    out: &mut Vec<(String, DataType)>,
-    depth: usize,
-) {
+fn flatten(path: &str, fields: &Fields, types: &HashMap<&str, &TypeDefinition>, out: &mut Vec<(String, DataType)>, depth: usize) {
     for (name, ty, _) in fields {
         let name = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         let inner = match ty {
@@ -385,7 +377,6 @@ fn flatten(
         }
     }
 }
-
 
 /// A value as big-endian bytes, with leading zeros up to its width. (P4Runtime 8.4 calls the shortest form canonical
 /// and takes this one too; p4c writes this one.) A negative value, of a signed type, is its two's complement.

@@ -173,7 +173,11 @@ mod tests {
         );
         let expected = Parser {
             states: vec![
-                State { name: "start".into(), body: [0, 1].map(|h| Stmt::Extract(HeaderRef::Instance(HeaderId(h)), None, Span::default())).into(), next: both },
+                State {
+                    name: "start".into(),
+                    body: [0, 1].map(|h| Stmt::Extract(HeaderRef::Instance(HeaderId(h)), None, Span::default())).into(),
+                    next: both,
+                },
                 state("last", Some(2), Transition::Goto(Target::Accept)),
             ],
         };

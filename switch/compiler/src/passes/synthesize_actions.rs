@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn runs_of_statements_share_a_table_and_conditions_stay() {
         let condition = Expr::boolean(true);
-        let (p, report) = passed(vec![mark(0), mark(1), Stmt::If(condition.clone(), vec![mark(2)], vec![leave(1)], Span::default()), mark(3)]);
+        let (p, report) =
+            passed(vec![mark(0), mark(1), Stmt::If(condition.clone(), vec![mark(2)], vec![leave(1)], Span::default()), mark(3)]);
         assert!(!report.has_errors());
         let apply = |i| Stmt::Apply(TableId(i), Span::default());
         let expected = vec![apply(0), Stmt::If(condition, vec![apply(1)], vec![leave(1)], Span::default()), apply(2)];

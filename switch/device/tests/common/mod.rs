@@ -7,15 +7,8 @@ use fairlane_device::{Device, DeviceConfig, PortConfig};
 use serde_json::{json, Value};
 
 /// Field names and widths of the frame's header, in order.
-const CONTROL: [(&str, u32); 7] = [
-    ("port", 16),
-    ("priority", 8),
-    ("what", 8),
-    ("group", 16),
-    ("enq_qdepth", 32),
-    ("deq_qdepth", 32),
-    ("deq_timedelta", 32),
-];
+const CONTROL: [(&str, u32); 7] =
+    [("port", 16), ("priority", 8), ("what", 8), ("group", 16), ("enq_qdepth", 32), ("deq_qdepth", 32), ("deq_timedelta", 32)];
 
 /// What the program does with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,18 +89,24 @@ fn program_json() -> Value {
     let mark_to_drop = json!({"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]});
     let standard = ("standard_metadata", "standard_metadata");
     let actions = [
-        ("forward", json!([
-            assign((standard.0, "egress_spec"), ("ctl", "port")),
-            assign((standard.0, "priority"), ("ctl", "priority")),
-            assign((standard.0, "mcast_grp"), ("ctl", "group")),
-        ])),
+        (
+            "forward",
+            json!([
+                assign((standard.0, "egress_spec"), ("ctl", "port")),
+                assign((standard.0, "priority"), ("ctl", "priority")),
+                assign((standard.0, "mcast_grp"), ("ctl", "group")),
+            ]),
+        ),
         ("drop_in", json!([mark_to_drop])),
         ("digest", json!([{"op": "generate_digest", "parameters": [hex(1), hex(1)]}])),
-        ("stamp", json!([
-            assign(("ctl", "enq_qdepth"), (standard.0, "enq_qdepth")),
-            assign(("ctl", "deq_qdepth"), (standard.0, "deq_qdepth")),
-            assign(("ctl", "deq_timedelta"), (standard.0, "deq_timedelta")),
-        ])),
+        (
+            "stamp",
+            json!([
+                assign(("ctl", "enq_qdepth"), (standard.0, "enq_qdepth")),
+                assign(("ctl", "deq_qdepth"), (standard.0, "deq_qdepth")),
+                assign(("ctl", "deq_timedelta"), (standard.0, "deq_timedelta")),
+            ]),
+        ),
         ("drop_out", json!([mark_to_drop])),
         ("clone", json!([{"op": "clone_egress_pkt_to_egress", "parameters": [hex(5), hex(0)]}])),
     ];
@@ -157,11 +156,23 @@ fn program_json() -> Value {
 
 fn standard_fields() -> Value {
     json!([
-        ["ingress_port", 9, false], ["egress_spec", 9, false], ["egress_port", 9, false], ["instance_type", 32, false],
-        ["packet_length", 32, false], ["enq_timestamp", 32, false], ["enq_qdepth", 19, false], ["deq_timedelta", 32, false],
-        ["deq_qdepth", 19, false], ["ingress_global_timestamp", 48, false], ["egress_global_timestamp", 48, false],
-        ["mcast_grp", 16, false], ["egress_rid", 16, false], ["checksum_error", 1, false], ["parser_error", 32, false],
-        ["priority", 3, false], ["_padding", 3, false]
+        ["ingress_port", 9, false],
+        ["egress_spec", 9, false],
+        ["egress_port", 9, false],
+        ["instance_type", 32, false],
+        ["packet_length", 32, false],
+        ["enq_timestamp", 32, false],
+        ["enq_qdepth", 19, false],
+        ["deq_timedelta", 32, false],
+        ["deq_qdepth", 19, false],
+        ["ingress_global_timestamp", 48, false],
+        ["egress_global_timestamp", 48, false],
+        ["mcast_grp", 16, false],
+        ["egress_rid", 16, false],
+        ["checksum_error", 1, false],
+        ["parser_error", 32, false],
+        ["priority", 3, false],
+        ["_padding", 3, false]
     ])
 }
 

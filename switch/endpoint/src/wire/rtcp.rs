@@ -272,7 +272,13 @@ mod tests {
     fn block() -> impl Strategy<Value = ReportBlock> {
         (any::<u32>(), any::<u8>(), -0x80_0000..0x80_0000, any::<(u32, u32, u32, u32)>()).prop_map(
             |(ssrc, fraction_lost, cumulative_lost, (extended_highest_sequence, jitter, lsr, dlsr))| ReportBlock {
-                ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr,
+                ssrc,
+                fraction_lost,
+                cumulative_lost,
+                extended_highest_sequence,
+                jitter,
+                lsr,
+                dlsr,
             },
         )
     }
@@ -282,9 +288,14 @@ mod tests {
             info.map(|(ntp, rtp_timestamp, packet_count, octet_count)| SenderInfo { ntp, rtp_timestamp, packet_count, octet_count })
         });
         let layers = prop::collection::vec(any::<(u32, u64)>(), 0..4);
-        let alsf = |layers| (any::<(u32, u64, u32)>(), layers).prop_map(|((ssrc, desired_rate_bps, utilisation_ppm), layers)| Alsf {
-            ssrc, desired_rate_bps, utilisation_ppm, layers,
-        });
+        let alsf = |layers| {
+            (any::<(u32, u64, u32)>(), layers).prop_map(|((ssrc, desired_rate_bps, utilisation_ppm), layers)| Alsf {
+                ssrc,
+                desired_rate_bps,
+                utilisation_ppm,
+                layers,
+            })
+        };
         (
             any::<u32>(),
             sender,
@@ -295,7 +306,13 @@ mod tests {
             prop::collection::vec(any::<u32>(), 0..4),
         )
             .prop_map(|(ssrc, sender, blocks, cname, from_sender, from_receiver, bye)| Compound {
-                ssrc, sender, blocks, cname, from_sender, from_receiver, bye,
+                ssrc,
+                sender,
+                blocks,
+                cname,
+                from_sender,
+                from_receiver,
+                bye,
             })
     }
 

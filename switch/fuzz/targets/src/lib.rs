@@ -4,8 +4,8 @@
 
 mod json;
 mod messages;
-mod packet;
 mod p4runtime;
+mod packet;
 mod programs;
 mod source_text;
 mod stf;

@@ -40,8 +40,7 @@ fn run(bytes: &mut Unstructured) -> Result<()> {
     for port in 0..4 {
         device.set_port(port, PortConfig::default()).expect("a port without a rate");
     }
-    let mut session =
-        Session { core: Core::new(DEVICE, 0), device, now: 1, messages: Messages::of(&compiled.p4info), compiled };
+    let mut session = Session { core: Core::new(DEVICE, 0), device, now: 1, messages: Messages::of(&compiled.p4info), compiled };
     session.arbitrate();
     session.push(compiled, p4::set_forwarding_pipeline_config_request::Action::VerifyAndCommit as i32);
     while !bytes.is_empty() {
@@ -198,12 +197,8 @@ fn table_entry(info: &config::P4Info, bytes: &mut Unstructured) -> Result<p4::Ta
                 let value = if bytes.ratio(1, 2)? { vec![0] } else { value };
                 FieldMatchType::Lpm(p4::field_match::Lpm { value, prefix_len })
             }
-            Ok(config::match_field::MatchType::Ternary) => {
-                FieldMatchType::Ternary(p4::field_match::Ternary { mask: value.clone(), value })
-            }
-            Ok(config::match_field::MatchType::Range) => {
-                FieldMatchType::Range(p4::field_match::Range { low: vec![0], high: value })
-            }
+            Ok(config::match_field::MatchType::Ternary) => FieldMatchType::Ternary(p4::field_match::Ternary { mask: value.clone(), value }),
+            Ok(config::match_field::MatchType::Range) => FieldMatchType::Range(p4::field_match::Range { low: vec![0], high: value }),
             _ => FieldMatchType::Optional(p4::field_match::Optional { value }),
         };
         fields.push(p4::FieldMatch { field_id: field.id, field_match_type: Some(kind) });

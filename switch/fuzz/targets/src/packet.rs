@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arbitrary::{Result, Unstructured};
 use fairlane_pipeline::{
     ActionCall, CloneSession, CounterData, CounterId, Digest, DropCause, EgressOut, Emitted, IngressOut, KeyInfo, KeyMatch, MachineCode,
-    MatchKind, MeterConfig, MeterId, Program, ProfileId, QueueInfo, RegisterId, Replica, Switch, SwitchConfig, SwitchStats,
-    TableAction, TableEntry, TableId, Value, ValueSetId, ValueSetMember, MAX_FRAME,
+    MatchKind, MeterConfig, MeterId, ProfileId, Program, QueueInfo, RegisterId, Replica, Switch, SwitchConfig, SwitchStats, TableAction,
+    TableEntry, TableId, Value, ValueSetId, ValueSetMember, MAX_FRAME,
 };
 
 use crate::programs;

@@ -26,8 +26,7 @@ impl Files for Included<'_> {
 /// Tokens come out, and every message can be shown.
 pub fn preprocess(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let (tokens, sources, diagnostics) =
-        preprocess_text(Path::new("input.p4"), &*text, &Options::default(), &Included(&text));
+    let (tokens, sources, diagnostics) = preprocess_text(Path::new("input.p4"), &*text, &Options::default(), &Included(&text));
     assert!(!tokens.is_empty(), "the last token is always there");
     diagnostics.render(&sources);
 }

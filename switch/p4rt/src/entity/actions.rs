@@ -44,8 +44,9 @@ pub(super) fn decode<'a>(allowed: &'a [Action], given: &p4::Action) -> Result<(&
 /// Writes an action; `None` when it is not in the P4Info (an action that the compiler made up).
 pub(super) fn encode(allowed: &[Action], call: &ActionCall) -> Option<p4::Action> {
     let action = allowed.iter().find(|action| action.program == call.action)?;
-    let params = action.params.iter().filter_map(|param| {
-        Some(p4::action::Param { param_id: param.id, value: param.scalar.encode(call.args.get(param.position)?) })
-    });
+    let params = action
+        .params
+        .iter()
+        .filter_map(|param| Some(p4::action::Param { param_id: param.id, value: param.scalar.encode(call.args.get(param.position)?) }));
     Some(p4::Action { action_id: action.id, params: params.collect() })
 }

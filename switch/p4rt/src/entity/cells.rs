@@ -37,12 +37,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_counters(
-        &self,
-        filter: &p4::CounterEntry,
-        window: &mut Window,
-        out: &mut Vec<p4::Entity>,
-    ) -> Result<()> {
+    pub(super) fn read_counters(&self, filter: &p4::CounterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         for (counter_id, counter) in select(&self.model.counters, "counter_id", filter.counter_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.counter_id != 0);
             for cell in window.take(cells(&format!("counter \"{}\"", counter.name), index_of, counter.size)?) {
@@ -59,12 +54,7 @@ impl Target<'_> {
         let meter = find(&self.model.meters, "meter_id", entry.meter_id)?;
         let what = format!("meter \"{}\"", meter.array.name);
         let range = cells(&what, entry.index.as_ref(), meter.array.size)?;
-        let config = entry
-            .config
-            .as_ref()
-            .map(|config| meter_config(config, meter.kind))
-            .transpose()
-            .map_err(|status| status.at(&what))?;
+        let config = entry.config.as_ref().map(|config| meter_config(config, meter.kind)).transpose().map_err(|status| status.at(&what))?;
         for cell in range {
             self.switch.meter_write(self.now, meter.array.program, cell, config)?;
         }
@@ -100,12 +90,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_registers(
-        &self,
-        filter: &p4::RegisterEntry,
-        window: &mut Window,
-        out: &mut Vec<p4::Entity>,
-    ) -> Result<()> {
+    pub(super) fn read_registers(&self, filter: &p4::RegisterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         note_registers();
         for (register_id, register) in select(&self.model.registers, "register_id", filter.register_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.register_id != 0);
@@ -160,12 +145,7 @@ impl Target<'_> {
     }
 
     /// Entries whose direct resource a read selects. A key that is given must exist.
-    fn direct_entries(
-        &self,
-        filter: &p4::TableEntry,
-        has: impl Fn(&Table) -> bool,
-        what: &str,
-    ) -> Result<Vec<(&Table, EntryState)>> {
+    fn direct_entries(&self, filter: &p4::TableEntry, has: impl Fn(&Table) -> bool, what: &str) -> Result<Vec<(&Table, EntryState)>> {
         let mut found = Vec::new();
         for (_, table) in select(&self.model.tables, "table_id", filter.table_id)? {
             let at = |status: Status| status.at(format!("table \"{}\"", table.name));

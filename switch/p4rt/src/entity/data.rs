@@ -8,8 +8,7 @@ use crate::status::{Result, Status};
 
 /// Reads what a client gives for a counter.
 pub(super) fn counter_data(data: &p4::CounterData) -> Result<CounterData> {
-    let number =
-        |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
+    let number = |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
     Ok(CounterData { packets: number("packet_count", data.packet_count)?, bytes: number("byte_count", data.byte_count)? })
 }
 
@@ -21,8 +20,7 @@ pub(super) fn counter_message(data: CounterData) -> p4::CounterData {
 
 /// Reads a meter's configuration, under the rules of its type.
 pub(super) fn meter_config(config: &p4::MeterConfig, kind: meter_spec::Type) -> Result<MeterConfig> {
-    let number =
-        |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
+    let number = |what: &str, value: i64| u64::try_from(value).map_err(|_| Status::invalid(format!("{what} {value} is negative")));
     let rates = MeterConfig {
         cir: number("cir", config.cir)?,
         cburst: number("cburst", config.cburst)?,

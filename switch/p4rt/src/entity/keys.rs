@@ -46,11 +46,9 @@ fn decode_field(field: &Field, given: &p4::FieldMatch) -> Result<KeyMatch> {
         (MatchType::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
             let value = field.scalar.decode(&lpm.value)?;
             let prefix_len =
-                u32::try_from(lpm.prefix_len).ok().filter(|len| (1..=width).contains(len)).ok_or_else(|| {
-                    match lpm.prefix_len {
-                        0 => Status::invalid("prefix_len is 0: leave the field out to match everything"),
-                        len => Status::invalid(format!("prefix_len {len}; the width is {width} bits")),
-                    }
+                u32::try_from(lpm.prefix_len).ok().filter(|len| (1..=width).contains(len)).ok_or_else(|| match lpm.prefix_len {
+                    0 => Status::invalid("prefix_len is 0: leave the field out to match everything"),
+                    len => Status::invalid(format!("prefix_len {len}; the width is {width} bits")),
                 })?;
             if trailing_zeros(&value, width) < width - prefix_len {
                 return Err(Status::invalid(format!("the value {value} has bits beyond its prefix of {prefix_len} bits")));
@@ -79,12 +77,8 @@ fn decode_field(field: &Field, given: &p4::FieldMatch) -> Result<KeyMatch> {
             }
             Ok(KeyMatch::Range { low, high })
         }
-        (MatchType::Optional, Some(FieldMatchType::Optional(optional))) => {
-            Ok(KeyMatch::Exact(field.scalar.decode(&optional.value)?))
-        }
-        (kind, Some(other)) => {
-            Err(Status::invalid(format!("it is {} in the P4Info; {} was given", kind.as_str_name(), name_of(other))))
-        }
+        (MatchType::Optional, Some(FieldMatchType::Optional(optional))) => Ok(KeyMatch::Exact(field.scalar.decode(&optional.value)?)),
+        (kind, Some(other)) => Err(Status::invalid(format!("it is {} in the P4Info; {} was given", kind.as_str_name(), name_of(other)))),
         (_, None) => Err(Status::invalid("its field_match_type is not set")),
     }
 }
@@ -137,9 +131,7 @@ pub(super) fn encode(fields: &[Field], key: &[KeyMatch]) -> Vec<p4::FieldMatch> 
             KeyMatch::Lpm { value, prefix_len } => {
                 FieldMatchType::Lpm(field_match::Lpm { value: text(value), prefix_len: *prefix_len as i32 })
             }
-            KeyMatch::Ternary { value, mask } => {
-                FieldMatchType::Ternary(field_match::Ternary { value: text(value), mask: text(mask) })
-            }
+            KeyMatch::Ternary { value, mask } => FieldMatchType::Ternary(field_match::Ternary { value: text(value), mask: text(mask) }),
             KeyMatch::Range { low, high } => FieldMatchType::Range(field_match::Range { low: text(low), high: text(high) }),
         };
         Some(p4::FieldMatch { field_id: field.id, field_match_type: Some(kind) })

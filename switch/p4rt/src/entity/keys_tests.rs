@@ -87,10 +87,7 @@ fn one_form_for_each_meaning() {
     let zero = Value::from(0u64);
     assert_eq!(one(MatchType::Lpm, KeyMatch::Exact(value.clone())), KeyMatch::Lpm { value: value.clone(), prefix_len: 8 });
     assert_eq!(one(MatchType::Lpm, KeyMatch::Lpm { value: zero.clone(), prefix_len: 0 }), KeyMatch::Any);
-    assert_eq!(
-        one(MatchType::Ternary, KeyMatch::Exact(value.clone())),
-        KeyMatch::Ternary { value: value.clone(), mask: ones.clone() }
-    );
+    assert_eq!(one(MatchType::Ternary, KeyMatch::Exact(value.clone())), KeyMatch::Ternary { value: value.clone(), mask: ones.clone() });
     assert_eq!(one(MatchType::Ternary, KeyMatch::Ternary { value: zero.clone(), mask: zero.clone() }), KeyMatch::Any);
     assert_eq!(one(MatchType::Range, KeyMatch::Range { low: zero, high: ones.clone() }), KeyMatch::Any);
     assert_eq!(one(MatchType::Optional, KeyMatch::Ternary { value: value.clone(), mask: ones }), KeyMatch::Exact(value));

@@ -44,11 +44,7 @@ impl Target<'_> {
             for (member_id, call) in members {
                 if filter.member_id == 0 || filter.member_id == member_id {
                     let action = actions::encode(&profile.actions, &call);
-                    out.push(wrap(Kind::ActionProfileMember(p4::ActionProfileMember {
-                        action_profile_id: id,
-                        member_id,
-                        action,
-                    })));
+                    out.push(wrap(Kind::ActionProfileMember(p4::ActionProfileMember { action_profile_id: id, member_id, action })));
                 }
             }
         }
@@ -85,10 +81,7 @@ impl Target<'_> {
                 return Err(at(Status::not_found("there is no such group")));
             };
             if u32::try_from(group.max_size) != Ok(max_size) {
-                return Err(at(Status::invalid(format!(
-                    "max_size {} cannot change: it was inserted with {max_size}",
-                    group.max_size
-                ))));
+                return Err(at(Status::invalid(format!("max_size {} cannot change: it was inserted with {max_size}", group.max_size))));
             }
             check_group_size(profile, max_size, members.iter().map(|(_, weight)| *weight)).map_err(at)?;
             self.switch.group_modify(profile.program, group.group_id, &members).map_err(|error| at(error.into()))?;

@@ -251,9 +251,7 @@ impl Target<'_> {
             return Err(mixed("one-shot action sets"));
         }
         match given {
-            ActionType::Action(_) => {
-                Err(Status::invalid("it has an action profile: give a member, group or action set, not an action"))
-            }
+            ActionType::Action(_) => Err(Status::invalid("it has an action profile: give a member, group or action set, not an action")),
             ActionType::ActionProfileMemberId(0) => Err(Status::invalid("the member id is 0 (not set)")),
             ActionType::ActionProfileMemberId(id) => Ok(TableAction::Member(*id)),
             _ if !profile.with_selector => {
@@ -360,8 +358,7 @@ impl Target<'_> {
         }
         if wanted.elapsed {
             let elapsed = self.now.saturating_sub(state.last_hit);
-            entry.time_since_last_hit =
-                Some(p4::table_entry::IdleTimeout { elapsed_ns: i64::try_from(elapsed).unwrap_or(i64::MAX) });
+            entry.time_since_last_hit = Some(p4::table_entry::IdleTimeout { elapsed_ns: i64::try_from(elapsed).unwrap_or(i64::MAX) });
         }
         entry
     }

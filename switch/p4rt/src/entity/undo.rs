@@ -94,10 +94,7 @@ impl Target<'_> {
         add(&mut measured, Type::Modify, Kind::CounterEntry(Default::default()))?;
         for (register_id, register) in &self.model.registers {
             let mut state = Vec::new();
-            self.read(
-                &wrap(Kind::RegisterEntry(p4::RegisterEntry { register_id: *register_id, ..Default::default() })),
-                &mut state,
-            )?;
+            self.read(&wrap(Kind::RegisterEntry(p4::RegisterEntry { register_id: *register_id, ..Default::default() })), &mut state)?;
             let zero = register.data.encode(&mut std::iter::empty());
             let changed = state.into_iter().filter(|entity| match &entity.entity {
                 Some(Kind::RegisterEntry(entry)) => entry.data.as_ref() != Some(&zero),
@@ -146,14 +143,10 @@ fn query(target: &Kind) -> Option<p4::Entity> {
         Kind::TableEntry(entry) if entry.is_default_action => {
             Kind::TableEntry(p4::TableEntry { table_id: entry.table_id, is_default_action: true, ..Default::default() })
         }
-        Kind::TableEntry(entry) => Kind::TableEntry(p4::TableEntry {
-            r#match: entry.r#match.clone(),
-            priority: entry.priority,
-            ..full_entry(entry.table_id)
-        }),
-        Kind::ActionProfileMember(member) => {
-            Kind::ActionProfileMember(p4::ActionProfileMember { action: None, ..member.clone() })
+        Kind::TableEntry(entry) => {
+            Kind::TableEntry(p4::TableEntry { r#match: entry.r#match.clone(), priority: entry.priority, ..full_entry(entry.table_id) })
         }
+        Kind::ActionProfileMember(member) => Kind::ActionProfileMember(p4::ActionProfileMember { action: None, ..member.clone() }),
         Kind::DirectCounterEntry(entry) => Kind::DirectCounterEntry(p4::DirectCounterEntry { data: None, ..entry.clone() }),
         Kind::ExternEntry(_) => return None,
         other => other.clone(),

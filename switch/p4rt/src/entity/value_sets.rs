@@ -128,11 +128,8 @@ mod tests {
             FieldMatchType::Lpm(Lpm { value: vec![1, 0b1000_0000], prefix_len: 3 }),
             FieldMatchType::Ternary(Ternary { value: vec![3], mask: vec![7] }),
         ];
-        let matches: Vec<p4::FieldMatch> = members
-            .into_iter()
-            .zip(1..)
-            .map(|(kind, field_id)| p4::FieldMatch { field_id, field_match_type: Some(kind) })
-            .collect();
+        let matches: Vec<p4::FieldMatch> =
+            members.into_iter().zip(1..).map(|(kind, field_id)| p4::FieldMatch { field_id, field_match_type: Some(kind) }).collect();
         let member = decode_member(&set(), &matches).unwrap();
         assert_eq!(member.value, Value::from(0b10101 << 29 | 0b1_1000_0000 << 20 | 3u64));
         assert_eq!(member.mask, Value::from(0b11111 << 29 | 0b1_1100_0000 << 20 | 7u64));

@@ -4,8 +4,8 @@ use super::calc;
 use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
-use crate::ir::*;
 use crate::definition::Definition;
+use crate::ir::*;
 use crate::table::Target;
 
 /// Runs a pipeline to its end, or to an exit.
@@ -40,25 +40,13 @@ pub fn find(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize) ->
 
 /// [`find`] for a table whose key, of one limb, is at hand.
 #[inline]
-pub fn find_narrow(
-    program: &Definition,
-    st: &mut State,
-    pkt: &mut Packet,
-    t: usize,
-    key: u64,
-) -> (Code, u32) {
+pub fn find_narrow(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, key: u64) -> (Code, u32) {
     let hit = st.tables[t].lookup_narrow(key);
     found(program, st, pkt, t, hit)
 }
 
 #[inline]
-fn found(
-    program: &Definition,
-    st: &mut State,
-    pkt: &mut Packet,
-    t: usize,
-    hit: Option<u32>,
-) -> (Code, u32) {
+fn found(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, hit: Option<u32>) -> (Code, u32) {
     let ir = &program.ir;
     let table_ir = &ir.tables[t];
     let table = &mut st.tables[t];
@@ -80,13 +68,7 @@ fn found(
 }
 
 /// The action of an entry, or of the default when `at` is none, its arguments bound.
-fn choose(
-    program: &Definition,
-    st: &mut State,
-    pkt: &mut Packet,
-    t: usize,
-    at: Option<u32>,
-) -> Choice {
+fn choose(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, at: Option<u32>) -> Choice {
     let ir = &program.ir;
     let nothing = (Code::default(), None);
     let profile = program.tables[t].profile.map_or(0, |p| p.index());
@@ -109,10 +91,7 @@ fn choose(
         Some(Target::Member(m)) => *m,
         Some(Target::Group(g)) => {
             let g = *g;
-            let n = st.profiles[profile]
-                .groups
-                .get(&g)
-                .map_or(0, |g| g.choices.len());
+            let n = st.profiles[profile].groups.get(&g).map_or(0, |g| g.choices.len());
             let Some(i) = select(ir, st, pkt, profile, n) else {
                 return nothing;
             };
@@ -129,10 +108,7 @@ fn choose(
     let Some(place) = crate::table::resolve(program, actions, &member.call) else {
         return nothing;
     };
-    (
-        bind(ir, pkt, actions[place as usize].0, &member.params),
-        Some(place),
-    )
+    (bind(ir, pkt, actions[place as usize].0, &member.params), Some(place))
 }
 
 /// The selector's choice among `n`; none among none.

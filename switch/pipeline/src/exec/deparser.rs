@@ -69,14 +69,7 @@ fn keeps_places(ir: &Ir, pkt: &Packet) -> bool {
 }
 
 /// Writes a header at byte `at`; its length.
-pub fn overwrite(
-    ir: &Ir,
-    st: &mut State,
-    pkt: &Packet,
-    e: &Emit,
-    frame: &mut [u8],
-    at: usize,
-) -> usize {
+pub fn overwrite(ir: &Ir, st: &mut State, pkt: &Packet, e: &Emit, frame: &mut [u8], at: usize) -> usize {
     if e.opaque {
         return e.bytes as usize;
     }

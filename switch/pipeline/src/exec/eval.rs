@@ -39,18 +39,14 @@ impl Env<'_> {
                 Some(h) => self.pkt.num(&field_of(self.ir, h, f)),
                 None => Num::Small(0),
             },
-            Expr::Register(reg, idx) => self
-                .num(idx)
-                .to_u64()
-                .and_then(|i| self.registers[*reg as usize].limbs_at(i))
-                .map_or(Num::Small(0), Num::from_limbs),
+            Expr::Register(reg, idx) => {
+                self.num(idx).to_u64().and_then(|i| self.registers[*reg as usize].limbs_at(i)).map_or(Num::Small(0), Num::from_limbs)
+            }
             Expr::BitNot(a) => self.num(a).not(),
             Expr::Cond(c, a, b) => self.num(if self.truth(c) { a } else { b }),
             Expr::StackSize(s) => self.slot(self.ir.layout.stacks[*s as usize].next),
             Expr::UnionStackSize(s) => self.slot(self.ir.layout.union_stacks[*s as usize].next),
-            Expr::StackLastIndex(s) => self
-                .slot(self.ir.layout.stacks[*s as usize].next)
-                .sub(&Num::Small(1)),
+            Expr::StackLastIndex(s) => self.slot(self.ir.layout.stacks[*s as usize].next).sub(&Num::Small(1)),
             Expr::ToData(b) => Num::Small(self.truth(b).into()),
             Expr::Bin(op, a, b) => {
                 let (a, b) = (self.num(a), self.num(b));
@@ -98,9 +94,7 @@ impl Env<'_> {
             Expr::BoolOr(a, b) => self.truth(a) || self.truth(b),
             Expr::BoolNot(a) => !self.truth(a),
             Expr::Valid(h) => header(self, h).is_some_and(|h| self.valid(h)),
-            Expr::ValidUnion(u) => {
-                union(self, u).is_some_and(|u| union_valid(self.ir, self.pkt, u))
-            }
+            Expr::ValidUnion(u) => union(self, u).is_some_and(|u| union_valid(self.ir, self.pkt, u)),
             Expr::HeaderEq(a, b) => match (header(self, a), header(self, b)) {
                 (Some(a), Some(b)) => header_eq(self.ir, self.pkt, a, b),
                 _ => false,
@@ -151,17 +145,11 @@ pub fn header(env: &Env, h: &HeaderRef) -> Option<u32> {
         HeaderRef::Fixed(h) => Some(*h),
         HeaderRef::StackElem(s, idx) => {
             let i = env.num(idx).to_u64()?;
-            env.ir.layout.stacks[*s as usize]
-                .headers
-                .get(usize::try_from(i).ok()?)
-                .copied()
+            env.ir.layout.stacks[*s as usize].headers.get(usize::try_from(i).ok()?).copied()
         }
         HeaderRef::UnionMember(u, i) => {
             let u = union(env, u)?;
-            env.ir.layout.unions[u as usize]
-                .headers
-                .get(*i as usize)
-                .copied()
+            env.ir.layout.unions[u as usize].headers.get(*i as usize).copied()
         }
     }
 }
@@ -172,10 +160,7 @@ pub fn union(env: &Env, u: &UnionRef) -> Option<u32> {
         UnionRef::Fixed(u) => Some(*u),
         UnionRef::StackElem(s, idx) => {
             let i = env.num(idx).to_u64()?;
-            env.ir.layout.union_stacks[*s as usize]
-                .unions
-                .get(usize::try_from(i).ok()?)
-                .copied()
+            env.ir.layout.union_stacks[*s as usize].unions.get(usize::try_from(i).ok()?).copied()
         }
     }
 }

@@ -55,9 +55,7 @@ pub fn run(algo: Algo, data: &[u8], counter: &mut u64) -> u64 {
         Algo::Csum16 => u64::from(!ones_sum(data)),
         Algo::Crc16 => reflected(&CRC16, 0, data) & 0xffff,
         Algo::Crc32 => u64::from(crc32(data)),
-        Algo::CrcCcitt => u64::from(data.iter().fold(0xffff_u16, |crc, &b| {
-            CCITT[usize::from(b ^ (crc >> 8) as u8)] ^ crc << 8
-        })),
+        Algo::CrcCcitt => u64::from(data.iter().fold(0xffff_u16, |crc, &b| CCITT[usize::from(b ^ (crc >> 8) as u8)] ^ crc << 8)),
         Algo::Crc8Custom => u64::from(data.iter().fold(0_u8, |crc, &b| CRC8[usize::from(b ^ crc)])),
         Algo::Crc64Custom => reflected(&CRC64, 0, data),
         Algo::Xor8 => xor(data, 1),
@@ -111,11 +109,7 @@ const fn reflected_table(poly: u64) -> [u64; 256] {
         let mut crc = i as u64;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 == 1 {
-                crc >> 1 ^ poly
-            } else {
-                crc >> 1
-            };
+            crc = if crc & 1 == 1 { crc >> 1 ^ poly } else { crc >> 1 };
             bit += 1;
         }
         table[i] = crc;
@@ -131,11 +125,7 @@ const fn ccitt_table() -> [u16; 256] {
         let mut crc = (i as u16) << 8;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 0x8000 != 0 {
-                crc << 1 ^ 0x1021
-            } else {
-                crc << 1
-            };
+            crc = if crc & 0x8000 != 0 { crc << 1 ^ 0x1021 } else { crc << 1 };
             bit += 1;
         }
         table[i] = crc;
@@ -151,11 +141,7 @@ const fn crc8_table() -> [u8; 256] {
         let mut crc = i as u8;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 0x80 != 0 {
-                crc << 1 ^ 0x07
-            } else {
-                crc << 1
-            };
+            crc = if crc & 0x80 != 0 { crc << 1 ^ 0x07 } else { crc << 1 };
             bit += 1;
         }
         table[i] = crc;
@@ -208,8 +194,7 @@ fn crc32(data: &[u8]) -> u32 {
 }
 
 fn reflected(table: &[u64; 256], init: u64, data: &[u8]) -> u64 {
-    data.iter()
-        .fold(init, |crc, &b| table[usize::from(crc as u8 ^ b)] ^ crc >> 8)
+    data.iter().fold(init, |crc, &b| table[usize::from(crc as u8 ^ b)] ^ crc >> 8)
 }
 
 /// FNV-like hash of simple_switch; bytes are signed there.
@@ -232,16 +217,11 @@ const P4: u64 = 0x85eb_ca77_c2b2_ae63;
 const P5: u64 = 0x27d4_eb2f_1656_67c5;
 
 fn round(acc: u64, input: u64) -> u64 {
-    acc.wrapping_add(input.wrapping_mul(P2))
-        .rotate_left(31)
-        .wrapping_mul(P1)
+    acc.wrapping_add(input.wrapping_mul(P2)).rotate_left(31).wrapping_mul(P1)
 }
 
 fn le64(b: &[u8]) -> u64 {
-    b.iter()
-        .take(8)
-        .rev()
-        .fold(0, |v, &x| v << 8 | u64::from(x))
+    b.iter().take(8).rev().fold(0, |v, &x| v << 8 | u64::from(x))
 }
 
 /// xxHash, 64 bits, seed 0 (the xxHash specification, version 0.1.1).
@@ -267,31 +247,19 @@ pub fn xxh64(data: &[u8]) -> u64 {
         P5
     };
     hash = hash.wrapping_add(data.len() as u64);
-    let rest = if data.len() >= 32 {
-        stripes.remainder()
-    } else {
-        data
-    };
+    let rest = if data.len() >= 32 { stripes.remainder() } else { data };
     let mut words = rest.chunks_exact(8);
     for word in &mut words {
-        hash = (hash ^ round(0, le64(word)))
-            .rotate_left(27)
-            .wrapping_mul(P1)
-            .wrapping_add(P4);
+        hash = (hash ^ round(0, le64(word))).rotate_left(27).wrapping_mul(P1).wrapping_add(P4);
     }
     let mut rest = words.remainder();
     if rest.len() >= 4 {
         let (head, tail) = rest.split_at(4);
-        hash = (hash ^ le64(head).wrapping_mul(P1))
-            .rotate_left(23)
-            .wrapping_mul(P2)
-            .wrapping_add(P3);
+        hash = (hash ^ le64(head).wrapping_mul(P1)).rotate_left(23).wrapping_mul(P2).wrapping_add(P3);
         rest = tail;
     }
     for &b in rest {
-        hash = (hash ^ u64::from(b).wrapping_mul(P5))
-            .rotate_left(11)
-            .wrapping_mul(P1);
+        hash = (hash ^ u64::from(b).wrapping_mul(P5)).rotate_left(11).wrapping_mul(P1);
     }
     hash = (hash ^ hash >> 33).wrapping_mul(P2);
     hash = (hash ^ hash >> 29).wrapping_mul(P3);
@@ -312,10 +280,7 @@ mod tests {
         let data = b"123456789";
         assert_eq!(h(Algo::Crc16, data), 0xbb3d); // CRC-16/ARC
         assert_eq!(h(Algo::Crc32, data), 0xcbf4_3926); // CRC-32/ISO-HDLC
-        assert_eq!(
-            h(Algo::Crc32, b"The quick brown fox jumps over the lazy dog"),
-            0x414f_a339
-        );
+        assert_eq!(h(Algo::Crc32, b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
         assert_eq!(h(Algo::CrcCcitt, data), 0x29b1); // CRC-16/IBM-3740
         assert_eq!(h(Algo::Crc8Custom, data), 0xf4); // CRC-8/SMBUS
     }
@@ -333,10 +298,7 @@ mod tests {
     fn xxh64_known() {
         assert_eq!(xxh64(b""), 0xef46_db37_51d8_e999);
         assert_eq!(xxh64(b"a"), 0xd24e_c4f1_a98c_6e5b);
-        assert_eq!(
-            xxh64(b"Nobody inspects the spammish repetition"),
-            0xfbce_a83c_8a37_8bf1
-        );
+        assert_eq!(xxh64(b"Nobody inspects the spammish repetition"), 0xfbce_a83c_8a37_8bf1);
     }
 
     #[test]

@@ -57,10 +57,7 @@ pub fn clear_fields(ir: &Ir, pkt: &mut Packet, h: u32) {
 }
 
 fn copy_fields(ir: &Ir, pkt: &mut Packet, dst: u32, src: u32) {
-    let (d, s) = (
-        &ir.layout.headers[dst as usize],
-        &ir.layout.headers[src as usize],
-    );
+    let (d, s) = (&ir.layout.headers[dst as usize], &ir.layout.headers[src as usize]);
     let n = ir.layout.types[d.ty].slots as usize;
     let from = s.base as usize;
     pkt.slots.copy_within(from..from + n, d.base as usize);
@@ -92,10 +89,7 @@ pub fn assign_header(ir: &Ir, pkt: &mut Packet, dst: u32, src: u32) {
 }
 
 pub fn assign_union(ir: &Ir, pkt: &mut Packet, dst: u32, src: u32) {
-    let (d, s) = (
-        &ir.layout.unions[dst as usize],
-        &ir.layout.unions[src as usize],
-    );
+    let (d, s) = (&ir.layout.unions[dst as usize], &ir.layout.unions[src as usize]);
     // Members that end up invalid first: making one valid clears the rest.
     for (&dh, &sh) in d.headers.iter().zip(&s.headers) {
         if !is_valid(ir, pkt, sh) {
@@ -110,18 +104,12 @@ pub fn assign_union(ir: &Ir, pkt: &mut Packet, dst: u32, src: u32) {
 }
 
 pub fn union_valid(ir: &Ir, pkt: &Packet, u: u32) -> bool {
-    ir.layout.unions[u as usize]
-        .headers
-        .iter()
-        .any(|&h| is_valid(ir, pkt, h))
+    ir.layout.unions[u as usize].headers.iter().any(|&h| is_valid(ir, pkt, h))
 }
 
 /// True when both headers are valid and all fields are equal.
 pub fn header_eq(ir: &Ir, pkt: &Packet, a: u32, b: u32) -> bool {
-    let (ha, hb) = (
-        &ir.layout.headers[a as usize],
-        &ir.layout.headers[b as usize],
-    );
+    let (ha, hb) = (&ir.layout.headers[a as usize], &ir.layout.headers[b as usize]);
     if ha.ty != hb.ty || !is_valid(ir, pkt, a) || !is_valid(ir, pkt, b) {
         return false;
     }
@@ -133,10 +121,7 @@ pub fn header_eq(ir: &Ir, pkt: &Packet, a: u32, b: u32) -> bool {
 /// True when the same member of both unions is valid and equal.
 pub fn union_eq(ir: &Ir, pkt: &Packet, a: u32, b: u32) -> bool {
     let (ua, ub) = (&ir.layout.unions[a as usize], &ir.layout.unions[b as usize]);
-    ua.headers
-        .iter()
-        .zip(&ub.headers)
-        .any(|(&x, &y)| header_eq(ir, pkt, x, y))
+    ua.headers.iter().zip(&ub.headers).any(|(&x, &y)| header_eq(ir, pkt, x, y))
 }
 
 /// Moves element `from` to `to`, with validity.
@@ -229,10 +214,7 @@ pub fn write_header(ir: &Ir, pkt: &Packet, h: u32, out: &mut BitWriter) {
         } else if f.width <= 64 {
             out.push(pkt.slots[slot], f.width);
         } else {
-            out.push_limbs(
-                &pkt.slots[slot..slot + f.width.div_ceil(64) as usize],
-                f.width,
-            );
+            out.push_limbs(&pkt.slots[slot..slot + f.width.div_ceil(64) as usize], f.width);
         }
     }
 }

@@ -6,8 +6,8 @@ use super::headers;
 use super::num::Num;
 use super::packet::{field_of, Packet};
 use super::state::State;
-use crate::ir::*;
 use crate::drop_cause::DropCause;
+use crate::ir::*;
 
 /// Lines of log kept at most.
 const MAX_LOG: usize = 1 << 16;
@@ -17,11 +17,7 @@ const SESSION_MASK: u64 = 0x7fff;
 const LIST_MASK: u64 = 0xffff;
 
 fn env<'a>(ir: &'a Ir, st: &'a State, pkt: &'a Packet) -> Env<'a> {
-    Env {
-        ir,
-        registers: &st.registers,
-        pkt,
-    }
+    Env { ir, registers: &st.registers, pkt }
 }
 
 /// Writes a number to a place; a place that does not exist is left alone.
@@ -86,20 +82,14 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             }
         }
         Heavy::AssignStack(dst, src) => {
-            let (d, s) = (
-                &ir.layout.stacks[*dst as usize],
-                &ir.layout.stacks[*src as usize],
-            );
+            let (d, s) = (&ir.layout.stacks[*dst as usize], &ir.layout.stacks[*src as usize]);
             pkt.slots[d.next as usize] = pkt.slots[s.next as usize];
             for (&dh, &sh) in d.headers.iter().zip(&s.headers) {
                 headers::assign_header(ir, pkt, dh, sh);
             }
         }
         Heavy::AssignUnionStack(dst, src) => {
-            let (d, s) = (
-                &ir.layout.union_stacks[*dst as usize],
-                &ir.layout.union_stacks[*src as usize],
-            );
+            let (d, s) = (&ir.layout.union_stacks[*dst as usize], &ir.layout.union_stacks[*src as usize]);
             pkt.slots[d.next as usize] = pkt.slots[s.next as usize];
             for (&du, &su) in d.unions.iter().zip(&s.unions) {
                 headers::assign_union(ir, pkt, du, su);
@@ -133,9 +123,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         }
         Heavy::RegisterRead(dst, reg, idx) => {
             let idx = env(ir, st, pkt).num(idx).to_u64();
-            let v = idx
-                .and_then(|i| st.registers[*reg as usize].limbs_at(i))
-                .map(Num::from_limbs);
+            let v = idx.and_then(|i| st.registers[*reg as usize].limbs_at(i)).map(Num::from_limbs);
             if let Some(v) = v {
                 write(ir, st, pkt, dst, &v);
             }
@@ -146,8 +134,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         }
         Heavy::Count(counter, idx) => {
             let idx = env(ir, st, pkt).num(idx).to_u64();
-            if let Some(cell) = idx.and_then(|i| st.counters[*counter as usize].get_mut(i as usize))
-            {
+            if let Some(cell) = idx.and_then(|i| st.counters[*counter as usize].get_mut(i as usize)) {
                 cell.packets = cell.packets.wrapping_add(1);
                 cell.bytes = cell.bytes.wrapping_add(u64::from(pkt.ingress_length));
             }
@@ -170,12 +157,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
                 write(ir, st, pkt, dst, &Num::from_u64(v));
             }
         }
-        Heavy::Hash {
-            dst,
-            base,
-            calc,
-            size,
-        } => {
+        Heavy::Hash { dst, base, calc, size } => {
             let e = env(ir, st, pkt);
             let (base, size) = (e.num(base).low_u64(), e.num(size).low_u64());
             let hash = calc::compute(ir, st, pkt, *calc);

@@ -21,12 +21,7 @@ struct Bucket {
 
 impl Bucket {
     fn new(now: Nanos, rate: u64, burst: u64) -> Bucket {
-        Bucket {
-            rate,
-            burst,
-            tokens: burst,
-            produced: produced(now, rate),
-        }
+        Bucket { rate, burst, tokens: burst, produced: produced(now, rate) }
     }
 
     /// Takes `amount` tokens if there are so many.
@@ -58,12 +53,7 @@ pub struct Meter {
 
 impl Meter {
     pub fn new(unit: MeterUnit) -> Meter {
-        Meter {
-            unit,
-            config: None,
-            committed: Bucket::default(),
-            peak: Bucket::default(),
-        }
+        Meter { unit, config: None, committed: Bucket::default(), peak: Bucket::default() }
     }
 
     pub fn config(&self) -> Option<MeterConfig> {
@@ -108,15 +98,7 @@ mod tests {
         let mut m = Meter::new(MeterUnit::Packets);
         assert_eq!(m.colour(0, 100), GREEN);
         // 10 and 20 packets/s, bursts 1 and 3.
-        m.set(
-            0,
-            Some(MeterConfig {
-                cir: 10,
-                cburst: 1,
-                pir: 20,
-                pburst: 3,
-            }),
-        );
+        m.set(0, Some(MeterConfig { cir: 10, cburst: 1, pir: 20, pburst: 3 }));
         let colours: Vec<u64> = (0..5).map(|_| m.colour(0, 100)).collect();
         assert_eq!(colours, [GREEN, YELLOW, YELLOW, RED, RED]);
         // 50 ms give one token of the peak rate, none of the committed rate.
@@ -129,36 +111,16 @@ mod tests {
     #[test]
     fn long_run_rate_is_exact() {
         let mut m = Meter::new(MeterUnit::Bytes);
-        m.set(
-            0,
-            Some(MeterConfig {
-                cir: 3000,
-                cburst: 200,
-                pir: 10_000_000,
-                pburst: 10_000_000,
-            }),
-        );
+        m.set(0, Some(MeterConfig { cir: 3000, cburst: 200, pir: 10_000_000, pburst: 10_000_000 }));
         // 100 bytes every 7 ms, far above 3000 bytes/s, for 100 s.
-        let green = (0..)
-            .map(|i| i * 7 * MS)
-            .take_while(|t| *t <= 100_000 * MS)
-            .filter(|t| m.colour(*t, 100) == GREEN)
-            .count();
+        let green = (0..).map(|i| i * 7 * MS).take_while(|t| *t <= 100_000 * MS).filter(|t| m.colour(*t, 100) == GREEN).count();
         assert!((2998..=3002).contains(&green), "{green}");
     }
 
     #[test]
     fn bytes_count() {
         let mut m = Meter::new(MeterUnit::Bytes);
-        m.set(
-            0,
-            Some(MeterConfig {
-                cir: 1000,
-                cburst: 1500,
-                pir: 2000,
-                pburst: 3000,
-            }),
-        );
+        m.set(0, Some(MeterConfig { cir: 1000, cburst: 1500, pir: 2000, pburst: 3000 }));
         assert_eq!(m.colour(0, 1500), GREEN);
         assert_eq!(m.colour(0, 1500), YELLOW);
         assert_eq!(m.colour(0, 1), RED);

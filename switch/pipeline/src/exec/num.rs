@@ -36,10 +36,7 @@ impl Num {
             [a] => Small(i128::from(a)),
             [a, b] if b >> 63 == 0 => Small((u128::from(b) << 64 | u128::from(a)) as i128),
             _ => {
-                let digits: Vec<u32> = limbs[..used]
-                    .iter()
-                    .flat_map(|l| [*l as u32, (*l >> 32) as u32])
-                    .collect();
+                let digits: Vec<u32> = limbs[..used].iter().flat_map(|l| [*l as u32, (*l >> 32) as u32]).collect();
                 Big(BigInt::new(Sign::Plus, digits))
             }
         }
@@ -108,12 +105,7 @@ impl Num {
         }
     }
 
-    fn op(
-        &self,
-        b: &Num,
-        small: impl Fn(i128, i128) -> Option<i128>,
-        big: impl Fn(BigInt, BigInt) -> BigInt,
-    ) -> Num {
+    fn op(&self, b: &Num, small: impl Fn(i128, i128) -> Option<i128>, big: impl Fn(BigInt, BigInt) -> BigInt) -> Num {
         if let (Small(x), Small(y)) = (self, b) {
             if let Some(r) = small(*x, *y) {
                 return Small(r);
@@ -186,11 +178,7 @@ impl Num {
 
     /// Right shift, rounding down; a negative amount is none.
     pub fn shr(&self, b: &Num) -> Num {
-        let all_out = if self.is_negative() {
-            Small(-1)
-        } else {
-            Small(0)
-        };
+        let all_out = if self.is_negative() { Small(-1) } else { Small(0) };
         let amount = match b {
             Small(v) if *v <= 0 => return self.clone(),
             Small(v) if (*v as u128) < MAX_SHIFT => *v as u32,

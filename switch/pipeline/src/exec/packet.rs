@@ -1,7 +1,7 @@
 //! A packet inside the pipeline: its slots, its bytes, and what the program asked for it.
 
-use crate::ir::{Field, FieldOfType, Ir, Layout};
 use crate::drop_cause::DropCause;
+use crate::ir::{Field, FieldOfType, Ir, Layout};
 use crate::Port;
 
 use super::num::{cut, Num};
@@ -153,11 +153,7 @@ impl Packet {
     /// Sets a field of at most 64 bits; higher bits are cut.
     #[inline]
     pub fn set(&mut self, f: &Field, v: u64) {
-        let mask = if f.width >= 64 {
-            u64::MAX
-        } else {
-            (1 << f.width) - 1
-        };
+        let mask = if f.width >= 64 { u64::MAX } else { (1 << f.width) - 1 };
         self.slots[f.slot as usize] = v & mask;
     }
 
@@ -223,13 +219,7 @@ impl Packet {
 /// The field `f` of header `h`.
 pub fn field_of(ir: &Ir, h: u32, f: &FieldOfType) -> Field {
     let header = &ir.layout.headers[h as usize];
-    Field {
-        slot: header.base + f.rel,
-        width: f.width,
-        signed: f.signed,
-        saturating: f.saturating,
-        valid: header.valid,
-    }
+    Field { slot: header.base + f.rel, width: f.width, signed: f.signed, saturating: f.saturating, valid: header.valid }
 }
 
 /// `width` bits (1 to 64) at bit `offset`; those behind the buffer's end are zero.
@@ -272,11 +262,7 @@ pub struct BitWriter<'a> {
 
 impl<'a> BitWriter<'a> {
     pub fn new(out: &'a mut Vec<u8>) -> BitWriter<'a> {
-        BitWriter {
-            out,
-            acc: 0,
-            pending: 0,
-        }
+        BitWriter { out, acc: 0, pending: 0 }
     }
 
     /// The low `width` bits (1 to 64) of `v`, which has none above them.
@@ -286,8 +272,7 @@ impl<'a> BitWriter<'a> {
         self.pending += width;
         if self.pending >= 64 {
             self.pending -= 64;
-            self.out
-                .extend_from_slice(&((self.acc >> self.pending) as u64).to_be_bytes());
+            self.out.extend_from_slice(&((self.acc >> self.pending) as u64).to_be_bytes());
         }
     }
 
@@ -296,11 +281,7 @@ impl<'a> BitWriter<'a> {
         let mut left = width;
         for limb in limbs.iter().rev() {
             // The highest limb first, with what is beyond whole limbs.
-            let take = if left.is_multiple_of(64) {
-                64
-            } else {
-                left % 64
-            };
+            let take = if left.is_multiple_of(64) { 64 } else { left % 64 };
             self.push(*limb, take);
             left -= take;
         }

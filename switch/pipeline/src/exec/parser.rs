@@ -60,22 +60,11 @@ pub fn run_op(ir: &Ir, st: &mut State, pkt: &mut Packet, op: &ParserOp) -> Resul
         ParserOp::Verify { code, slot, error } => {
             run(ir, st, pkt, *code);
             if pkt.slots[*slot as usize] == 0 {
-                return Err(Env {
-                    ir,
-                    registers: &st.registers,
-                    pkt,
-                }
-                .num(error)
-                .low_u64());
+                return Err(Env { ir, registers: &st.registers, pkt }.num(error).low_u64());
             }
         }
         ParserOp::Advance(bits) => {
-            let bits = Env {
-                ir,
-                registers: &st.registers,
-                pkt,
-            }
-            .num(bits);
+            let bits = Env { ir, registers: &st.registers, pkt }.num(bits);
             let bits = bits.to_u64().ok_or(ir.errors.packet_too_short)?;
             if bits % 8 != 0 {
                 return Err(ir.errors.parser_invalid_argument);
@@ -98,36 +87,21 @@ fn ahead(ir: &Ir, pkt: &Packet, offset: u32, width: u32) -> Result<usize> {
     Ok(bit)
 }
 
-fn extract(
-    ir: &Ir,
-    st: &State,
-    pkt: &mut Packet,
-    to: ExtractTo,
-    bits: Option<&Expr>,
-) -> Result<()> {
+fn extract(ir: &Ir, st: &State, pkt: &mut Packet, to: ExtractTo, bits: Option<&Expr>) -> Result<()> {
     let layout = &ir.layout;
     let (h, counter) = match to {
         ExtractTo::Header(h) => (h, None),
         ExtractTo::Stack(s) => {
             let stack = &layout.stacks[s as usize];
             let next = pkt.slots[stack.next as usize] as usize;
-            let h = *stack
-                .headers
-                .get(next)
-                .ok_or(ir.errors.stack_out_of_bounds)?;
+            let h = *stack.headers.get(next).ok_or(ir.errors.stack_out_of_bounds)?;
             (h, Some(stack.next))
         }
         ExtractTo::UnionStack(s, member) => {
             let stack = &layout.union_stacks[s as usize];
             let next = pkt.slots[stack.next as usize] as usize;
-            let u = *stack
-                .unions
-                .get(next)
-                .ok_or(ir.errors.stack_out_of_bounds)?;
-            (
-                layout.unions[u as usize].headers[member as usize],
-                Some(stack.next),
-            )
+            let u = *stack.unions.get(next).ok_or(ir.errors.stack_out_of_bounds)?;
+            (layout.unions[u as usize].headers[member as usize], Some(stack.next))
         }
     };
     extract_header(ir, st, pkt, h, bits)?;
@@ -138,13 +112,7 @@ fn extract(
     Ok(())
 }
 
-fn extract_header(
-    ir: &Ir,
-    st: &State,
-    pkt: &mut Packet,
-    h: u32,
-    bits: Option<&Expr>,
-) -> Result<()> {
+fn extract_header(ir: &Ir, st: &State, pkt: &mut Packet, h: u32, bits: Option<&Expr>) -> Result<()> {
     let header = &ir.layout.headers[h as usize];
     let ty = &ir.layout.types[header.ty];
     let fixed = ty.bits as usize / 8;
@@ -171,12 +139,7 @@ fn extract_header(
         extract_fields(pkt, header.base, &ty.fields[..varbit], pkt.offset * 8);
     }
     let length = match bits.or(header.length.as_ref()) {
-        Some(e) => Env {
-            ir,
-            registers: &st.registers,
-            pkt,
-        }
-        .num(e),
+        Some(e) => Env { ir, registers: &st.registers, pkt }.num(e),
         None => return Err(ir.errors.header_too_short),
     };
     // A negative length is a huge one in P4's unsigned arithmetic.
@@ -205,12 +168,7 @@ fn extract_header(
         }
         pkt.varbits[v].bytes = data;
     }
-    extract_fields(
-        pkt,
-        header.base,
-        &ty.fields[varbit + 1..],
-        start + bytes * 8,
-    );
+    extract_fields(pkt, header.base, &ty.fields[varbit + 1..], start + bytes * 8);
     pkt.offset += total;
     Ok(())
 }
@@ -260,12 +218,7 @@ pub fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<
     for case in &state.cases {
         match case {
             SelectCase::Value { value, mask, next } => {
-                if key
-                    .iter()
-                    .zip(mask)
-                    .zip(value)
-                    .all(|((k, m), v)| k & m == *v)
-                {
+                if key.iter().zip(mask).zip(value).all(|((k, m), v)| k & m == *v) {
                     return Ok(*next);
                 }
             }
@@ -312,29 +265,15 @@ fn unpad(parts: &[SelectKey], key: &[u8]) -> Vec<u8> {
 fn last_field(ir: &Ir, pkt: &Packet, stack: u32, f: &FieldOfType) -> Result<Field> {
     let stack = &ir.layout.stacks[stack as usize];
     let last = pkt.slots[stack.next as usize].checked_sub(1);
-    let h = last
-        .and_then(|i| stack.headers.get(i as usize))
-        .ok_or(ir.errors.stack_out_of_bounds)?;
+    let h = last.and_then(|i| stack.headers.get(i as usize)).ok_or(ir.errors.stack_out_of_bounds)?;
     Ok(field_of(ir, *h, f))
 }
 
-fn union_last_field(
-    ir: &Ir,
-    pkt: &Packet,
-    stack: u32,
-    member: u32,
-    f: &FieldOfType,
-) -> Result<Field> {
+fn union_last_field(ir: &Ir, pkt: &Packet, stack: u32, member: u32, f: &FieldOfType) -> Result<Field> {
     let stack = &ir.layout.union_stacks[stack as usize];
     let last = pkt.slots[stack.next as usize].checked_sub(1);
-    let u = last
-        .and_then(|i| stack.unions.get(i as usize))
-        .ok_or(ir.errors.stack_out_of_bounds)?;
-    Ok(field_of(
-        ir,
-        ir.layout.unions[*u as usize].headers[member as usize],
-        f,
-    ))
+    let u = last.and_then(|i| stack.unions.get(i as usize)).ok_or(ir.errors.stack_out_of_bounds)?;
+    Ok(field_of(ir, ir.layout.unions[*u as usize].headers[member as usize], f))
 }
 
 fn small_part(ir: &Ir, pkt: &Packet, part: &SelectKey) -> Result<u64> {

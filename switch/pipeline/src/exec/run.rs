@@ -5,8 +5,8 @@ use super::headers;
 use super::heavy;
 use super::packet::Packet;
 use super::state::State;
-use crate::ir::*;
 use crate::drop_cause::DropCause;
+use crate::ir::*;
 
 /// Backward jumps one run may take before the packet is given up.
 const MAX_JUMPS: u32 = 100_000;
@@ -83,20 +83,13 @@ pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Op
             Op::Select { dst, c, a, b } => {
                 s[*dst as usize] = s[if s[*c as usize] != 0 { *a } else { *b } as usize];
             }
-            Op::RegGet {
-                dst,
-                reg,
-                idx,
-                mask,
-            } => {
+            Op::RegGet { dst, reg, idx, mask } => {
                 if let Some(v) = st.registers[*reg as usize].get(s[*idx as usize]) {
                     s[*dst as usize] = v & mask;
                 }
             }
             Op::RegVal { dst, reg, idx } => {
-                s[*dst as usize] = st.registers[*reg as usize]
-                    .get(s[*idx as usize])
-                    .unwrap_or(0);
+                s[*dst as usize] = st.registers[*reg as usize].get(s[*idx as usize]).unwrap_or(0);
             }
             Op::RegSet { reg, idx, src } => {
                 st.registers[*reg as usize].set(s[*idx as usize], s[*src as usize]);
@@ -104,9 +97,7 @@ pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Op
             Op::StackLast { dst, stack, rel } => {
                 let stack = &ir.layout.stacks[*stack as usize];
                 let next = s[stack.next as usize];
-                let last = next
-                    .checked_sub(1)
-                    .and_then(|i| stack.headers.get(i as usize));
+                let last = next.checked_sub(1).and_then(|i| stack.headers.get(i as usize));
                 s[*dst as usize] = match last {
                     Some(&h) => s[(ir.layout.headers[h as usize].base + rel) as usize],
                     None => 0,
@@ -122,12 +113,7 @@ pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Op
                     cell.bytes = cell.bytes.wrapping_add(u64::from(pkt.ingress_length));
                 }
             }
-            Op::Meter {
-                meter,
-                idx,
-                dst,
-                mask,
-            } => {
+            Op::Meter { meter, idx, dst, mask } => {
                 let idx = s[*idx as usize] as usize;
                 let now = st.now;
                 if let Some(cell) = st.meters[*meter as usize].get_mut(idx) {
@@ -182,12 +168,7 @@ pub fn run_to_table(ir: &Ir, st: &mut State, pkt: &mut Packet, code: Code) -> Op
                     s[*dst as usize] = st.rng.between(lo, hi) & mask;
                 }
             }
-            Op::Hash {
-                dst,
-                base,
-                calc,
-                size,
-            } => {
+            Op::Hash { dst, base, calc, size } => {
                 let (base, size) = (s[*base as usize], s[*size as usize]);
                 let hash = calc::compute(ir, st, pkt, *calc) % size.max(1);
                 pkt.slots[*dst as usize] = base.wrapping_add(hash);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
-use crate::ir::Ir;
 use crate::definition::Definition;
+use crate::ir::Ir;
 use crate::table::{Profile, Table};
 use crate::Nanos;
 
@@ -30,11 +30,7 @@ impl Register {
 
     #[inline]
     pub fn set(&mut self, idx: u64, v: u64) {
-        let mask = if self.width >= 64 {
-            u64::MAX
-        } else {
-            (1 << self.width) - 1
-        };
+        let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
         if let Some(cell) = self.cells.get_mut(idx as usize) {
             *cell = v & mask;
         }
@@ -117,35 +113,16 @@ impl State {
     pub fn new(program: &Definition, config: &crate::config::SwitchConfig) -> State {
         let ir: &Ir = &program.ir;
         let mut state = State {
-            tables: (0..program.tables.len())
-                .map(|i| Table::new(program, i))
-                .collect(),
-            profiles: program
-                .profiles
-                .iter()
-                .map(|_| Profile::default())
-                .collect(),
-            counters: program
-                .counters
-                .iter()
-                .map(|c| vec![CounterData::default(); c.size])
-                .collect(),
-            meters: program
-                .meters
-                .iter()
-                .map(|m| vec![Meter::new(m.unit); m.size])
-                .collect(),
+            tables: (0..program.tables.len()).map(|i| Table::new(program, i)).collect(),
+            profiles: program.profiles.iter().map(|_| Profile::default()).collect(),
+            counters: program.counters.iter().map(|c| vec![CounterData::default(); c.size]).collect(),
+            meters: program.meters.iter().map(|m| vec![Meter::new(m.unit); m.size]).collect(),
             registers: program
                 .registers
                 .iter()
                 .map(|r| {
                     let limbs = r.width.div_ceil(64) as usize;
-                    Register {
-                        width: r.width,
-                        limbs,
-                        size: r.size,
-                        cells: vec![0; limbs * r.size],
-                    }
+                    Register { width: r.width, limbs, size: r.size, cells: vec![0; limbs * r.size] }
                 })
                 .collect(),
             value_sets: vec![Vec::new(); program.value_sets.len()],

@@ -28,9 +28,7 @@ impl Loader<'_> {
             deq_timedelta: queueing("deq_timedelta"),
             deq_qdepth: queueing("deq_qdepth"),
             qid: queueing("qid"),
-            queueing: ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"]
-                .iter()
-                .all(|f| queueing(f).is_some()),
+            queueing: ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"].iter().all(|f| queueing(f).is_some()),
         };
         let required = [
             ("ingress_port", arch.ingress_port),
@@ -43,14 +41,10 @@ impl Loader<'_> {
             match found {
                 None => {
                     return Err(root
-                        .err(format!(
-                            "the program has no field standard_metadata.{field}"
-                        ))
+                        .err(format!("the program has no field standard_metadata.{field}"))
                         .hint("simple_switch needs it; compile for v1model, or add a field alias"))
                 }
-                Some(f) if f.width > 64 => {
-                    return Err(root.err(format!("standard_metadata.{field} is wider than 64 bits")))
-                }
+                Some(f) if f.width > 64 => return Err(root.err(format!("standard_metadata.{field} is wider than 64 bits"))),
                 Some(_) => {}
             }
         }
@@ -78,10 +72,7 @@ impl Loader<'_> {
                 let pair = entry.tuple(2)?;
                 entries.push((pair[0].str()?.to_string(), pair[1].int()?));
             }
-            self.program
-                .ir
-                .enums
-                .push((node.get("name")?.str()?.to_string(), entries));
+            self.program.ir.enums.push((node.get("name")?.str()?.to_string(), entries));
         }
         Ok(())
     }

@@ -137,23 +137,15 @@ impl CodeGen {
                 _ => None,
             },
             Expr::StackSize(s) => Some((0, self.layout.stacks[*s as usize].headers.len() as i128)),
-            Expr::StackLastIndex(s) => Some((
-                -1,
-                self.layout.stacks[*s as usize].headers.len() as i128 - 1,
-            )),
-            Expr::UnionStackSize(s) => Some((
-                0,
-                self.layout.union_stacks[*s as usize].unions.len() as i128,
-            )),
+            Expr::StackLastIndex(s) => Some((-1, self.layout.stacks[*s as usize].headers.len() as i128 - 1)),
+            Expr::UnionStackSize(s) => Some((0, self.layout.union_stacks[*s as usize].unions.len() as i128)),
             Expr::Bin(op, a, b) => {
                 let (ra, rb) = (self.range(a), self.range(b));
                 match op {
                     TwoCompMod | SatCast => width_range(const_u32(b)?, true),
                     UsatCast => width_range(const_u32(b)?, false),
                     And => match (ra, rb) {
-                        (Some((al, ah)), Some((bl, bh))) if al >= 0 && bl >= 0 => {
-                            Some((0, ah.min(bh)))
-                        }
+                        (Some((al, ah)), Some((bl, bh))) if al >= 0 && bl >= 0 => Some((0, ah.min(bh))),
                         (Some((al, ah)), _) if al >= 0 => Some((0, ah)),
                         (_, Some((bl, bh))) if bl >= 0 => Some((0, bh)),
                         _ => None,
@@ -174,12 +166,7 @@ impl CodeGen {
                     Sub => Some((ra?.0.checked_sub(rb?.1)?, ra?.1.checked_sub(rb?.0)?)),
                     Mul => {
                         let ((al, ah), (bl, bh)) = (ra?, rb?);
-                        let p = [
-                            al.checked_mul(bl)?,
-                            al.checked_mul(bh)?,
-                            ah.checked_mul(bl)?,
-                            ah.checked_mul(bh)?,
-                        ];
+                        let p = [al.checked_mul(bl)?, al.checked_mul(bh)?, ah.checked_mul(bl)?, ah.checked_mul(bh)?];
                         Some((*p.iter().min()?, *p.iter().max()?))
                     }
                     Div if ra?.0 >= 0 && rb?.0 >= 0 => Some((0, ra?.1)),
@@ -217,12 +204,7 @@ impl CodeGen {
 
     fn tri(&mut self, make: fn(Tri) -> Op, a: Slot, b: Slot) -> Slot {
         let dst = self.temp();
-        self.code.push(make(Tri {
-            dst,
-            a,
-            b,
-            mask: u64::MAX,
-        }));
+        self.code.push(make(Tri { dst, a, b, mask: u64::MAX }));
         dst
     }
 
@@ -245,11 +227,7 @@ impl CodeGen {
             Expr::Param(slot, _) => *slot,
             Expr::StackLast(stack, f) if f.width <= 64 && !f.signed => {
                 let dst = self.temp();
-                self.code.push(Op::StackLast {
-                    dst,
-                    stack: *stack,
-                    rel: f.rel,
-                });
+                self.code.push(Op::StackLast { dst, stack: *stack, rel: f.rel });
                 dst
             }
             Expr::StackLast(..) | Expr::FieldOf(..) | Expr::Varbit(_) => return None,
@@ -262,11 +240,7 @@ impl CodeGen {
                     return None;
                 }
                 let dst = self.temp();
-                self.code.push(Op::RegVal {
-                    dst,
-                    reg: *reg,
-                    idx,
-                });
+                self.code.push(Op::RegVal { dst, reg: *reg, idx });
                 dst
             }
             Expr::BitNot(a) => {
@@ -445,9 +419,7 @@ impl CodeGen {
                 u.dst = to.unwrap_or(slot);
                 true
             }
-            Some(Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t))
-                if t.dst == slot && mask & 1 == 1 =>
-            {
+            Some(Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t)) if t.dst == slot && mask & 1 == 1 => {
                 t.dst = to.unwrap_or(slot);
                 true
             }
@@ -530,11 +502,7 @@ impl CodeGen {
             _ => return None,
         };
         type Make = fn(Tri) -> Op;
-        let (lt, le): (Make, Make) = if signed {
-            (Op::LtS, Op::LeS)
-        } else {
-            (Op::LtU, Op::LeU)
-        };
+        let (lt, le): (Make, Make) = if signed { (Op::LtS, Op::LeS) } else { (Op::LtU, Op::LeU) };
         Some(match op {
             CmpOp::Eq => self.tri(Op::Eq, a, b),
             CmpOp::Ne => self.tri(Op::Ne, a, b),
@@ -586,17 +554,8 @@ impl CodeGen {
     /// `dst = base + calculation % size`, cut to the field's width.
     pub fn hash(&mut self, f: &Field, base: Slot, calc: u32, size: Slot) {
         let dst = self.temp();
-        self.code.push(Op::Hash {
-            dst,
-            base,
-            calc,
-            size,
-        });
-        self.code.push(Op::Mov(Un {
-            dst: f.slot,
-            a: dst,
-            imm: ones(f.width),
-        }));
+        self.code.push(Op::Hash { dst, base, calc, size });
+        self.code.push(Op::Mov(Un { dst: f.slot, a: dst, imm: ones(f.width) }));
     }
 
     /// `dst = e`, cut or saturated to the field's width.
@@ -608,18 +567,10 @@ impl CodeGen {
         if f.width > 64 {
             match e {
                 Expr::Field(s) if s.width == f.width && !s.signed && !f.saturating => {
-                    self.push_heavy(Heavy::CopySlots {
-                        dst: f.slot,
-                        src: s.slot,
-                        n: f.limbs() as u32,
-                    });
+                    self.push_heavy(Heavy::CopySlots { dst: f.slot, src: s.slot, n: f.limbs() as u32 });
                 }
                 Expr::Param(s, w) if *w == f.width && !f.saturating => {
-                    self.push_heavy(Heavy::CopySlots {
-                        dst: f.slot,
-                        src: *s,
-                        n: f.limbs() as u32,
-                    });
+                    self.push_heavy(Heavy::CopySlots { dst: f.slot, src: *s, n: f.limbs() as u32 });
                 }
                 _ => self.push_heavy(Heavy::Assign(dst.clone(), e.clone())),
             }
@@ -627,11 +578,7 @@ impl CodeGen {
         }
         let saturated;
         let e = if f.saturating {
-            let cast = if f.signed {
-                BinOp::SatCast
-            } else {
-                BinOp::UsatCast
-            };
+            let cast = if f.signed { BinOp::SatCast } else { BinOp::UsatCast };
             let width = Expr::Const(BigInt::from(f.width));
             saturated = Expr::Bin(cast, Box::new(e.clone()), Box::new(width));
             &saturated
@@ -645,11 +592,7 @@ impl CodeGen {
         match self.try_emit(|g| g.emit(e, false)) {
             Some((slot, _)) => {
                 if !self.fuse(slot, Some(f.slot), mask) {
-                    self.code.push(Op::Mov(Un {
-                        dst: f.slot,
-                        a: slot,
-                        imm: mask,
-                    }));
+                    self.code.push(Op::Mov(Un { dst: f.slot, a: slot, imm: mask }));
                 }
             }
             None => self.push_heavy(Heavy::Assign(dst.clone(), e.clone())),

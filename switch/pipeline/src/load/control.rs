@@ -26,8 +26,7 @@ impl<'n> Loader<'n> {
                     found = Some(node);
                 }
             }
-            let node =
-                found.ok_or_else(|| list.err(format!("there is no pipeline named '{name}'")))?;
+            let node = found.ok_or_else(|| list.err(format!("there is no pipeline named '{name}'")))?;
             let start = self.load_pipeline(node, gress)?;
             match gress {
                 Gress::Ingress => self.starts.0 = start,
@@ -58,10 +57,7 @@ impl<'n> Loader<'n> {
         }
         for cond in &conditionals {
             let (code, mut slot) = self.condition(&cond.get("expression")?)?;
-            let (mut yes, mut no) = (
-                next(cond, "true_next", &names)?,
-                next(cond, "false_next", &names)?,
-            );
+            let (mut yes, mut no) = (next(cond, "true_next", &names)?, next(cond, "false_next", &names)?);
             // A lone negation costs nothing: the branches change places.
             let ops = &self.gen.code[code.start as usize..code.end as usize];
             if let [Op::IsZero(u)] = ops {
@@ -73,16 +69,7 @@ impl<'n> Loader<'n> {
                     continue;
                 }
             }
-            self.program.ir.nodes.push(if ops.is_empty() {
-                Step::Test { slot, yes, no }
-            } else {
-                Step::Cond {
-                    code,
-                    slot,
-                    yes,
-                    no,
-                }
-            });
+            self.program.ir.nodes.push(if ops.is_empty() { Step::Test { slot, yes, no } } else { Step::Cond { code, slot, yes, no } });
         }
         for call in &calls {
             let action = self.action(&call.get("action_id")?)?;
@@ -90,10 +77,7 @@ impl<'n> Loader<'n> {
                 return Err(call.err("an action called directly has no parameters"));
             }
             let next = next(call, "next_node", &names)?;
-            self.program.ir.nodes.push(Step::Call {
-                action: action.0,
-                next,
-            });
+            self.program.ir.nodes.push(Step::Call { action: action.0, next });
         }
         let start = next(node, "init_table", &names)?;
         self.refuse_cycles(node, first)?;
@@ -126,10 +110,7 @@ impl<'n> Loader<'n> {
                     Some(n) => {
                         let n = n as usize - first;
                         if mark[n] == 1 {
-                            return Err(node.err(format!(
-                                "the control flow of pipeline '{}' has a cycle",
-                                node.get("name")?.str()?
-                            )));
+                            return Err(node.err(format!("the control flow of pipeline '{}' has a cycle", node.get("name")?.str()?)));
                         }
                         if mark[n] == 0 {
                             mark[n] = 1;
@@ -171,12 +152,7 @@ impl<'n> Loader<'n> {
         Ok(())
     }
 
-    fn load_table(
-        &mut self,
-        node: &Node,
-        gress: Gress,
-        names: &HashMap<String, u32>,
-    ) -> Result<()> {
+    fn load_table(&mut self, node: &Node, gress: Gress, names: &HashMap<String, u32>) -> Result<()> {
         let id = TableId(self.program.tables.len() as u32);
         let name = node.get("name")?.str()?.to_string();
         let kind_node = node.get("match_type")?;
@@ -193,22 +169,14 @@ impl<'n> Loader<'n> {
         let max_size = match (&entries, node.opt("max_size")) {
             (None, Some(n)) => n.uint(MAX_ENTRIES)? as usize,
             (Some(list), _) => list.items()?.len(),
-            (None, None) => {
-                return Err(node.err(format!(
-                    "table '{name}' has neither 'max_size' nor 'entries'"
-                )))
-            }
+            (None, None) => return Err(node.err(format!("table '{name}' has neither 'max_size' nor 'entries'"))),
         };
         let profile = self.table_profile(node, id)?;
         let direct_meter = match node.opt("direct_meters") {
             Some(n) => Some(self.direct_meter(&n, id)?),
             None => None,
         };
-        let direct_counter = if node.flag("with_counters", false)? {
-            Some(self.direct_counter(&name, id))
-        } else {
-            None
-        };
+        let direct_counter = if node.flag("with_counters", false)? { Some(self.direct_counter(&name, id)) } else { None };
         let mut info = TableInfo {
             name,
             json_id: node.get("id")?.int()?,
@@ -239,26 +207,19 @@ impl<'n> Loader<'n> {
         self.table_next(node, &info, &mut ir, names)?;
         if let Some(default) = node.opt("default_entry") {
             let call = self.action_call(&default, &info)?;
-            info.const_default = default.flag("action_const", false)?
-                || default.flag("action_entry_const", false)?;
+            info.const_default = default.flag("action_const", false)? || default.flag("action_entry_const", false)?;
             ir.default = Some(call);
         }
         if let Some(list) = entries {
             if profile.is_some() {
-                return Err(
-                    list.err("a table with an action profile cannot have entries of its own")
-                );
+                return Err(list.err("a table with an action profile cannot have entries of its own"));
             }
             let mut seen = std::collections::HashMap::new();
             for node in list.items()? {
                 let entry = self.const_entry(&node, &info)?;
-                let packed = pack(&info, &ir, &entry.key, entry.priority)
-                    .map_err(|e| node.err(e.to_string()))?;
+                let packed = pack(&info, &ir, &entry.key, entry.priority).map_err(|e| node.err(e.to_string()))?;
                 if let Some(first) = seen.insert(format!("{packed:?}"), ir.entries.len()) {
-                    return Err(node.err(format!(
-                        "the entry matches the same as entry {first} of table '{}'",
-                        info.name
-                    )));
+                    return Err(node.err(format!("the entry matches the same as entry {first} of table '{}'", info.name)));
                 }
                 ir.entries.push(entry);
             }
@@ -269,11 +230,7 @@ impl<'n> Loader<'n> {
         Ok(())
     }
 
-    fn table_key(
-        &self,
-        node: &Node,
-        kind: TableKind,
-    ) -> Result<(Vec<KeyInfo>, Vec<KeyPart>, usize)> {
+    fn table_key(&self, node: &Node, kind: TableKind) -> Result<(Vec<KeyInfo>, Vec<KeyPart>, usize)> {
         let (mut infos, mut parts): (Vec<KeyInfo>, Vec<KeyPart>) = (Vec::new(), Vec::new());
         let (mut limb, mut used) = (0_u32, 0_u32);
         for item in node.get("key")?.items()? {
@@ -289,21 +246,14 @@ impl<'n> Loader<'n> {
             };
             let fits = match kind {
                 TableKind::Exact => matches!(match_kind, MatchKind::Exact | MatchKind::Valid),
-                TableKind::Lpm => matches!(
-                    match_kind,
-                    MatchKind::Exact | MatchKind::Valid | MatchKind::Lpm
-                ),
+                TableKind::Lpm => matches!(match_kind, MatchKind::Exact | MatchKind::Valid | MatchKind::Lpm),
                 TableKind::Ternary => match_kind != MatchKind::Range,
                 TableKind::Range => true,
             };
             if !fits {
-                return Err(ty.err(format!(
-                    "a key of type '{}' cannot be in a table of this match_type",
-                    ty.str()?
-                )));
+                return Err(ty.err(format!("a key of type '{}' cannot be in a table of this match_type", ty.str()?)));
             }
-            let two_lpm =
-                match_kind == MatchKind::Lpm && infos.iter().any(|k| k.kind == MatchKind::Lpm);
+            let two_lpm = match_kind == MatchKind::Lpm && infos.iter().any(|k| k.kind == MatchKind::Lpm);
             if two_lpm {
                 return Err(item.err("a table has at most one lpm key"));
             }
@@ -312,20 +262,11 @@ impl<'n> Loader<'n> {
                 let h = self.names.header(&target)?;
                 let header = &self.names.layout.headers[h as usize];
                 let one = self.names.layout.packet_end;
-                let field = Field {
-                    slot: header.valid,
-                    width: 1,
-                    signed: false,
-                    saturating: false,
-                    valid: one,
-                };
+                let field = Field { slot: header.valid, width: 1, signed: false, saturating: false, valid: one };
                 (field, header.name.clone())
             } else {
                 let pair = target.tuple(2)?;
-                (
-                    self.names.field(&target)?,
-                    format!("{}.{}", pair[0].str()?, pair[1].str()?),
-                )
+                (self.names.field(&target)?, format!("{}.{}", pair[0].str()?, pair[1].str()?))
             };
             let mask = match item.opt("mask") {
                 Some(m) => {
@@ -340,30 +281,21 @@ impl<'n> Loader<'n> {
                 limb += 1;
                 used = 0;
             }
-            parts.push(KeyPart {
-                field,
-                mask,
-                limb,
-                shift: used,
-            });
+            parts.push(KeyPart { field, mask, limb, shift: used });
             if field.width > 64 {
                 limb += field.limbs() as u32;
             } else {
                 used += field.width;
             }
             infos.push(KeyInfo {
-                name: item
-                    .opt("name")
-                    .map_or(Ok(default_name), |n| n.str().map(String::from))?,
+                name: item.opt("name").map_or(Ok(default_name), |n| n.str().map(String::from))?,
                 kind: match_kind,
                 width: field.width,
             });
         }
         let limbs = (limb + u32::from(used > 0)).max(1) as usize;
         if limbs * 64 > MAX_KEY_BITS {
-            return Err(node
-                .get("key")?
-                .err(format!("a table's key is at most {MAX_KEY_BITS} bits wide")));
+            return Err(node.get("key")?.err(format!("a table's key is at most {MAX_KEY_BITS} bits wide")));
         }
         Ok((infos, parts, limbs))
     }
@@ -394,12 +326,10 @@ impl<'n> Loader<'n> {
             other => return Err(ty.err(format!("there is no table type '{other}'"))),
         };
         let n = node.get("action_profile")?;
-        let profile = *self.profiles.get(n.str()?).ok_or_else(|| {
-            n.err(format!(
-                "there is no action profile '{}' in this pipeline",
-                n.v.as_str().unwrap_or("?")
-            ))
-        })?;
+        let profile = *self
+            .profiles
+            .get(n.str()?)
+            .ok_or_else(|| n.err(format!("there is no action profile '{}' in this pipeline", n.v.as_str().unwrap_or("?"))))?;
         let info = &mut self.program.profiles[profile.index()];
         if with_selector && !info.with_selector {
             return Err(n.err(format!("action profile '{}' has no selector", info.name)));
@@ -410,16 +340,11 @@ impl<'n> Loader<'n> {
 
     fn direct_meter(&mut self, node: &Node, id: TableId) -> Result<(MeterId, Field)> {
         let name = node.str()?;
-        let at = self
-            .program
-            .meters
-            .iter()
-            .position(|m| m.name == name)
-            .ok_or_else(|| node.err(format!("there is no meter array '{name}'")))?;
+        let at =
+            self.program.meters.iter().position(|m| m.name == name).ok_or_else(|| node.err(format!("there is no meter array '{name}'")))?;
         self.program.meters[at].table = Some(id);
         let root_meter = self.meter_targets.get(name).copied();
-        let field = root_meter
-            .ok_or_else(|| node.err(format!("the meter array '{name}' is not direct")))?;
+        let field = root_meter.ok_or_else(|| node.err(format!("the meter array '{name}' is not direct")))?;
         Ok((MeterId(at as u32), field))
     }
 
@@ -427,37 +352,21 @@ impl<'n> Loader<'n> {
     fn direct_counter(&mut self, table: &str, id: TableId) -> CounterId {
         let bound = self.counter_bindings.get(table).copied();
         let at = bound.unwrap_or_else(|| {
-            self.program.counters.push(CounterInfo {
-                name: format!("{table}.counter"),
-                json_id: -1,
-                size: 0,
-                table: None,
-            });
+            self.program.counters.push(CounterInfo { name: format!("{table}.counter"), json_id: -1, size: 0, table: None });
             (self.program.counters.len() - 1) as u32
         });
         self.program.counters[at as usize].table = Some(id);
         CounterId(at)
     }
 
-    fn table_next(
-        &self,
-        node: &Node,
-        info: &TableInfo,
-        ir: &mut TableIr,
-        names: &HashMap<String, u32>,
-    ) -> Result<()> {
+    fn table_next(&self, node: &Node, info: &TableInfo, ir: &mut TableIr, names: &HashMap<String, u32>) -> Result<()> {
         let list = node.get("next_tables")?;
         let has = |key: &str| list.v.get(key).is_some();
         if has("__HIT__") || has("__MISS__") {
             if !(has("__HIT__") && has("__MISS__")) {
-                return Err(
-                    list.err("'next_tables' has one of __HIT__ and __MISS__ but not the other")
-                );
+                return Err(list.err("'next_tables' has one of __HIT__ and __MISS__ but not the other"));
             }
-            ir.hit_miss = Some((
-                next(&list, "__HIT__", names)?,
-                next(&list, "__MISS__", names)?,
-            ));
+            ir.hit_miss = Some((next(&list, "__HIT__", names)?, next(&list, "__MISS__", names)?));
             ir.next = vec![None; info.actions.len()];
             return Ok(());
         }
@@ -476,26 +385,14 @@ impl<'n> Loader<'n> {
         let action = self.action(&id_node)?;
         let info = &self.program.actions[action.index()];
         if !table.actions.contains(&action) {
-            return Err(id_node.err(format!(
-                "action '{}' is not one of table '{}'",
-                info.name, table.name
-            )));
+            return Err(id_node.err(format!("action '{}' is not one of table '{}'", info.name, table.name)));
         }
         let data = node.get("action_data")?;
         let items = data.items()?;
         if items.len() != info.params.len() {
-            return Err(data.err(format!(
-                "action '{}' takes {} arguments, found {}",
-                info.name,
-                info.params.len(),
-                items.len()
-            )));
+            return Err(data.err(format!("action '{}' takes {} arguments, found {}", info.name, info.params.len(), items.len())));
         }
-        let args = items
-            .iter()
-            .zip(&info.params)
-            .map(|(n, p)| n.hex_value(p.width))
-            .collect::<Result<Vec<_>>>()?;
+        let args = items.iter().zip(&info.params).map(|(n, p)| n.hex_value(p.width)).collect::<Result<Vec<_>>>()?;
         Ok(ActionCall { action, args })
     }
 
@@ -509,11 +406,7 @@ impl<'n> Loader<'n> {
                 ("exact", MatchKind::Exact) => KeyMatch::Exact(item.get("key")?.hex_value(width)?),
                 ("lpm", MatchKind::Lpm) => {
                     let prefix_len = item.get("prefix_length")?.uint(width.into())? as u32;
-                    let value = masked(
-                        &item.get("key")?.hex_value(width)?,
-                        &prefix_mask(width, prefix_len),
-                        width,
-                    );
+                    let value = masked(&item.get("key")?.hex_value(width)?, &prefix_mask(width, prefix_len), width);
                     KeyMatch::Lpm { value, prefix_len }
                 }
                 ("ternary" | "optional", MatchKind::Ternary | MatchKind::Optional) => {
@@ -521,41 +414,21 @@ impl<'n> Loader<'n> {
                     let value = masked(&item.get("key")?.hex_value(width)?, &mask, width);
                     KeyMatch::Ternary { value, mask }
                 }
-                ("range", MatchKind::Range) => KeyMatch::Range {
-                    low: item.get("start")?.hex_value(width)?,
-                    high: item.get("end")?.hex_value(width)?,
-                },
-                ("valid", MatchKind::Valid) => KeyMatch::Valid(item.get("key")?.bool()?),
-                (other, _) => {
-                    return Err(ty.err(format!(
-                        "'{other}' is not the match type of key field '{}'",
-                        info.name
-                    )))
+                ("range", MatchKind::Range) => {
+                    KeyMatch::Range { low: item.get("start")?.hex_value(width)?, high: item.get("end")?.hex_value(width)? }
                 }
+                ("valid", MatchKind::Valid) => KeyMatch::Valid(item.get("key")?.bool()?),
+                (other, _) => return Err(ty.err(format!("'{other}' is not the match type of key field '{}'", info.name))),
             });
         }
         // BMv2: the smallest number wins; here, as in P4Runtime, the largest.
-        let priority = if table.needs_priority {
-            i32::MAX - node.get("priority")?.uint(i32::MAX as u64 - 1)? as i32
-        } else {
-            0
-        };
-        Ok(TableEntry {
-            key,
-            priority,
-            action: TableAction::Call(self.action_call(&node.get("action_entry")?, table)?),
-            idle_timeout: 0,
-        })
+        let priority = if table.needs_priority { i32::MAX - node.get("priority")?.uint(i32::MAX as u64 - 1)? as i32 } else { 0 };
+        Ok(TableEntry { key, priority, action: TableAction::Call(self.action_call(&node.get("action_entry")?, table)?), idle_timeout: 0 })
     }
 }
 
 fn masked(value: &crate::Value, mask: &crate::Value, width: u32) -> crate::Value {
-    let bytes: Vec<u8> = value
-        .to_be_bytes(width)
-        .iter()
-        .zip(mask.to_be_bytes(width))
-        .map(|(v, m)| v & m)
-        .collect();
+    let bytes: Vec<u8> = value.to_be_bytes(width).iter().zip(mask.to_be_bytes(width)).map(|(v, m)| v & m).collect();
     crate::Value::from_be_bytes(&bytes)
 }
 
@@ -567,8 +440,6 @@ fn next(node: &Node, key: &str, names: &HashMap<String, u32>) -> Result<NextNode
     let name = n.str()?;
     match names.get(name) {
         Some(&at) => Ok(Some(at)),
-        None => Err(n.err(format!(
-            "there is no table, conditional or call '{name}' in this pipeline"
-        ))),
+        None => Err(n.err(format!("there is no table, conditional or call '{name}' in this pipeline"))),
     }
 }

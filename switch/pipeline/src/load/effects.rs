@@ -1,9 +1,9 @@
 //! What an instruction reads and writes.
 
+use crate::definition::Definition;
 use crate::exec::hash::Algo;
 use crate::info::TableInfo;
 use crate::ir::*;
-use crate::definition::Definition;
 
 /// The slots an instruction touches.
 #[derive(Debug, Default)]
@@ -23,12 +23,7 @@ pub struct Effects {
 
 impl Effects {
     fn anything() -> Effects {
-        Effects {
-            reads_all: true,
-            may_write_all: true,
-            acts: true,
-            ..Effects::default()
-        }
+        Effects { reads_all: true, may_write_all: true, acts: true, ..Effects::default() }
     }
 }
 
@@ -75,11 +70,7 @@ impl Context<'_> {
         let mut slots = vec![header.valid];
         if let Some(u) = header.union {
             let others = &self.layout.unions[u].headers;
-            slots.extend(
-                others
-                    .iter()
-                    .map(|&o| self.layout.headers[o as usize].valid),
-            );
+            slots.extend(others.iter().map(|&o| self.layout.headers[o as usize].valid));
         }
         slots
     }
@@ -154,10 +145,7 @@ impl Context<'_> {
                 e.acts = true;
             }
             Op::MarkToDrop => {
-                for f in [&self.arch.egress_spec, &self.arch.mcast_grp]
-                    .into_iter()
-                    .flatten()
-                {
+                for f in [&self.arch.egress_spec, &self.arch.mcast_grp].into_iter().flatten() {
                     e.writes.push(f.slot);
                 }
             }
@@ -196,10 +184,7 @@ impl Context<'_> {
         if self.infos[t].profile.is_some() {
             return Effects::anything();
         }
-        let mut e = Effects {
-            acts: true,
-            ..Effects::default()
-        };
+        let mut e = Effects { acts: true, ..Effects::default() };
         for part in &ir.key {
             e.reads.push(part.field.valid);
             e.reads.extend(field_slots(&part.field));
@@ -225,10 +210,7 @@ impl Context<'_> {
     }
 
     fn heavy(&self, h: &Heavy) -> Effects {
-        let mut e = Effects {
-            acts: true,
-            ..Effects::default()
-        };
+        let mut e = Effects { acts: true, ..Effects::default() };
         let known = match h {
             Heavy::Assign(LValue::Field(f), x) => {
                 e.writes.extend(field_slots(f));
@@ -243,12 +225,8 @@ impl Context<'_> {
                 e.writes.push(*slot);
                 self.expression(x, &mut e.reads)
             }
-            Heavy::Digest(x) | Heavy::Resubmit(x) | Heavy::Recirculate(x) | Heavy::Truncate(x) => {
-                self.expression(x, &mut e.reads)
-            }
-            Heavy::CloneIngress(x, y) | Heavy::CloneEgress(x, y) => {
-                self.expression(x, &mut e.reads) && self.expression(y, &mut e.reads)
-            }
+            Heavy::Digest(x) | Heavy::Resubmit(x) | Heavy::Recirculate(x) | Heavy::Truncate(x) => self.expression(x, &mut e.reads),
+            Heavy::CloneIngress(x, y) | Heavy::CloneEgress(x, y) => self.expression(x, &mut e.reads) && self.expression(y, &mut e.reads),
             Heavy::LogMsg(_, values) => values.iter().all(|x| self.expression(x, &mut e.reads)),
             _ => false,
         };
@@ -279,19 +257,11 @@ impl Context<'_> {
                 reads.push(self.layout.stacks[*s as usize].next);
                 true
             }
-            Expr::Register(_, a)
-            | Expr::BitNot(a)
-            | Expr::BoolNot(a)
-            | Expr::ToBool(a)
-            | Expr::ToData(a) => self.expression(a, reads),
-            Expr::Bin(_, a, b)
-            | Expr::Cmp(_, a, b)
-            | Expr::BoolEq(a, b)
-            | Expr::BoolAnd(a, b)
-            | Expr::BoolOr(a, b) => self.expression(a, reads) && self.expression(b, reads),
-            Expr::Cond(c, a, b) => {
-                self.expression(c, reads) && self.expression(a, reads) && self.expression(b, reads)
+            Expr::Register(_, a) | Expr::BitNot(a) | Expr::BoolNot(a) | Expr::ToBool(a) | Expr::ToData(a) => self.expression(a, reads),
+            Expr::Bin(_, a, b) | Expr::Cmp(_, a, b) | Expr::BoolEq(a, b) | Expr::BoolAnd(a, b) | Expr::BoolOr(a, b) => {
+                self.expression(a, reads) && self.expression(b, reads)
             }
+            Expr::Cond(c, a, b) => self.expression(c, reads) && self.expression(a, reads) && self.expression(b, reads),
             _ => false,
         }
     }
@@ -333,12 +303,9 @@ pub fn operands(op: &mut Op) -> impl Iterator<Item = &mut Slot> {
         Op::Random { lo, hi, .. } => [Some(lo), Some(hi), None],
         Op::Hash { base, size, .. } => [Some(base), Some(size), None],
         Op::JumpIfZero(slot, _) | Op::JumpIfNonZero(slot, _) => [Some(slot), None, None],
-        Op::UnlessEq(b)
-        | Op::UnlessNe(b)
-        | Op::UnlessLtU(b)
-        | Op::UnlessLeU(b)
-        | Op::UnlessLtS(b)
-        | Op::UnlessLeS(b) => [Some(&mut b.a), Some(&mut b.b), None],
+        Op::UnlessEq(b) | Op::UnlessNe(b) | Op::UnlessLtU(b) | Op::UnlessLeU(b) | Op::UnlessLtS(b) | Op::UnlessLeS(b) => {
+            [Some(&mut b.a), Some(&mut b.b), None]
+        }
         Op::StackLast { .. }
         | Op::SetValid(_)
         | Op::AddHeader(_)
@@ -358,12 +325,7 @@ pub fn operands(op: &mut Op) -> impl Iterator<Item = &mut Slot> {
 pub fn target(op: &mut Op) -> Option<&mut u32> {
     match op {
         Op::Jump(to) | Op::JumpIfZero(_, to) | Op::JumpIfNonZero(_, to) => Some(to),
-        Op::UnlessEq(b)
-        | Op::UnlessNe(b)
-        | Op::UnlessLtU(b)
-        | Op::UnlessLeU(b)
-        | Op::UnlessLtS(b)
-        | Op::UnlessLeS(b) => Some(&mut b.to),
+        Op::UnlessEq(b) | Op::UnlessNe(b) | Op::UnlessLtU(b) | Op::UnlessLeU(b) | Op::UnlessLtS(b) | Op::UnlessLeS(b) => Some(&mut b.to),
         _ => None,
     }
 }

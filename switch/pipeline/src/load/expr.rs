@@ -82,19 +82,14 @@ impl Scope<'_> {
         match self.any(node, 0)? {
             Any::Data(Expr::Field(f)) => {
                 if self.names.layout.headers.iter().any(|h| h.valid == f.slot) {
-                    return Err(node
-                        .err("the validity of a header cannot be assigned")
-                        .hint("use add_header or remove_header"));
+                    return Err(node.err("the validity of a header cannot be assigned").hint("use add_header or remove_header"));
                 }
                 Ok(LValue::Field(f))
             }
             Any::Data(Expr::FieldOf(h, f)) => Ok(LValue::FieldOf(h, f)),
             Any::Data(Expr::StackLast(s, f)) => Ok(LValue::StackLast(s, f)),
             Any::Data(Expr::Register(r, idx)) => Ok(LValue::Register(r, *idx)),
-            other => Err(node.err(format!(
-                "expected a field to write to, found {} that is none",
-                other.what()
-            ))),
+            other => Err(node.err(format!("expected a field to write to, found {} that is none", other.what()))),
         }
     }
 
@@ -103,9 +98,7 @@ impl Scope<'_> {
         match header {
             HeaderRef::Fixed(h) => layout.headers[*h as usize].ty,
             HeaderRef::StackElem(s, _) => layout.stacks[*s as usize].ty,
-            HeaderRef::UnionMember(u, i) => {
-                layout.union_types[self.union_type(u)].members[*i as usize].1
-            }
+            HeaderRef::UnionMember(u, i) => layout.union_types[self.union_type(u)].members[*i as usize].1,
         }
     }
 
@@ -139,10 +132,7 @@ impl Scope<'_> {
             "local" | "runtime_data" => {
                 let index = value.uint(u64::MAX)? as usize;
                 let Some(&(slot, width)) = self.params.get(index) else {
-                    return Err(value.err(format!(
-                        "there is no action parameter number {index}, the action has {}",
-                        self.params.len()
-                    )));
+                    return Err(value.err(format!("there is no action parameter number {index}, the action has {}", self.params.len())));
                 };
                 Any::Data(Expr::Param(slot, width))
             }
@@ -159,10 +149,7 @@ impl Scope<'_> {
             "register" => {
                 let pair = value.tuple(2)?;
                 let name = pair[0].str()?;
-                let reg = *self
-                    .registers
-                    .get(name)
-                    .ok_or_else(|| pair[0].err(format!("there is no register array '{name}'")))?;
+                let reg = *self.registers.get(name).ok_or_else(|| pair[0].err(format!("there is no register array '{name}'")))?;
                 let Any::Data(index) = self.any(&pair[1], depth + 1)? else {
                     return Err(pair[1].err("the index of a register is a number"));
                 };
@@ -187,24 +174,14 @@ impl Scope<'_> {
             let n = node.get(key)?;
             match self.any(&n, depth)? {
                 Any::Bool(e) => Ok(Box::new(e)),
-                other => Err(n.err(format!(
-                    "'{op}' works on truth values, this is {}",
-                    other.what()
-                ))),
+                other => Err(n.err(format!("'{op}' works on truth values, this is {}", other.what()))),
             }
         };
-        let bin = |b: BinOp| -> Result<Any> {
-            Ok(Any::Data(Expr::Bin(b, data("left")?, data("right")?)))
-        };
-        let cmp = |c: CmpOp| -> Result<Any> {
-            Ok(Any::Bool(Expr::Cmp(c, data("left")?, data("right")?)))
-        };
+        let bin = |b: BinOp| -> Result<Any> { Ok(Any::Data(Expr::Bin(b, data("left")?, data("right")?))) };
+        let cmp = |c: CmpOp| -> Result<Any> { Ok(Any::Bool(Expr::Cmp(c, data("left")?, data("right")?))) };
         // A unary operand stands to the right; BMv2 also takes it from the left.
-        let operand = || -> Result<Node> {
-            node.opt("right")
-                .or_else(|| node.opt("left"))
-                .ok_or_else(|| node.err(format!("'{op}' has no operand")))
-        };
+        let operand =
+            || -> Result<Node> { node.opt("right").or_else(|| node.opt("left")).ok_or_else(|| node.err(format!("'{op}' has no operand"))) };
         Ok(match op {
             "+" | "-" if node.opt("left").is_none() => {
                 let zero = Box::new(Expr::Const(BigInt::from(0)));
@@ -226,11 +203,7 @@ impl Scope<'_> {
                 let width = data("right")?;
                 match width.as_ref() {
                     Expr::Const(w) if w.sign() == Sign::Plus && *w <= BigInt::from(65536) => {}
-                    _ => {
-                        return Err(right.err(format!(
-                            "the width of '{op}' must be a constant from 1 to 65536"
-                        )))
-                    }
+                    _ => return Err(right.err(format!("the width of '{op}' must be a constant from 1 to 65536"))),
                 }
                 let b = match op {
                     "two_comp_mod" => BinOp::TwoCompMod,
@@ -243,21 +216,14 @@ impl Scope<'_> {
                 let n = operand()?;
                 match self.any(&n, depth)? {
                     Any::Data(e) => Any::Data(Expr::BitNot(Box::new(e))),
-                    other => {
-                        return Err(n.err(format!("'~' works on numbers, this is {}", other.what())))
-                    }
+                    other => return Err(n.err(format!("'~' works on numbers, this is {}", other.what()))),
                 }
             }
             "not" => {
                 let n = operand()?;
                 match self.any(&n, depth)? {
                     Any::Bool(e) => Any::Bool(Expr::BoolNot(Box::new(e))),
-                    other => {
-                        return Err(n.err(format!(
-                            "'not' works on truth values, this is {}",
-                            other.what()
-                        )))
-                    }
+                    other => return Err(n.err(format!("'not' works on truth values, this is {}", other.what()))),
                 }
             }
             "and" => Any::Bool(Expr::BoolAnd(boolean("left")?, boolean("right")?)),
@@ -271,19 +237,9 @@ impl Scope<'_> {
                 let cond = boolean("cond")?;
                 let (left, right) = (node.get("left")?, node.get("right")?);
                 match (self.any(&left, depth)?, self.any(&right, depth)?) {
-                    (Any::Data(a), Any::Data(b)) => {
-                        Any::Data(Expr::Cond(cond, Box::new(a), Box::new(b)))
-                    }
-                    (Any::Bool(a), Any::Bool(b)) => {
-                        Any::Bool(Expr::Cond(cond, Box::new(a), Box::new(b)))
-                    }
-                    (a, b) => {
-                        return Err(node.err(format!(
-                            "'?' chooses between {} and {}",
-                            a.what(),
-                            b.what()
-                        )))
-                    }
+                    (Any::Data(a), Any::Data(b)) => Any::Data(Expr::Cond(cond, Box::new(a), Box::new(b))),
+                    (Any::Bool(a), Any::Bool(b)) => Any::Bool(Expr::Cond(cond, Box::new(a), Box::new(b))),
+                    (a, b) => return Err(node.err(format!("'?' chooses between {} and {}", a.what(), b.what()))),
                 }
             }
             "d2b" => {
@@ -291,11 +247,7 @@ impl Scope<'_> {
                 Any::Bool(match self.any(&n, depth)? {
                     Any::Data(e) => Expr::ToBool(Box::new(e)),
                     Any::Bool(e) => e,
-                    other => {
-                        return Err(
-                            n.err(format!("'d2b' works on numbers, this is {}", other.what()))
-                        )
-                    }
+                    other => return Err(n.err(format!("'d2b' works on numbers, this is {}", other.what()))),
                 })
             }
             "b2d" => {
@@ -303,36 +255,21 @@ impl Scope<'_> {
                 Any::Data(match self.any(&n, depth)? {
                     Any::Bool(e) => Expr::ToData(Box::new(e)),
                     Any::Data(e) => e,
-                    other => {
-                        return Err(n.err(format!(
-                            "'b2d' works on truth values, this is {}",
-                            other.what()
-                        )))
-                    }
+                    other => return Err(n.err(format!("'b2d' works on truth values, this is {}", other.what()))),
                 })
             }
             "valid" => {
                 let n = operand()?;
                 match self.any(&n, depth)? {
                     Any::Header(h) => Any::Bool(Expr::Valid(h)),
-                    other => {
-                        return Err(n.err(format!(
-                            "'valid' works on headers, this is {}",
-                            other.what()
-                        )))
-                    }
+                    other => return Err(n.err(format!("'valid' works on headers, this is {}", other.what()))),
                 }
             }
             "valid_union" => {
                 let n = operand()?;
                 match self.any(&n, depth)? {
                     Any::Union(u) => Any::Bool(Expr::ValidUnion(u)),
-                    other => {
-                        return Err(n.err(format!(
-                            "'valid_union' works on header unions, this is {}",
-                            other.what()
-                        )))
-                    }
+                    other => return Err(n.err(format!("'valid_union' works on header unions, this is {}", other.what()))),
                 }
             }
             "dereference_header_stack" | "dereference_stack" => {
@@ -355,16 +292,10 @@ impl Scope<'_> {
                     Any::Stack(s) if op == "size_stack" => Any::Data(Expr::StackSize(s)),
                     Any::Stack(s) => Any::Data(Expr::StackLastIndex(s)),
                     Any::UnionStack(s) if op == "size_stack" => Any::Data(Expr::UnionStackSize(s)),
-                    Any::UnionStack(s) => Any::Data(Expr::Bin(
-                        BinOp::Sub,
-                        Box::new(Expr::UnionStackSize(s)),
-                        Box::new(Expr::Const(BigInt::from(1))),
-                    )),
-                    other => {
-                        return Err(
-                            n.err(format!("'{op}' works on stacks, this is {}", other.what()))
-                        )
+                    Any::UnionStack(s) => {
+                        Any::Data(Expr::Bin(BinOp::Sub, Box::new(Expr::UnionStackSize(s)), Box::new(Expr::Const(BigInt::from(1)))))
                     }
+                    other => return Err(n.err(format!("'{op}' works on stacks, this is {}", other.what()))),
                 }
             }
             "access_field" => {
@@ -374,9 +305,7 @@ impl Scope<'_> {
                 };
                 let right = node.get("right")?;
                 let index = right.uint(u64::MAX)?;
-                let f = self
-                    .names
-                    .field_of_type_at(self.header_type(&header), index, &right)?;
+                let f = self.names.field_of_type_at(self.header_type(&header), index, &right)?;
                 Any::Data(match header {
                     HeaderRef::Fixed(h) => match self.names.field_at(h, index as usize) {
                         Some(FieldName::Fixed(field)) => Expr::Field(field),
@@ -394,15 +323,10 @@ impl Scope<'_> {
                 let index = right.uint(u32::MAX.into())? as usize;
                 let ty = &self.names.layout.union_types[self.union_type(&union)];
                 if index >= ty.members.len() {
-                    return Err(right.err(format!(
-                        "union type '{}' has no member number {index}",
-                        ty.name
-                    )));
+                    return Err(right.err(format!("union type '{}' has no member number {index}", ty.name)));
                 }
                 Any::Header(match union {
-                    UnionRef::Fixed(u) => {
-                        HeaderRef::Fixed(self.names.layout.unions[u as usize].headers[index])
-                    }
+                    UnionRef::Fixed(u) => HeaderRef::Fixed(self.names.layout.unions[u as usize].headers[index]),
                     _ => HeaderRef::UnionMember(union, index as u32),
                 })
             }
@@ -413,16 +337,9 @@ impl Scope<'_> {
     fn stack_elem(&self, stack: u32, index: Expr, node: &Node) -> Result<HeaderRef> {
         if let Expr::Const(i) = &index {
             let def = &self.names.layout.stacks[stack as usize];
-            return match u64::try_from(i)
-                .ok()
-                .and_then(|i| def.headers.get(i as usize))
-            {
+            return match u64::try_from(i).ok().and_then(|i| def.headers.get(i as usize)) {
                 Some(&h) => Ok(HeaderRef::Fixed(h)),
-                None => Err(node.err(format!(
-                    "stack '{}' has {} elements, there is no element {i}",
-                    def.name,
-                    def.headers.len()
-                ))),
+                None => Err(node.err(format!("stack '{}' has {} elements, there is no element {i}", def.name, def.headers.len()))),
             };
         }
         Ok(HeaderRef::StackElem(stack, Box::new(index)))
@@ -431,13 +348,7 @@ impl Scope<'_> {
     fn equality(&self, node: &Node, op: &str, depth: usize) -> Result<Any> {
         let (l, r) = (node.get("left")?, node.get("right")?);
         let negate = op == "!=";
-        let wrap = |e: Expr| {
-            Any::Bool(if negate {
-                Expr::BoolNot(Box::new(e))
-            } else {
-                e
-            })
-        };
+        let wrap = |e: Expr| Any::Bool(if negate { Expr::BoolNot(Box::new(e)) } else { e });
         Ok(match (self.any(&l, depth)?, self.any(&r, depth)?) {
             (Any::Data(a), Any::Data(b)) => {
                 let c = if negate { CmpOp::Ne } else { CmpOp::Eq };
@@ -446,9 +357,7 @@ impl Scope<'_> {
             (Any::Bool(a), Any::Bool(b)) => wrap(Expr::BoolEq(Box::new(a), Box::new(b))),
             (Any::Header(a), Any::Header(b)) => wrap(Expr::HeaderEq(a, b)),
             (Any::Union(a), Any::Union(b)) => wrap(Expr::UnionEq(a, b)),
-            (a, b) => {
-                return Err(node.err(format!("'{op}' compares {} with {}", a.what(), b.what())))
-            }
+            (a, b) => return Err(node.err(format!("'{op}' compares {} with {}", a.what(), b.what()))),
         })
     }
 }

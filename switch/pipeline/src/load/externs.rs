@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::json::{Node, Result};
 use super::layout::FieldName;
 use super::Loader;
+use crate::definition::Definition;
 use crate::exec::hash;
 use crate::info::*;
 use crate::ir::*;
-use crate::definition::Definition;
 
 /// Largest array of registers, counters or meters.
 const MAX_CELLS: u64 = 1 << 24;
@@ -45,12 +45,7 @@ pub fn counters(root: &Node, program: &mut Definition) -> Result<HashMap<String,
         if !direct {
             add(&mut names, &node, &name, program.counters.len())?;
         }
-        program.counters.push(CounterInfo {
-            name,
-            json_id: node.get("id")?.int()?,
-            size,
-            table: None,
-        });
+        program.counters.push(CounterInfo { name, json_id: node.get("id")?.int()?, size, table: None });
     }
     Ok(names)
 }
@@ -62,12 +57,7 @@ pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u
         let direct = node.flag("is_direct", false)?;
         let rates = node.get("rate_count")?;
         if rates.int()? != 2 {
-            return Err(rates
-                .err(format!(
-                    "a meter with {} rates is not supported",
-                    rates.int()?
-                ))
-                .hint("v1model meters have two rates"));
+            return Err(rates.err(format!("a meter with {} rates is not supported", rates.int()?)).hint("v1model meters have two rates"));
         }
         let ty = node.get("type")?;
         let unit = match ty.str()? {
@@ -82,13 +72,7 @@ pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u
         if !direct {
             add(&mut names, &node, &name, program.meters.len())?;
         }
-        program.meters.push(MeterInfo {
-            name,
-            json_id: node.get("id")?.int()?,
-            size,
-            unit,
-            table: None,
-        });
+        program.meters.push(MeterInfo { name, json_id: node.get("id")?.int()?, size, unit, table: None });
     }
     Ok(names)
 }
@@ -174,11 +158,7 @@ impl Loader<'_> {
 
     pub(super) fn calculation(&self, algo: &Node, input: &Node) -> Result<Calculation> {
         let algo = hash::by_name(algo.str()?).ok_or_else(|| {
-            algo.err(format!(
-                "there is no algorithm '{}'",
-                algo.v.as_str().unwrap_or("?")
-            ))
-            .hint(format!("known are {}", hash::NAMES))
+            algo.err(format!("there is no algorithm '{}'", algo.v.as_str().unwrap_or("?"))).hint(format!("known are {}", hash::NAMES))
         })?;
         let mut items = Vec::new();
         let mut payload = false;
@@ -197,24 +177,12 @@ impl Loader<'_> {
                 }
                 "header" => items.push(CalcInput::Header(self.names.header(&item.get("value")?)?)),
                 "payload" => payload = true,
-                other => {
-                    return Err(ty.err(format!("'{other}' cannot be the input of a calculation")))
-                }
+                other => return Err(ty.err(format!("'{other}' cannot be the input of a calculation"))),
             }
         }
-        let sum = if payload {
-            None
-        } else {
-            plain_sum(algo, &items)
-        };
+        let sum = if payload { None } else { plain_sum(algo, &items) };
         let short = if payload { None } else { short(&items) };
-        Ok(Calculation {
-            algo,
-            input: items,
-            payload,
-            sum,
-            short,
-        })
+        Ok(Calculation { algo, input: items, payload, sum, short })
     }
 
     /// `length_exp` of header types with a variable-length field; "local" is a field number there.
@@ -231,16 +199,8 @@ impl Loader<'_> {
                 if header.ty != ty {
                     continue;
                 }
-                let locals: Vec<(Slot, u32)> = self.names.layout.types[ty]
-                    .fields
-                    .iter()
-                    .map(|f| (header.base + f.rel, f.width))
-                    .collect();
-                let scope = super::expr::Scope {
-                    names: self.names,
-                    registers: &self.registers,
-                    params: &locals,
-                };
+                let locals: Vec<(Slot, u32)> = self.names.layout.types[ty].fields.iter().map(|f| (header.base + f.rel, f.width)).collect();
+                let scope = super::expr::Scope { names: self.names, registers: &self.registers, params: &locals };
                 let e = scope.data(&length)?;
                 self.gen.layout.headers[h].length = Some(e);
             }
@@ -253,10 +213,7 @@ impl Loader<'_> {
             let ty = node.get("type")?;
             if ty.str()? != "generic" {
                 return Err(ty
-                    .err(format!(
-                        "a checksum of type '{}' is not supported",
-                        ty.str()?
-                    ))
+                    .err(format!("a checksum of type '{}' is not supported", ty.str()?))
                     .hint("compilers write 'generic' with a calculation"));
             }
             let target = self.names.field(&node.get("target")?)?;
@@ -264,12 +221,10 @@ impl Loader<'_> {
                 return Err(node.err("a checksum is at most 64 bits wide"));
             }
             let calc_node = node.get("calculation")?;
-            let calc = *self.calculations.get(calc_node.str()?).ok_or_else(|| {
-                calc_node.err(format!(
-                    "there is no calculation '{}'",
-                    calc_node.v.as_str().unwrap_or("?")
-                ))
-            })?;
+            let calc = *self
+                .calculations
+                .get(calc_node.str()?)
+                .ok_or_else(|| calc_node.err(format!("there is no calculation '{}'", calc_node.v.as_str().unwrap_or("?"))))?;
             let (mut tests, mut condition) = (Vec::new(), None);
             if let Some(n) = node.opt("if_cond") {
                 let e = self.scope().boolean(&n)?;
@@ -306,12 +261,8 @@ impl Loader<'_> {
                 _ => false,
             },
             Expr::BoolNot(a) => self.conjunction(a, !truth, tests),
-            Expr::BoolAnd(a, b) if truth => {
-                self.conjunction(a, true, tests) && self.conjunction(b, true, tests)
-            }
-            Expr::BoolOr(a, b) if !truth => {
-                self.conjunction(a, false, tests) && self.conjunction(b, false, tests)
-            }
+            Expr::BoolAnd(a, b) if truth => self.conjunction(a, true, tests) && self.conjunction(b, true, tests),
+            Expr::BoolOr(a, b) if !truth => self.conjunction(a, false, tests) && self.conjunction(b, false, tests),
             _ => false,
         }
     }

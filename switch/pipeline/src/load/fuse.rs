@@ -121,12 +121,7 @@ impl Loader<'_> {
     fn emit_pipeline(&mut self, start: NextNode) -> Unit {
         let order = self.order(start);
         let code = std::mem::take(&mut self.gen.code);
-        let mut e = Emitter {
-            ops: Vec::new(),
-            labels: vec![usize::MAX],
-            nodes: HashMap::new(),
-            code: &code,
-        };
+        let mut e = Emitter { ops: Vec::new(), labels: vec![usize::MAX], nodes: HashMap::new(), code: &code };
         for (i, &node) in order.iter().enumerate() {
             let label = e.node(Some(node));
             e.place(label);
@@ -152,12 +147,7 @@ impl Loader<'_> {
                     e.ops.push(Op::JumpIfZero(slot, no));
                     yes
                 }
-                Node::Cond {
-                    code,
-                    slot,
-                    yes,
-                    no,
-                } => {
+                Node::Cond { code, slot, yes, no } => {
                     e.inline(code);
                     let no = e.node(no);
                     e.ops.push(Op::JumpIfZero(slot, no));
@@ -177,12 +167,7 @@ impl Loader<'_> {
         let (ops, labels) = (e.ops, e.labels);
         let nodes = e.nodes;
         self.gen.code = code;
-        Unit {
-            ops: ops.into_iter().map(Some).collect(),
-            labels,
-            nodes,
-            forward: false,
-        }
+        Unit { ops: ops.into_iter().map(Some).collect(), labels, nodes, forward: false }
     }
 
     /// The nodes reached from `start`, each before all that may follow it.
@@ -230,10 +215,7 @@ impl Loader<'_> {
         let (ir, layout) = (&self.program.ir, &self.gen.layout);
         let mut slots: Vec<Slot> = (layout.metadata_end..layout.packet_end).collect();
         let lists = ir.field_lists.iter().map(|l| &l.fields);
-        for f in lists
-            .chain(ir.learn_lists.iter().map(|l| &l.fields))
-            .flatten()
-        {
+        for f in lists.chain(ir.learn_lists.iter().map(|l| &l.fields)).flatten() {
             slots.extend(field_slots(f));
         }
         let a = &ir.arch;

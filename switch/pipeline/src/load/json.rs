@@ -16,10 +16,7 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     pub fn root(v: &'a Value) -> Node<'a> {
-        Node {
-            v,
-            path: String::new(),
-        }
+        Node { v, path: String::new() }
     }
 
     pub fn err(&self, message: impl Into<String>) -> LoadError {
@@ -27,11 +24,7 @@ impl<'a> Node<'a> {
     }
 
     fn child(&self, key: &str, v: &'a Value) -> Node<'a> {
-        let path = if self.path.is_empty() {
-            key.to_string()
-        } else {
-            format!("{}.{key}", self.path)
-        };
+        let path = if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) };
         Node { v, path }
     }
 
@@ -39,38 +32,20 @@ impl<'a> Node<'a> {
     pub fn get(&self, key: &str) -> Result<Node<'a>> {
         match self.v.get(key) {
             Some(v) => Ok(self.child(key, v)),
-            None if self.v.is_object() => {
-                Err(self.err(format!("the attribute '{key}' is missing")))
-            }
-            None => Err(self.err(format!(
-                "expected an object with '{key}', found {}",
-                kind(self.v)
-            ))),
+            None if self.v.is_object() => Err(self.err(format!("the attribute '{key}' is missing"))),
+            None => Err(self.err(format!("expected an object with '{key}', found {}", kind(self.v)))),
         }
     }
 
     /// The member `key`, unless missing or null.
     pub fn opt(&self, key: &str) -> Option<Node<'a>> {
-        self.v
-            .get(key)
-            .filter(|v| !v.is_null())
-            .map(|v| self.child(key, v))
+        self.v.get(key).filter(|v| !v.is_null()).map(|v| self.child(key, v))
     }
 
     /// The items of an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>> {
-        let items = self
-            .v
-            .as_array()
-            .ok_or_else(|| self.err(format!("expected an array, found {}", kind(self.v))))?;
-        Ok(items
-            .iter()
-            .enumerate()
-            .map(|(i, v)| Node {
-                v,
-                path: format!("{}[{i}]", self.path),
-            })
-            .collect())
+        let items = self.v.as_array().ok_or_else(|| self.err(format!("expected an array, found {}", kind(self.v))))?;
+        Ok(items.iter().enumerate().map(|(i, v)| Node { v, path: format!("{}[{i}]", self.path) }).collect())
     }
 
     /// The items of the array `key`; none when it is missing.
@@ -88,22 +63,16 @@ impl<'a> Node<'a> {
     }
 
     pub fn str(&self) -> Result<&'a str> {
-        self.v
-            .as_str()
-            .ok_or_else(|| self.err(format!("expected a string, found {}", kind(self.v))))
+        self.v.as_str().ok_or_else(|| self.err(format!("expected a string, found {}", kind(self.v))))
     }
 
     pub fn int(&self) -> Result<i64> {
-        self.v
-            .as_i64()
-            .ok_or_else(|| self.err(format!("expected an integer, found {}", kind(self.v))))
+        self.v.as_i64().ok_or_else(|| self.err(format!("expected an integer, found {}", kind(self.v))))
     }
 
     /// An integer in `0..=max`.
     pub fn uint(&self, max: u64) -> Result<u64> {
-        let v = self.v.as_u64().ok_or_else(|| {
-            self.err(format!("expected a non-negative integer, found {}", self.v))
-        })?;
+        let v = self.v.as_u64().ok_or_else(|| self.err(format!("expected a non-negative integer, found {}", self.v)))?;
         if v > max {
             return Err(self.err(format!("{v} is too large, at most {max} is possible")));
         }
@@ -131,10 +100,7 @@ impl<'a> Node<'a> {
             None => (Sign::Plus, text),
         };
         let digits = digits.strip_prefix("0x").unwrap_or(digits);
-        if digits.len() > 16384
-            || digits.is_empty()
-            || !digits.bytes().all(|b| b.is_ascii_hexdigit())
-        {
+        if digits.len() > 16384 || digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(self.err(format!("'{}' is not a hexadecimal number", shorten(text))));
         }
         let magnitude = num_bigint::BigUint::parse_bytes(digits.as_bytes(), 16)
@@ -149,10 +115,7 @@ impl<'a> Node<'a> {
         let value = crate::Value::from_be_bytes(&bytes);
         if sign == Sign::Minus || value.bit_len() > width {
             return Err(self
-                .err(format!(
-                    "{} does not fit {width} bits",
-                    self.str().map(shorten).unwrap_or_default()
-                ))
+                .err(format!("{} does not fit {width} bits", self.str().map(shorten).unwrap_or_default()))
                 .hint("the width is that of the field or parameter it is for"));
         }
         Ok(value)

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
-use crate::words::Words;
 use crate::ir::*;
+use crate::words::Words;
 
 /// Widest field, bits.
 const MAX_WIDTH: u64 = 2048;
@@ -75,15 +75,9 @@ impl Names {
                 let saturating = parts.get(3).map_or(Ok(false), |n| n.bool())?;
                 let varbit = width.v.as_str() == Some("*");
                 if varbit && ty.varbit.is_some() {
-                    return Err(field.err(format!(
-                        "header type '{name}' has two variable-length fields"
-                    )));
+                    return Err(field.err(format!("header type '{name}' has two variable-length fields")));
                 }
-                let bits = if varbit {
-                    0
-                } else {
-                    width.uint(MAX_WIDTH)? as u32
-                };
+                let bits = if varbit { 0 } else { width.uint(MAX_WIDTH)? as u32 };
                 if bits == 0 && !varbit {
                     return Err(width.err("a field is at least one bit wide"));
                 }
@@ -93,15 +87,7 @@ impl Names {
                 if varbit {
                     ty.varbit = Some(ty.fields.len());
                 }
-                ty.fields.push(FieldDef {
-                    name: fname,
-                    width: bits,
-                    signed,
-                    saturating,
-                    rel: ty.slots,
-                    offset: ty.bits,
-                    varbit,
-                });
+                ty.fields.push(FieldDef { name: fname, width: bits, signed, saturating, rel: ty.slots, offset: ty.bits, varbit });
                 ty.slots += bits.div_ceil(64);
                 ty.bits += bits;
             }
@@ -117,10 +103,7 @@ impl Names {
 
     fn type_named(&self, node: &Node) -> Result<usize> {
         let name = node.str()?;
-        self.types
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header type '{name}'")))
+        self.types.get(name).copied().ok_or_else(|| node.err(format!("there is no header type '{name}'")))
     }
 
     fn load_headers(&mut self, root: &Node) -> Result<()> {
@@ -131,10 +114,7 @@ impl Names {
             let def = &self.layout.types[ty];
             if !metadata && !def.bits.is_multiple_of(8) {
                 return Err(node
-                    .err(format!(
-                        "header '{name}' is {} bits long, which is no whole number of bytes",
-                        def.bits
-                    ))
+                    .err(format!("header '{name}' is {} bits long, which is no whole number of bytes", def.bits))
                     .hint("pad the header type to a multiple of 8 bits"));
             }
             let varbit = def.varbit.map(|_| {
@@ -149,17 +129,7 @@ impl Names {
             if self.headers.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two headers '{name}'")));
             }
-            self.layout.headers.push(Header {
-                name,
-                ty,
-                metadata,
-                base: 0,
-                valid: 0,
-                varbit,
-                union: None,
-                length: None,
-                opaque: false,
-            });
+            self.layout.headers.push(Header { name, ty, metadata, base: 0, valid: 0, varbit, union: None, length: None, opaque: false });
         }
         Ok(())
     }
@@ -168,10 +138,7 @@ impl Names {
         let mut ids = Vec::new();
         for item in node.items()? {
             let id = item.int()?;
-            let at = *self
-                .header_ids
-                .get(&id)
-                .ok_or_else(|| item.err(format!("there is no header with id {id}")))?;
+            let at = *self.header_ids.get(&id).ok_or_else(|| item.err(format!("there is no header with id {id}")))?;
             ids.push(at);
         }
         Ok(ids)
@@ -185,22 +152,14 @@ impl Names {
             for &h in &headers {
                 let header = &self.layout.headers[h as usize];
                 if header.ty != ty || header.metadata {
-                    return Err(node.err(format!(
-                        "header '{}' cannot be in the stack '{name}' of another type",
-                        header.name
-                    )));
+                    return Err(node.err(format!("header '{}' cannot be in the stack '{name}' of another type", header.name)));
                 }
             }
             let at = self.layout.stacks.len() as u32;
             if self.stacks.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two header stacks '{name}'")));
             }
-            self.layout.stacks.push(Stack {
-                name,
-                ty,
-                headers,
-                next: 0,
-            });
+            self.layout.stacks.push(Stack { name, ty, headers, next: 0 });
         }
         Ok(())
     }
@@ -213,8 +172,7 @@ impl Names {
                 let pair = member.tuple(2)?;
                 members.push((pair[0].str()?.to_string(), self.type_named(&pair[1])?));
             }
-            self.union_types
-                .insert(name.clone(), self.layout.union_types.len());
+            self.union_types.insert(name.clone(), self.layout.union_types.len());
             self.layout.union_types.push(UnionType { name, members });
         }
         for node in root.list("header_unions")? {
@@ -222,24 +180,16 @@ impl Names {
             let ty = self.union_type(&node.get("union_type")?)?;
             let headers = self.header_ids(&node.get("header_ids")?)?;
             let members = &self.layout.union_types[ty].members;
-            let fits = headers.len() == members.len()
-                && headers
-                    .iter()
-                    .zip(members)
-                    .all(|(&h, m)| self.layout.headers[h as usize].ty == m.1);
+            let fits =
+                headers.len() == members.len() && headers.iter().zip(members).all(|(&h, m)| self.layout.headers[h as usize].ty == m.1);
             if !fits {
-                return Err(node.err(format!(
-                    "the headers of union '{name}' are not those of its type"
-                )));
+                return Err(node.err(format!("the headers of union '{name}' are not those of its type")));
             }
             let at = self.layout.unions.len();
             for &h in &headers {
                 let header = &mut self.layout.headers[h as usize];
                 if header.metadata || header.union.is_some() {
-                    return Err(node.err(format!(
-                        "header '{}' cannot be in the union '{name}'",
-                        header.name
-                    )));
+                    return Err(node.err(format!("header '{}' cannot be in the union '{name}'", header.name)));
                 }
                 header.union = Some(at);
             }
@@ -253,32 +203,21 @@ impl Names {
             let mut unions = Vec::new();
             for item in node.get("header_union_ids")?.items()? {
                 let id = item.int()?;
-                let at = *self
-                    .union_ids
-                    .get(&id)
-                    .ok_or_else(|| item.err(format!("there is no header union with id {id}")))?;
+                let at = *self.union_ids.get(&id).ok_or_else(|| item.err(format!("there is no header union with id {id}")))?;
                 if self.layout.unions[at as usize].ty != ty {
                     return Err(item.err("the union is of another type than the stack"));
                 }
                 unions.push(at);
             }
-            self.union_stacks
-                .insert(name.clone(), self.layout.union_stacks.len() as u32);
-            self.layout.union_stacks.push(UnionStack {
-                ty,
-                unions,
-                next: 0,
-            });
+            self.union_stacks.insert(name.clone(), self.layout.union_stacks.len() as u32);
+            self.layout.union_stacks.push(UnionStack { ty, unions, next: 0 });
         }
         Ok(())
     }
 
     fn union_type(&self, node: &Node) -> Result<usize> {
         let name = node.str()?;
-        self.union_types
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header union type '{name}'")))
+        self.union_types.get(name).copied().ok_or_else(|| node.err(format!("there is no header union type '{name}'")))
     }
 
     fn load_aliases(&mut self, root: &Node) -> Result<()> {
@@ -287,10 +226,7 @@ impl Names {
             let target = pair[1].tuple(2)?;
             let (header, field) = (target[0].str()?, target[1].str()?);
             self.field_or_varbit(&pair[1])?;
-            self.aliases.insert(
-                pair[0].str()?.to_string(),
-                (header.to_string(), field.to_string()),
-            );
+            self.aliases.insert(pair[0].str()?.to_string(), (header.to_string(), field.to_string()));
         }
         Ok(())
     }
@@ -332,44 +268,31 @@ impl Names {
     /// Refuses a layout too big to run.
     pub fn check_size(&self, root: &Node) -> Result<()> {
         if self.layout.init.len() > MAX_SLOTS {
-            return Err(root.err(format!(
-                "the program needs {} slots per packet, at most {MAX_SLOTS} are possible",
-                self.layout.init.len()
-            )));
+            return Err(
+                root.err(format!("the program needs {} slots per packet, at most {MAX_SLOTS} are possible", self.layout.init.len()))
+            );
         }
         Ok(())
     }
 
     pub fn header(&self, node: &Node) -> Result<u32> {
         let name = node.str()?;
-        self.headers
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header '{name}'")))
+        self.headers.get(name).copied().ok_or_else(|| node.err(format!("there is no header '{name}'")))
     }
 
     pub fn stack(&self, node: &Node) -> Result<u32> {
         let name = node.str()?;
-        self.stacks
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header stack '{name}'")))
+        self.stacks.get(name).copied().ok_or_else(|| node.err(format!("there is no header stack '{name}'")))
     }
 
     pub fn union(&self, node: &Node) -> Result<u32> {
         let name = node.str()?;
-        self.unions
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header union '{name}'")))
+        self.unions.get(name).copied().ok_or_else(|| node.err(format!("there is no header union '{name}'")))
     }
 
     pub fn union_stack(&self, node: &Node) -> Result<u32> {
         let name = node.str()?;
-        self.union_stacks
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no header union stack '{name}'")))
+        self.union_stacks.get(name).copied().ok_or_else(|| node.err(format!("there is no header union stack '{name}'")))
     }
 
     /// Field number `index` of header `h`.
@@ -402,10 +325,7 @@ impl Names {
                 valid: self.layout.packet_end,
             }));
         }
-        let index = self.layout.types[inst.ty]
-            .fields
-            .iter()
-            .position(|f| f.name == field)?;
+        let index = self.layout.types[inst.ty].fields.iter().position(|f| f.name == field)?;
         self.field_at(h, index)
     }
 
@@ -416,8 +336,7 @@ impl Names {
         if !self.headers.contains_key(header) {
             return Err(pair[0].err(format!("there is no header '{header}'")));
         }
-        self.find(header, field)
-            .ok_or_else(|| pair[1].err(format!("header '{header}' has no field '{field}'")))
+        self.find(header, field).ok_or_else(|| pair[1].err(format!("header '{header}' has no field '{field}'")))
     }
 
     /// `[header, field]`, of fixed width.
@@ -444,17 +363,9 @@ impl Names {
     pub fn field_of_type_at(&self, ty: usize, index: u64, node: &Node) -> Result<FieldOfType> {
         let def = &self.layout.types[ty];
         match def.fields.get(index as usize) {
-            Some(f) if !f.varbit => Ok(FieldOfType {
-                rel: f.rel,
-                width: f.width,
-                signed: f.signed,
-                saturating: f.saturating,
-            }),
+            Some(f) if !f.varbit => Ok(FieldOfType { rel: f.rel, width: f.width, signed: f.signed, saturating: f.saturating }),
             Some(_) => Err(node.err("a variable-length field cannot be used here")),
-            None => Err(node.err(format!(
-                "header type '{}' has no field number {index}",
-                def.name
-            ))),
+            None => Err(node.err(format!("header type '{}' has no field number {index}", def.name))),
         }
     }
 

@@ -25,10 +25,10 @@ use json::{Node, Result};
 use layout::Names;
 use primitives::Objects;
 
+use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Layout, NextNode, Slot};
-use crate::definition::Definition;
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
@@ -43,9 +43,7 @@ pub fn load(text: &str) -> std::result::Result<Definition, LoadError> {
         } else {
             format!("this is not JSON: {}", strip_position(&e.to_string()))
         },
-        hint: e
-            .is_eof()
-            .then(|| "the file is cut off, compile the program again".to_string()),
+        hint: e.is_eof().then(|| "the file is cut off, compile the program again".to_string()),
     })?;
     let root = Node::root(&root);
     if !root.v.is_object() {
@@ -72,11 +70,7 @@ fn check_version(root: &Node) -> Result<()> {
     let pair = version.tuple(2)?;
     if pair[0].int()? != MAJOR {
         return Err(version
-            .err(format!(
-                "BMv2 JSON of version {}.{} cannot be read, only {MAJOR}.x",
-                pair[0].int()?,
-                pair[1].int()?
-            ))
+            .err(format!("BMv2 JSON of version {}.{} cannot be read, only {MAJOR}.x", pair[0].int()?, pair[1].int()?))
             .hint("compile the program with a p4c that writes version 2"));
     }
     Ok(())
@@ -147,11 +141,7 @@ impl<'n> Loader<'n> {
     }
 
     fn scope(&self) -> expr::Scope<'_> {
-        expr::Scope {
-            names: self.names,
-            registers: &self.registers,
-            params: &[],
-        }
+        expr::Scope { names: self.names, registers: &self.registers, params: &[] }
     }
 
     /// A truth value as code and the slot it ends in.
@@ -160,13 +150,7 @@ impl<'n> Loader<'n> {
         let start = self.gen.here();
         let slot = self.gen.condition(&e);
         self.gen.end_statement();
-        Ok((
-            Code {
-                start,
-                end: self.gen.here(),
-            },
-            slot,
-        ))
+        Ok((Code { start, end: self.gen.here() }, slot))
     }
 
     fn run(mut self, root: &Node) -> Result<Definition> {
@@ -204,10 +188,7 @@ impl<'n> Loader<'n> {
                 if width == 0 {
                     return Err(p.err("a parameter is at least one bit wide"));
                 }
-                params.push(ParamInfo {
-                    name: p.get("name")?.str()?.to_string(),
-                    width,
-                });
+                params.push(ParamInfo { name: p.get("name")?.str()?.to_string(), width });
                 limbs += width.div_ceil(64);
             }
             most = most.max(limbs);
@@ -232,11 +213,7 @@ impl<'n> Loader<'n> {
             if self.action_ids.insert(json_id, id).is_some() {
                 return Err(node.err(format!("two actions have the id {json_id}")));
             }
-            self.program.actions.push(ActionInfo {
-                name: node.get("name")?.str()?.to_string(),
-                json_id,
-                params,
-            });
+            self.program.actions.push(ActionInfo { name: node.get("name")?.str()?.to_string(), json_id, params });
             self.program.ir.actions.push(Action { code });
         }
         Ok(())
@@ -244,10 +221,7 @@ impl<'n> Loader<'n> {
 
     fn action(&self, node: &Node) -> Result<ActionId> {
         let id = node.int()?;
-        self.action_ids
-            .get(&id)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no action with id {id}")))
+        self.action_ids.get(&id).copied().ok_or_else(|| node.err(format!("there is no action with id {id}")))
     }
 
     fn refuse_externs(&self, root: &Node) -> Result<()> {
@@ -255,12 +229,8 @@ impl<'n> Loader<'n> {
             let name = node.opt("name").and_then(|n| n.v.as_str()).unwrap_or("?");
             let ty = node.opt("type").and_then(|n| n.v.as_str()).unwrap_or("?");
             return Err(node
-                .err(format!(
-                    "the extern instance '{name}' of type '{ty}' is not supported"
-                ))
-                .hint(
-                    "v1model programs have none; was the program written for another architecture?",
-                ));
+                .err(format!("the extern instance '{name}' of type '{ty}' is not supported"))
+                .hint("v1model programs have none; was the program written for another architecture?"));
         }
         Ok(())
     }

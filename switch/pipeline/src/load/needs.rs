@@ -45,16 +45,9 @@ impl Loader<'_> {
                 mark(&mut reset, layout.headers.iter().map(|h| h.valid));
                 mark(&mut reset, layout.stacks.iter().map(|s| s.next));
                 mark(&mut reset, layout.union_stacks.iter().map(|s| s.next));
-                mark(
-                    &mut reset,
-                    live.into_iter().filter(|&s| s < layout.metadata_end),
-                );
+                mark(&mut reset, live.into_iter().filter(|&s| s < layout.metadata_end));
                 let slots = (0..end).filter(|&s| {
-                    let read = if s < layout.metadata_end {
-                        &uses.early
-                    } else {
-                        &uses.read
-                    };
+                    let read = if s < layout.metadata_end { &uses.early } else { &uses.read };
                     read[s as usize]
                 });
                 mark(&mut reset, slots);
@@ -126,22 +119,13 @@ impl Loader<'_> {
         plain
             && layout.types[header.ty].slots > 0
             && !layout.stacks.iter().any(|s| s.headers.contains(&h))
-            && !self
-                .gen
-                .code
-                .iter()
-                .any(|op| matches!(op, Op::SetValid(v) if *v == h))
+            && !self.gen.code.iter().any(|op| matches!(op, Op::SetValid(v) if *v == h))
             && slots.all(|s| !uses.read[s as usize] && !uses.written[s as usize])
     }
 
     fn uses(&self) -> Uses {
         let end = self.gen.layout.packet_end as usize;
-        let mut uses = Uses {
-            read: vec![false; end],
-            written: vec![false; end],
-            early: vec![false; end],
-            anything: false,
-        };
+        let mut uses = Uses { read: vec![false; end], written: vec![false; end], early: vec![false; end], anything: false };
         let context = self.context();
         for op in &self.gen.code {
             let e = context.of(op);
@@ -156,10 +140,7 @@ impl Loader<'_> {
             context.calculation_reads(calc as u32, &mut reads);
         }
         let lists = ir.field_lists.iter().map(|l| &l.fields);
-        for f in lists
-            .chain(ir.learn_lists.iter().map(|l| &l.fields))
-            .flatten()
-        {
+        for f in lists.chain(ir.learn_lists.iter().map(|l| &l.fields)).flatten() {
             reads.extend(field_slots(f));
             mark(&mut uses.written, field_slots(f));
         }

@@ -58,10 +58,7 @@ impl<'n> Loader<'n> {
 
     fn state(&self, node: &Node, names: &HashMap<String, u32>) -> Result<u32> {
         let name = node.str()?;
-        names
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.err(format!("there is no parser state '{name}'")))
+        names.get(name).copied().ok_or_else(|| node.err(format!("there is no parser state '{name}'")))
     }
 
     fn parser_state(&mut self, node: &Node, names: &HashMap<String, u32>) -> Result<ParserState> {
@@ -76,9 +73,7 @@ impl<'n> Loader<'n> {
             state.key.push(key);
         }
         if state.key_bytes > MAX_KEY {
-            return Err(node.err(format!(
-                "the key of a select is at most {MAX_KEY} bytes long"
-            )));
+            return Err(node.err(format!("the key of a select is at most {MAX_KEY} bytes long")));
         }
         for item in node.list("transitions")? {
             self.transition(&item, names, &mut state)?;
@@ -90,21 +85,13 @@ impl<'n> Loader<'n> {
         Ok(state)
     }
 
-    fn transition(
-        &self,
-        node: &Node,
-        names: &HashMap<String, u32>,
-        state: &mut ParserState,
-    ) -> Result<()> {
+    fn transition(&self, node: &Node, names: &HashMap<String, u32>, state: &mut ParserState) -> Result<()> {
         let next = match node.opt("next_state") {
             Some(n) => Some(self.state(&n, names)?),
             None => None,
         };
         let ty = node.opt("type").map_or(Ok("hexstr"), |n| n.str())?;
-        let is_default = ty == "default"
-            || node
-                .opt("value")
-                .is_some_and(|n| n.v.as_str() == Some("default"));
+        let is_default = ty == "default" || node.opt("value").is_some_and(|n| n.v.as_str() == Some("default"));
         if is_default {
             state.default = next;
             return Ok(());
@@ -130,20 +117,15 @@ impl<'n> Loader<'n> {
                     .ok_or_else(|| value.err(format!("there is no value set '{name}'")))?;
                 let width: u32 = state.key.iter().map(SelectKey::width).sum();
                 if width != self.program.value_sets[set].width {
-                    return Err(value.err(format!(
-                        "value set '{name}' is {} bits wide, the key is {width}",
-                        self.program.value_sets[set].width
-                    )));
+                    return Err(
+                        value.err(format!("value set '{name}' is {} bits wide, the key is {width}", self.program.value_sets[set].width))
+                    );
                 }
                 let mask = match node.opt("mask") {
                     Some(n) => Some(n.hex_value(width.div_ceil(8) * 8)?.to_be_bytes(width)),
                     None => None,
                 };
-                state.cases.push(SelectCase::Set {
-                    set: set as u32,
-                    mask,
-                    next,
-                });
+                state.cases.push(SelectCase::Set { set: set as u32, mask, next });
             }
             other => return Err(node.err(format!("there is no transition of type '{other}'"))),
         }
@@ -155,14 +137,9 @@ impl<'n> Loader<'n> {
         let text = node.str()?;
         let digits = text.strip_prefix("0x").unwrap_or(text);
         if digits.len().div_ceil(2) != bytes {
-            return Err(node.err(format!(
-                "the value has {} bytes, the transition key {bytes}",
-                digits.len().div_ceil(2)
-            )));
+            return Err(node.err(format!("the value has {} bytes, the transition key {bytes}", digits.len().div_ceil(2))));
         }
-        Ok(node
-            .hex_value(bytes as u32 * 8)?
-            .to_be_bytes(bytes as u32 * 8))
+        Ok(node.hex_value(bytes as u32 * 8)?.to_be_bytes(bytes as u32 * 8))
     }
 
     fn select_key(&self, node: &Node) -> Result<SelectKey> {
@@ -196,10 +173,11 @@ impl<'n> Loader<'n> {
         let name = node.str()?;
         let layout = &self.names.layout;
         let ty = &layout.union_types[layout.union_stacks[stack as usize].ty];
-        let at =
-            ty.members.iter().position(|m| m.0 == name).ok_or_else(|| {
-                node.err(format!("union type '{}' has no member '{name}'", ty.name))
-            })?;
+        let at = ty
+            .members
+            .iter()
+            .position(|m| m.0 == name)
+            .ok_or_else(|| node.err(format!("union type '{}' has no member '{name}'", ty.name)))?;
         Ok((at as u32, ty.members[at].1))
     }
 
@@ -212,10 +190,7 @@ impl<'n> Loader<'n> {
                 let def = &self.names.layout.types[ty];
                 if def.varbit.is_some() && !self.has_length(ty) {
                     return Err(node
-                        .err(format!(
-                            "header type '{}' has a variable-length field without length",
-                            def.name
-                        ))
+                        .err(format!("header type '{}' has a variable-length field without length", def.name))
                         .hint("use extract_VL with the length in bits"));
                 }
                 ParserOp::Extract(to)
@@ -225,10 +200,7 @@ impl<'n> Loader<'n> {
                 let (to, ty) = self.extract_to(&pair[0])?;
                 let def = &self.names.layout.types[ty];
                 if def.varbit.is_none() {
-                    return Err(node.err(format!(
-                        "header type '{}' has no variable-length field",
-                        def.name
-                    )));
+                    return Err(node.err(format!("header type '{}' has no variable-length field", def.name)));
                 }
                 ParserOp::ExtractVarbit(to, self.scope().data(&pair[1])?)
             }
@@ -256,11 +228,7 @@ impl<'n> Loader<'n> {
     }
 
     fn has_length(&self, ty: usize) -> bool {
-        self.gen
-            .layout
-            .headers
-            .iter()
-            .any(|h| h.ty == ty && h.length.is_some())
+        self.gen.layout.headers.iter().any(|h| h.ty == ty && h.length.is_some())
     }
 
     fn parser_set(&mut self, dst: &Node, src: &Node) -> Result<ParserOp> {
@@ -271,12 +239,8 @@ impl<'n> Loader<'n> {
             return Ok(ParserOp::Lookahead { dst, offset, width });
         }
         let start = self.gen.here();
-        if let (super::layout::FieldName::Varbit(d, _), "field") =
-            (self.names.field_or_varbit(&dst.get("value")?)?, ty.str()?)
-        {
-            let super::layout::FieldName::Varbit(s, _) =
-                self.names.field_or_varbit(&src.get("value")?)?
-            else {
+        if let (super::layout::FieldName::Varbit(d, _), "field") = (self.names.field_or_varbit(&dst.get("value")?)?, ty.str()?) {
+            let super::layout::FieldName::Varbit(s, _) = self.names.field_or_varbit(&src.get("value")?)? else {
                 return Err(src.err("expected a variable-length field"));
             };
             self.gen.push_heavy(Heavy::AssignVarbit { dst: d, src: s });
@@ -286,10 +250,7 @@ impl<'n> Loader<'n> {
             self.gen.assign(&dst, &e);
             self.gen.end_statement();
         }
-        Ok(ParserOp::Run(Code {
-            start,
-            end: self.gen.here(),
-        }))
+        Ok(ParserOp::Run(Code { start, end: self.gen.here() }))
     }
 
     fn extract_to(&self, node: &Node) -> Result<(ExtractTo, usize)> {

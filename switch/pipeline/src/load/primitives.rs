@@ -18,44 +18,27 @@ pub struct Objects<'n> {
 }
 
 /// Compiles a list of primitive calls to one piece of code.
-pub fn body(
-    gen: &mut CodeGen,
-    objects: &Objects,
-    params: &[(Slot, u32)],
-    calls: &[Node],
-) -> Result<Code> {
+pub fn body(gen: &mut CodeGen, objects: &Objects, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
     let start = gen.here();
     let mut starts = Vec::with_capacity(calls.len() + 1);
     let mut jumps = Vec::new();
     for call in calls {
         starts.push(gen.here());
-        let mut p = Primitive {
-            gen,
-            objects,
-            params,
-            call,
-            jumps: &mut jumps,
-        };
+        let mut p = Primitive { gen, objects, params, call, jumps: &mut jumps };
         p.compile()?;
         gen.end_statement();
     }
     starts.push(gen.here());
     for (at, target, node) in jumps {
         let Some(&to) = starts.get(target) else {
-            return Err(node.err(format!(
-                "there is no primitive number {target} to jump to, the action has {}",
-                calls.len()
-            )));
+            return Err(node.err(format!("there is no primitive number {target} to jump to, the action has {}", calls.len())));
         };
         match &mut gen.code[at] {
             Op::Jump(t) | Op::JumpIfZero(_, t) => *t = to,
             _ => return Err(node.err("a jump cannot be here")),
         }
     }
-    Ok(Code {
-        start,
-        end: gen.here(),
-    })
+    Ok(Code { start, end: gen.here() })
 }
 
 struct Primitive<'a, 'n, 'j> {
@@ -69,22 +52,14 @@ struct Primitive<'a, 'n, 'j> {
 
 impl<'j> Primitive<'_, '_, 'j> {
     fn scope(&self) -> Scope<'_> {
-        Scope {
-            names: self.objects.names,
-            registers: self.objects.registers,
-            params: self.params,
-        }
+        Scope { names: self.objects.names, registers: self.objects.registers, params: self.params }
     }
 
     fn args(&self, n: usize) -> Result<Vec<Node<'j>>> {
         let args = self.call.list("parameters")?;
         if args.len() != n {
             let op = self.call.get("op")?;
-            return Err(self.call.err(format!(
-                "'{}' takes {n} parameters, found {}",
-                op.str()?,
-                args.len()
-            )));
+            return Err(self.call.err(format!("'{}' takes {n} parameters, found {}", op.str()?, args.len())));
         }
         Ok(args)
     }
@@ -96,9 +71,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         }
         let value = node.get("value")?;
         let name = value.str()?;
-        map.get(name)
-            .copied()
-            .ok_or_else(|| value.err(format!("there is no {what} '{name}'")))
+        map.get(name).copied().ok_or_else(|| value.err(format!("there is no {what} '{name}'")))
     }
 
     fn stack(&self, node: &Node) -> Result<u32> {
@@ -116,17 +89,13 @@ impl<'j> Primitive<'_, '_, 'j> {
         }
         match self.objects.names.field_or_varbit(&node.get("value")?)? {
             FieldName::Varbit(v, _) => Ok(v),
-            FieldName::Fixed(_) => {
-                Err(node.err("expected a variable-length field, this one has a fixed width"))
-            }
+            FieldName::Fixed(_) => Err(node.err("expected a variable-length field, this one has a fixed width")),
         }
     }
 
     fn jump_target(&self, node: &Node) -> Result<usize> {
         match self.scope().data(node)? {
-            Expr::Const(c) => {
-                usize::try_from(&c).map_err(|_| node.err("a jump goes to a primitive's number"))
-            }
+            Expr::Const(c) => usize::try_from(&c).map_err(|_| node.err("a jump goes to a primitive's number")),
             _ => Err(node.err("the target of a jump must be a constant")),
         }
     }
@@ -147,8 +116,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let (dst, e) = (self.scope().lvalue(&a[0])?, self.scope().data(&a[1])?);
                 self.gen.assign(&dst, &e);
             }
-            "add" | "subtract" | "bit_xor" | "bit_or" | "bit_and" | "shift_left"
-            | "shift_right" => {
+            "add" | "subtract" | "bit_xor" | "bit_or" | "bit_and" | "shift_left" | "shift_right" => {
                 let a = self.args(3)?;
                 let s = self.scope();
                 let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
@@ -161,27 +129,18 @@ impl<'j> Primitive<'_, '_, 'j> {
                     "shift_left" => BinOp::Shl,
                     _ => BinOp::Shr,
                 };
-                self.gen
-                    .assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
+                self.gen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
             }
             "add_to_field" | "subtract_from_field" => {
                 let a = self.args(2)?;
                 let s = self.scope();
                 let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[0])?, s.data(&a[1])?);
-                let b = if op == "add_to_field" {
-                    BinOp::Add
-                } else {
-                    BinOp::Sub
-                };
-                self.gen
-                    .assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
+                let b = if op == "add_to_field" { BinOp::Add } else { BinOp::Sub };
+                self.gen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
             }
             "assign_VL" => {
                 let a = self.args(2)?;
-                let h = Heavy::AssignVarbit {
-                    dst: self.varbit(&a[0])?,
-                    src: self.varbit(&a[1])?,
-                };
+                let h = Heavy::AssignVarbit { dst: self.varbit(&a[0])?, src: self.varbit(&a[1])? };
                 self.gen.push_heavy(h);
             }
             "assign_header" | "copy_header" => {
@@ -257,35 +216,21 @@ impl<'j> Primitive<'_, '_, 'j> {
             "register_read" => self.register_read()?,
             "register_write" => {
                 let a = self.args(3)?;
-                let reg = self.named(
-                    &a[0],
-                    "register_array",
-                    self.objects.registers,
-                    "register array",
-                )?;
+                let reg = self.named(&a[0], "register_array", self.objects.registers, "register array")?;
                 let (idx, e) = (self.scope().data(&a[1])?, self.scope().data(&a[2])?);
                 let small = self.gen.register_widths[reg as usize] <= 64;
                 match self.gen.unsigned(&idx) {
                     Some(slot) if small => {
                         // The register's own width is cut when it is stored.
                         let src = self.gen.low(&e);
-                        self.gen.code.push(Op::RegSet {
-                            reg,
-                            idx: slot,
-                            src,
-                        });
+                        self.gen.code.push(Op::RegSet { reg, idx: slot, src });
                     }
                     _ => self.gen.push_heavy(Heavy::RegisterWrite(reg, idx, e)),
                 }
             }
             "count" => {
                 let a = self.args(2)?;
-                let counter = self.named(
-                    &a[0],
-                    "counter_array",
-                    self.objects.counters,
-                    "counter array",
-                )?;
+                let counter = self.named(&a[0], "counter_array", self.objects.counters, "counter array")?;
                 let idx = self.scope().data(&a[1])?;
                 match self.gen.unsigned(&idx) {
                     Some(idx) => self.gen.code.push(Op::Count { counter, idx }),
@@ -298,17 +243,8 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
                 match (&dst, self.gen.unsigned(&idx)) {
                     (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating => {
-                        let mask = if f.width == 64 {
-                            u64::MAX
-                        } else {
-                            (1 << f.width) - 1
-                        };
-                        self.gen.code.push(Op::Meter {
-                            meter,
-                            idx,
-                            dst: f.slot,
-                            mask,
-                        });
+                        let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
+                        self.gen.code.push(Op::Meter { meter, idx, dst: f.slot, mask });
                     }
                     _ => self.gen.push_heavy(Heavy::ExecuteMeter(meter, idx, dst)),
                 }
@@ -329,24 +265,14 @@ impl<'j> Primitive<'_, '_, 'j> {
             "modify_field_with_hash_based_offset" => {
                 let a = self.args(4)?;
                 let s = self.scope();
-                let calc = self.named(
-                    &a[2],
-                    "calculation",
-                    self.objects.calculations,
-                    "calculation",
-                )?;
+                let calc = self.named(&a[2], "calculation", self.objects.calculations, "calculation")?;
                 let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
                 match dst {
                     LValue::Field(f) if f.width <= 64 && !f.saturating => {
                         let (base, size) = (self.gen.low(&base), self.gen.low(&size));
                         self.gen.hash(&f, base, calc, size);
                     }
-                    _ => self.gen.push_heavy(Heavy::Hash {
-                        dst,
-                        base,
-                        calc,
-                        size,
-                    }),
+                    _ => self.gen.push_heavy(Heavy::Hash { dst, base, calc, size }),
                 }
             }
             "generate_digest" => {
@@ -371,11 +297,7 @@ impl<'j> Primitive<'_, '_, 'j> {
             "resubmit" | "recirculate" => {
                 let a = self.args(1)?;
                 let list = self.scope().data(&a[0])?;
-                self.gen.push_heavy(if op == "resubmit" {
-                    Heavy::Resubmit(list)
-                } else {
-                    Heavy::Recirculate(list)
-                });
+                self.gen.push_heavy(if op == "resubmit" { Heavy::Resubmit(list) } else { Heavy::Recirculate(list) });
             }
             "truncate" => {
                 let a = self.args(1)?;
@@ -389,9 +311,7 @@ impl<'j> Primitive<'_, '_, 'j> {
             "mark_to_drop" => {
                 let a = self.call.list("parameters")?;
                 if a.len() > 1 {
-                    return Err(self
-                        .call
-                        .err("'mark_to_drop' takes the standard metadata and nothing else"));
+                    return Err(self.call.err("'mark_to_drop' takes the standard metadata and nothing else"));
                 }
                 if let Some(header) = a.first() {
                     self.scope().header(header)?;
@@ -432,12 +352,8 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let place = match self.call.opt("source_info") {
                     Some(info) => format!(
                         "{op} failed: {} at {}:{}",
-                        info.opt("source_fragment")
-                            .and_then(|n| n.v.as_str())
-                            .unwrap_or(op),
-                        info.opt("filename")
-                            .and_then(|n| n.v.as_str())
-                            .unwrap_or("?"),
+                        info.opt("source_fragment").and_then(|n| n.v.as_str()).unwrap_or(op),
+                        info.opt("filename").and_then(|n| n.v.as_str()).unwrap_or("?"),
                         info.opt("line").and_then(|n| n.v.as_u64()).unwrap_or(0),
                     ),
                     None => format!("{op} failed"),
@@ -445,9 +361,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 self.gen.push_heavy(Heavy::Assert(cond, place));
             }
             other => {
-                return Err(op_node
-                    .err(format!("there is no primitive '{other}'"))
-                    .hint("externs other than v1model's are not supported"))
+                return Err(op_node.err(format!("there is no primitive '{other}'")).hint("externs other than v1model's are not supported"))
             }
         }
         Ok(())
@@ -456,27 +370,13 @@ impl<'j> Primitive<'_, '_, 'j> {
     fn register_read(&mut self) -> Result<()> {
         let a = self.args(3)?;
         let dst = self.scope().lvalue(&a[0])?;
-        let reg = self.named(
-            &a[1],
-            "register_array",
-            self.objects.registers,
-            "register array",
-        )?;
+        let reg = self.named(&a[1], "register_array", self.objects.registers, "register array")?;
         let idx = self.scope().data(&a[2])?;
         let small = self.gen.register_widths[reg as usize] <= 64;
         match (&dst, self.gen.unsigned(&idx)) {
             (LValue::Field(f), Some(idx)) if small && f.width <= 64 && !f.saturating => {
-                let mask = if f.width == 64 {
-                    u64::MAX
-                } else {
-                    (1 << f.width) - 1
-                };
-                self.gen.code.push(Op::RegGet {
-                    dst: f.slot,
-                    reg,
-                    idx,
-                    mask,
-                });
+                let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
+                self.gen.code.push(Op::RegGet { dst: f.slot, reg, idx, mask });
             }
             _ => self.gen.push_heavy(Heavy::RegisterRead(dst, reg, idx)),
         }

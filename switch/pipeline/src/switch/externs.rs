@@ -8,16 +8,16 @@ use crate::info::*;
 use crate::value::Value;
 
 fn out_of_bounds(what: &str, name: &str, index: usize, size: usize) -> ControlError {
-    ControlError::InvalidArgument(format!(
-        "{what} '{name}' has {size} cells, there is no cell {index}"
-    ))
+    ControlError::InvalidArgument(format!("{what} '{name}' has {size} cells, there is no cell {index}"))
 }
 
 impl Switch {
     fn counter_info(&self, counter: CounterId) -> Control<&CounterInfo> {
-        let info = self.program.counters.get(counter.index()).ok_or_else(|| {
-            ControlError::NotFound(format!("there is no counter number {}", counter.0))
-        })?;
+        let info = self
+            .program
+            .counters
+            .get(counter.index())
+            .ok_or_else(|| ControlError::NotFound(format!("there is no counter number {}", counter.0)))?;
         if info.table.is_some() {
             return Err(ControlError::InvalidArgument(format!(
                 "counter '{}' is direct, it is reached through the entries of its table",
@@ -31,42 +31,23 @@ impl Switch {
     pub fn counter_read(&self, counter: CounterId, index: usize) -> Control<CounterData> {
         let info = self.counter_info(counter)?;
         let cells = &self.rt.state.counters[counter.index()];
-        cells
-            .get(index)
-            .copied()
-            .ok_or_else(|| out_of_bounds("counter", &info.name, index, cells.len()))
+        cells.get(index).copied().ok_or_else(|| out_of_bounds("counter", &info.name, index, cells.len()))
     }
 
     /// Sets one cell of an indirect counter.
-    pub fn counter_write(
-        &mut self,
-        counter: CounterId,
-        index: usize,
-        data: CounterData,
-    ) -> Control<()> {
+    pub fn counter_write(&mut self, counter: CounterId, index: usize, data: CounterData) -> Control<()> {
         let name = self.counter_info(counter)?.name.clone();
         let cells = &mut self.rt.state.counters[counter.index()];
         let size = cells.len();
-        *cells
-            .get_mut(index)
-            .ok_or_else(|| out_of_bounds("counter", &name, index, size))? = data;
+        *cells.get_mut(index).ok_or_else(|| out_of_bounds("counter", &name, index, size))? = data;
         Ok(())
     }
 
     /// Sets the direct counter of an entry.
-    pub fn direct_counter_write(
-        &mut self,
-        table: TableId,
-        key: &[KeyMatch],
-        priority: i32,
-        data: CounterData,
-    ) -> Control<()> {
+    pub fn direct_counter_write(&mut self, table: TableId, key: &[KeyMatch], priority: i32, data: CounterData) -> Control<()> {
         let info = self.table_info(table)?;
         if info.direct_counter.is_none() {
-            return Err(ControlError::InvalidArgument(format!(
-                "table '{}' has no direct counter",
-                info.name
-            )));
+            return Err(ControlError::InvalidArgument(format!("table '{}' has no direct counter", info.name)));
         }
         let at = self.find_entry(table, key, priority)?;
         if let Some(watch) = self.rt.state.tables[table.index()].watch_mut(at) {
@@ -76,9 +57,11 @@ impl Switch {
     }
 
     fn meter_cell(&self, meter: MeterId, index: usize) -> Control<&Meter> {
-        let info = self.program.meters.get(meter.index()).ok_or_else(|| {
-            ControlError::NotFound(format!("there is no meter number {}", meter.0))
-        })?;
+        let info = self
+            .program
+            .meters
+            .get(meter.index())
+            .ok_or_else(|| ControlError::NotFound(format!("there is no meter number {}", meter.0)))?;
         if info.table.is_some() {
             return Err(ControlError::InvalidArgument(format!(
                 "meter '{}' is direct, it is reached through the entries of its table",
@@ -86,9 +69,7 @@ impl Switch {
             )));
         }
         let cells = &self.rt.state.meters[meter.index()];
-        cells
-            .get(index)
-            .ok_or_else(|| out_of_bounds("meter", &info.name, index, cells.len()))
+        cells.get(index).ok_or_else(|| out_of_bounds("meter", &info.name, index, cells.len()))
     }
 
     /// One cell's rates; `None` when not configured (all packets are green).
@@ -98,22 +79,15 @@ impl Switch {
 
     fn check_rates(config: &Option<MeterConfig>) -> Control<()> {
         match config {
-            Some(c) if c.cir > c.pir => Err(ControlError::InvalidArgument(format!(
-                "the committed rate {} is above the peak rate {}",
-                c.cir, c.pir
-            ))),
+            Some(c) if c.cir > c.pir => {
+                Err(ControlError::InvalidArgument(format!("the committed rate {} is above the peak rate {}", c.cir, c.pir)))
+            }
             _ => Ok(()),
         }
     }
 
     /// Sets one cell's rates, with full buckets; `None` puts back the unconfigured state.
-    pub fn meter_write(
-        &mut self,
-        now: Nanos,
-        meter: MeterId,
-        index: usize,
-        config: Option<MeterConfig>,
-    ) -> Control<()> {
+    pub fn meter_write(&mut self, now: Nanos, meter: MeterId, index: usize, config: Option<MeterConfig>) -> Control<()> {
         Self::check_rates(&config)?;
         self.meter_cell(meter, index)?;
         self.rt.state.meters[meter.index()][index].set(now, config);
@@ -131,10 +105,7 @@ impl Switch {
     ) -> Control<()> {
         let info = self.table_info(table)?;
         if info.direct_meter.is_none() {
-            return Err(ControlError::InvalidArgument(format!(
-                "table '{}' has no direct meter",
-                info.name
-            )));
+            return Err(ControlError::InvalidArgument(format!("table '{}' has no direct meter", info.name)));
         }
         Self::check_rates(&config)?;
         let at = self.find_entry(table, key, priority)?;
@@ -144,27 +115,15 @@ impl Switch {
         Ok(())
     }
 
-    fn register_range(
-        &self,
-        register: RegisterId,
-        first: usize,
-        count: usize,
-    ) -> Control<(&RegisterInfo, &Register)> {
+    fn register_range(&self, register: RegisterId, first: usize, count: usize) -> Control<(&RegisterInfo, &Register)> {
         let info = self
             .program
             .registers
             .get(register.index())
-            .ok_or_else(|| {
-                ControlError::NotFound(format!("there is no register number {}", register.0))
-            })?;
+            .ok_or_else(|| ControlError::NotFound(format!("there is no register number {}", register.0)))?;
         match first.checked_add(count) {
             Some(end) if end <= info.size => Ok((info, &self.rt.state.registers[register.index()])),
-            _ => Err(out_of_bounds(
-                "register",
-                &info.name,
-                first.max(info.size),
-                info.size,
-            )),
+            _ => Err(out_of_bounds("register", &info.name, first.max(info.size), info.size)),
         }
     }
 
@@ -175,36 +134,18 @@ impl Switch {
     }
 
     /// `count` cells from `first` on.
-    pub fn register_read_range(
-        &self,
-        register: RegisterId,
-        first: usize,
-        count: usize,
-    ) -> Control<Vec<Value>> {
+    pub fn register_read_range(&self, register: RegisterId, first: usize, count: usize) -> Control<Vec<Value>> {
         let (_, reg) = self.register_range(register, first, count)?;
-        Ok((first..first + count)
-            .map(|i| Value::from_limbs(reg.limbs_at(i as u64).unwrap_or(&[])))
-            .collect())
+        Ok((first..first + count).map(|i| Value::from_limbs(reg.limbs_at(i as u64).unwrap_or(&[]))).collect())
     }
 
     /// Sets one cell; the value must fit the register's width.
-    pub fn register_write(
-        &mut self,
-        register: RegisterId,
-        index: usize,
-        value: &Value,
-    ) -> Control<()> {
+    pub fn register_write(&mut self, register: RegisterId, index: usize, value: &Value) -> Control<()> {
         self.register_write_range(register, index, 1, value)
     }
 
     /// Sets `count` cells from `first` on to one value.
-    pub fn register_write_range(
-        &mut self,
-        register: RegisterId,
-        first: usize,
-        count: usize,
-        value: &Value,
-    ) -> Control<()> {
+    pub fn register_write_range(&mut self, register: RegisterId, first: usize, count: usize, value: &Value) -> Control<()> {
         let (info, _) = self.register_range(register, first, count)?;
         if value.bit_len() > info.width {
             return Err(ControlError::InvalidArgument(format!(
@@ -224,9 +165,7 @@ impl Switch {
     }
 
     fn value_set_info(&self, set: ValueSetId) -> Control<&ValueSetInfo> {
-        self.program.value_sets.get(set.index()).ok_or_else(|| {
-            ControlError::NotFound(format!("there is no value set number {}", set.0))
-        })
+        self.program.value_sets.get(set.index()).ok_or_else(|| ControlError::NotFound(format!("there is no value set number {}", set.0)))
     }
 
     /// The members of a parser value set.

@@ -61,14 +61,7 @@ impl Runtime {
         program.native.get()?.as_ref().ok()
     }
 
-    fn ingress(
-        &mut self,
-        program: &Program,
-        now: Nanos,
-        port: Port,
-        frame: Vec<u8>,
-        out: &mut IngressOut,
-    ) {
+    fn ingress(&mut self, program: &Program, now: Nanos, port: Port, frame: Vec<u8>, out: &mut IngressOut) {
         for item in out.queued.drain(..) {
             self.discard(item);
         }
@@ -109,13 +102,7 @@ impl Runtime {
     }
 
     /// Ingress, again for each resubmission.
-    fn ingress_passes(
-        &mut self,
-        program: &Program,
-        now: Nanos,
-        mut pkt: Box<Packet>,
-        queued: &mut Vec<Queued>,
-    ) -> Option<DropCause> {
+    fn ingress_passes(&mut self, program: &Program, now: Nanos, mut pkt: Box<Packet>, queued: &mut Vec<Queued>) -> Option<DropCause> {
         let ir = &program.ir;
         let arch = &ir.arch;
         loop {
@@ -160,12 +147,7 @@ impl Runtime {
             let group = arch.mcast_grp.as_ref().map_or(0, |f| pkt.get(f));
             if group != 0 {
                 pkt.set_opt(&arch.instance_type, InstanceType::Replication as u64);
-                let replicas = self
-                    .state
-                    .groups
-                    .get(&(group as u16))
-                    .filter(|_| group <= 0xffff)
-                    .cloned();
+                let replicas = self.state.groups.get(&(group as u16)).filter(|_| group <= 0xffff).cloned();
                 return match replicas {
                     Some(list) if !list.is_empty() => {
                         self.replicate(program, pkt, &list, InstanceType::Replication, 0, queued);
@@ -199,15 +181,7 @@ impl Runtime {
     }
 
     /// Clones the frame as it came in; it is parsed again, since the original's headers changed.
-    fn clone_ingress(
-        &mut self,
-        program: &Program,
-        pkt: &Packet,
-        length: u32,
-        session: u32,
-        list: u64,
-        queued: &mut Vec<Queued>,
-    ) {
+    fn clone_ingress(&mut self, program: &Program, pkt: &Packet, length: u32, session: u32, list: u64, queued: &mut Vec<Queued>) {
         let Some(config) = self.state.sessions.get(&session).cloned() else {
             return;
         };
@@ -223,27 +197,13 @@ impl Runtime {
         self.mirror(program, copy, &config, InstanceType::IngressClone, queued);
     }
 
-    fn mirror(
-        &mut self,
-        program: &Program,
-        pkt: Box<Packet>,
-        config: &CloneSession,
-        ty: InstanceType,
-        queued: &mut Vec<Queued>,
-    ) {
+    fn mirror(&mut self, program: &Program, pkt: Box<Packet>, config: &CloneSession, ty: InstanceType, queued: &mut Vec<Queued>) {
         let mut replicas = Vec::new();
         if let Some(group) = config.multicast_group {
             replicas.extend(self.state.groups.get(&group).into_iter().flatten().copied());
         }
         replicas.extend(config.replicas.iter().copied());
-        self.replicate(
-            program,
-            pkt,
-            &replicas,
-            ty,
-            config.packet_length as usize,
-            queued,
-        );
+        self.replicate(program, pkt, &replicas, ty, config.packet_length as usize, queued);
     }
 
     /// One copy per replica; the last is the packet itself.
@@ -289,23 +249,12 @@ impl Runtime {
         instance_type: InstanceType,
         queued: &mut Vec<Queued>,
     ) -> Option<DropCause> {
-        let priority = program
-            .ir
-            .arch
-            .priority
-            .as_ref()
-            .map_or(0, |f| packet.get(f));
+        let priority = program.ir.arch.priority.as_ref().map_or(0, |f| packet.get(f));
         if priority >= u64::from(self.config.priorities) {
             self.give(packet);
             return Some(DropCause::Priority);
         }
-        queued.push(Queued {
-            egress_port,
-            priority: priority as u32,
-            instance_type,
-            epoch: self.epoch,
-            packet,
-        });
+        queued.push(Queued { egress_port, priority: priority as u32, instance_type, epoch: self.epoch, packet });
         None
     }
 
@@ -318,26 +267,11 @@ impl Runtime {
             self.state.digests_lost += 1;
             return;
         }
-        let members = lists[at]
-            .fields
-            .iter()
-            .map(|f| crate::Value::from_limbs(pkt.limbs(f)))
-            .collect();
-        self.state.digests.push_back(Digest {
-            list: crate::DigestId(at as u32),
-            timestamp: now,
-            members,
-        });
+        let members = lists[at].fields.iter().map(|f| crate::Value::from_limbs(pkt.limbs(f))).collect();
+        self.state.digests.push_back(Digest { list: crate::DigestId(at as u32), timestamp: now, members });
     }
 
-    fn egress(
-        &mut self,
-        program: &Program,
-        now: Nanos,
-        item: Queued,
-        info: QueueInfo,
-        out: &mut EgressOut,
-    ) {
+    fn egress(&mut self, program: &Program, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) {
         if let Some(frame) = out.emitted.take() {
             self.recycle(frame.bytes);
         }
@@ -349,14 +283,7 @@ impl Runtime {
         self.stats.emitted += u64::from(out.emitted.is_some());
     }
 
-    fn egress_pass(
-        &mut self,
-        program: &Program,
-        now: Nanos,
-        item: Queued,
-        info: QueueInfo,
-        out: &mut EgressOut,
-    ) -> Option<DropCause> {
+    fn egress_pass(&mut self, program: &Program, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) -> Option<DropCause> {
         if item.epoch != self.epoch {
             return Some(DropCause::Swapped);
         }
@@ -395,13 +322,7 @@ impl Runtime {
                 copy.reset_metadata(&ir.layout);
                 copy_list(program, &mut copy, &pkt, list);
                 copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
-                self.mirror(
-                    program,
-                    copy,
-                    &config,
-                    InstanceType::EgressClone,
-                    &mut out.queued,
-                );
+                self.mirror(program, copy, &config, InstanceType::EgressClone, &mut out.queued);
             }
         }
         if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {

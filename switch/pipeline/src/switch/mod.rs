@@ -166,15 +166,7 @@ impl Switch {
     /// A switch in its initial state: const entries and default actions of the program, all else empty.
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
         let state = State::new(&program, &config);
-        let rt = Runtime {
-            config,
-            state,
-            stats: SwitchStats::default(),
-            pool: Vec::new(),
-            frames: Vec::new(),
-            cold: 0,
-            epoch: 0,
-        };
+        let rt = Runtime { config, state, stats: SwitchStats::default(), pool: Vec::new(), frames: Vec::new(), cold: 0, epoch: 0 };
         let mut switch = Switch { program, rt };
         switch.prepare();
         switch
@@ -192,10 +184,7 @@ impl Switch {
 
     /// Counts since the start.
     pub fn stats(&self) -> SwitchStats {
-        SwitchStats {
-            digests_lost: self.rt.state.digests_lost,
-            ..self.rt.stats
-        }
+        SwitchStats { digests_lost: self.rt.state.digests_lost, ..self.rt.stats }
     }
 
     /// Replaces the program; all state is new, as after `Switch::new`. `Queued` items of the old
@@ -267,12 +256,7 @@ impl Switch {
 
     /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
     pub fn take_log(&mut self) -> Vec<String> {
-        self.rt
-            .state
-            .log
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        self.rt.state.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
@@ -290,9 +274,7 @@ impl Runtime {
     }
 
     fn take(&mut self, program: &Program) -> Box<Packet> {
-        self.pool
-            .pop()
-            .unwrap_or_else(|| Box::new(Packet::new(&program.ir.layout)))
+        self.pool.pop().unwrap_or_else(|| Box::new(Packet::new(&program.ir.layout)))
     }
 
     fn give(&mut self, packet: Box<Packet>) {

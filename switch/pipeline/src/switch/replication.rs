@@ -10,17 +10,12 @@ const MAX_REPLICAS: usize = 65536;
 
 fn check_replicas(what: &str, replicas: &[Replica]) -> Control<()> {
     if replicas.len() > MAX_REPLICAS {
-        return Err(ControlError::ResourceExhausted(format!(
-            "{what} makes more than {MAX_REPLICAS} copies"
-        )));
+        return Err(ControlError::ResourceExhausted(format!("{what} makes more than {MAX_REPLICAS} copies")));
     }
     let mut seen = std::collections::HashSet::new();
     for r in replicas {
         if !seen.insert(r) {
-            return Err(ControlError::InvalidArgument(format!(
-                "{what} has port {} with instance {} twice",
-                r.port, r.rid
-            )));
+            return Err(ControlError::InvalidArgument(format!("{what} has port {} with instance {} twice", r.port, r.rid)));
         }
     }
     Ok(())
@@ -30,15 +25,11 @@ impl Switch {
     /// Adds a multicast group (1 to 65535) with all its copies.
     pub fn multicast_insert(&mut self, group: u16, replicas: Vec<Replica>) -> Control<()> {
         if group == 0 {
-            return Err(ControlError::InvalidArgument(
-                "multicast group 0 means no multicast".to_string(),
-            ));
+            return Err(ControlError::InvalidArgument("multicast group 0 means no multicast".to_string()));
         }
         check_replicas(&format!("multicast group {group}"), &replicas)?;
         if self.rt.state.groups.contains_key(&group) {
-            return Err(ControlError::AlreadyExists(format!(
-                "there is already a multicast group {group}"
-            )));
+            return Err(ControlError::AlreadyExists(format!("there is already a multicast group {group}")));
         }
         self.rt.state.groups.insert(group, replicas);
         Ok(())
@@ -52,9 +43,7 @@ impl Switch {
                 *g = replicas;
                 Ok(())
             }
-            None => Err(ControlError::NotFound(format!(
-                "there is no multicast group {group}"
-            ))),
+            None => Err(ControlError::NotFound(format!("there is no multicast group {group}"))),
         }
     }
 
@@ -62,34 +51,23 @@ impl Switch {
     pub fn multicast_delete(&mut self, group: u16) -> Control<()> {
         match self.rt.state.groups.remove(&group) {
             Some(_) => Ok(()),
-            None => Err(ControlError::NotFound(format!(
-                "there is no multicast group {group}"
-            ))),
+            None => Err(ControlError::NotFound(format!("there is no multicast group {group}"))),
         }
     }
 
     /// All multicast groups, by id.
     pub fn multicast_groups(&self) -> Vec<(u16, Vec<Replica>)> {
-        self.rt
-            .state
-            .groups
-            .iter()
-            .map(|(id, r)| (*id, r.clone()))
-            .collect()
+        self.rt.state.groups.iter().map(|(id, r)| (*id, r.clone())).collect()
     }
 
     /// Adds a clone session (0 to 32767).
     pub fn clone_insert(&mut self, session: u32, config: CloneSession) -> Control<()> {
         if session > MAX_SESSION {
-            return Err(ControlError::InvalidArgument(format!(
-                "clone session {session} does not exist, the last is {MAX_SESSION}"
-            )));
+            return Err(ControlError::InvalidArgument(format!("clone session {session} does not exist, the last is {MAX_SESSION}")));
         }
         check_replicas(&format!("clone session {session}"), &config.replicas)?;
         if self.rt.state.sessions.contains_key(&session) {
-            return Err(ControlError::AlreadyExists(format!(
-                "there is already a clone session {session}"
-            )));
+            return Err(ControlError::AlreadyExists(format!("there is already a clone session {session}")));
         }
         self.rt.state.sessions.insert(session, config);
         Ok(())
@@ -103,9 +81,7 @@ impl Switch {
                 *s = config;
                 Ok(())
             }
-            None => Err(ControlError::NotFound(format!(
-                "there is no clone session {session}"
-            ))),
+            None => Err(ControlError::NotFound(format!("there is no clone session {session}"))),
         }
     }
 
@@ -113,19 +89,12 @@ impl Switch {
     pub fn clone_delete(&mut self, session: u32) -> Control<()> {
         match self.rt.state.sessions.remove(&session) {
             Some(_) => Ok(()),
-            None => Err(ControlError::NotFound(format!(
-                "there is no clone session {session}"
-            ))),
+            None => Err(ControlError::NotFound(format!("there is no clone session {session}"))),
         }
     }
 
     /// All clone sessions, by id.
     pub fn clone_sessions(&self) -> Vec<(u32, CloneSession)> {
-        self.rt
-            .state
-            .sessions
-            .iter()
-            .map(|(id, s)| (*id, s.clone()))
-            .collect()
+        self.rt.state.sessions.iter().map(|(id, s)| (*id, s.clone())).collect()
     }
 }

@@ -11,29 +11,16 @@ fn no_entry(info: &TableInfo) -> ControlError {
 
 impl Switch {
     pub(super) fn table_info(&self, table: TableId) -> Control<&TableInfo> {
-        self.program
-            .tables
-            .get(table.index())
-            .ok_or_else(|| ControlError::NotFound(format!("there is no table number {}", table.0)))
+        self.program.tables.get(table.index()).ok_or_else(|| ControlError::NotFound(format!("there is no table number {}", table.0)))
     }
 
-    pub(super) fn pack_key(
-        &self,
-        table: TableId,
-        key: &[KeyMatch],
-        priority: i32,
-    ) -> Control<Packed> {
+    pub(super) fn pack_key(&self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<Packed> {
         let info = self.table_info(table)?;
         pack(info, &self.program.ir.tables[table.index()], key, priority)
     }
 
     /// Place of the entry with this key and priority.
-    pub(super) fn find_entry(
-        &self,
-        table: TableId,
-        key: &[KeyMatch],
-        priority: i32,
-    ) -> Control<u32> {
+    pub(super) fn find_entry(&self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<u32> {
         let packed = self.pack_key(table, key, priority)?;
         let found = self.rt.state.tables[table.index()].find(&packed);
         found.ok_or_else(|| no_entry(&self.program.tables[table.index()]))
@@ -41,10 +28,7 @@ impl Switch {
 
     fn refuse_const(info: &TableInfo) -> Control<()> {
         if info.const_entries {
-            return Err(ControlError::PermissionDenied(format!(
-                "the entries of table '{}' are constants of the program",
-                info.name
-            )));
+            return Err(ControlError::PermissionDenied(format!("the entries of table '{}' are constants of the program", info.name)));
         }
         Ok(())
     }
@@ -55,10 +39,7 @@ impl Switch {
         let Some(profile) = info.profile else {
             return match action {
                 TableAction::Call(call) => Ok(Target::Run(flatten(&self.program, info, call)?)),
-                _ => invalid(format!(
-                    "table '{}' has no action profile, its entries hold an action",
-                    info.name
-                )),
+                _ => invalid(format!("table '{}' has no action profile, its entries hold an action", info.name)),
             };
         };
         let p = &self.program.profiles[profile.index()];
@@ -69,14 +50,10 @@ impl Switch {
                 info.name, p.name
             )),
             TableAction::Member(m) if state.members.contains_key(m) => Ok(Target::Member(*m)),
-            TableAction::Member(m) => {
-                Err(ControlError::NotFound(format!("action profile '{}' has no member {m}", p.name)))
-            }
+            TableAction::Member(m) => Err(ControlError::NotFound(format!("action profile '{}' has no member {m}", p.name))),
             _ if !p.with_selector => invalid(format!("action profile '{}' has no selector, hence no groups", p.name)),
             TableAction::Group(g) if state.groups.contains_key(g) => Ok(Target::Group(*g)),
-            TableAction::Group(g) => {
-                Err(ControlError::NotFound(format!("action profile '{}' has no group {g}", p.name)))
-            }
+            TableAction::Group(g) => Err(ControlError::NotFound(format!("action profile '{}' has no group {g}", p.name))),
             TableAction::OneShot(choices) => {
                 let total: u64 = choices.iter().map(|(_, w)| u64::from(*w)).sum();
                 if choices.is_empty() || choices.iter().any(|(_, w)| *w == 0) || total > Limits::MAX_WEIGHT {
@@ -112,10 +89,7 @@ impl Switch {
 
     fn check_timeout(info: &TableInfo, entry: &TableEntry) -> Control<()> {
         if entry.idle_timeout != 0 && !info.support_timeout {
-            return Err(ControlError::InvalidArgument(format!(
-                "table '{}' does not support idle timeouts",
-                info.name
-            )));
+            return Err(ControlError::InvalidArgument(format!("table '{}' does not support idle timeouts", info.name)));
         }
         Ok(())
     }
@@ -123,9 +97,7 @@ impl Switch {
     /// Adds an entry; `now` starts its idle time.
     pub fn table_insert(&mut self, now: Nanos, table: TableId, entry: TableEntry) -> Control<()> {
         let program = Arc::clone(&self.program);
-        let info = self
-            .table_info(table)
-            .map(|_| &program.tables[table.index()])?;
+        let info = self.table_info(table).map(|_| &program.tables[table.index()])?;
         Self::refuse_const(info)?;
         let packed = self.pack_key(table, &entry.key, entry.priority)?;
         let target = self.bind_action(info, &entry.action)?;
@@ -135,18 +107,11 @@ impl Switch {
             return Err(ControlError::AlreadyExists(format!(
                 "table '{}' already has an entry with this key{}",
                 info.name,
-                if info.needs_priority {
-                    " and priority"
-                } else {
-                    ""
-                }
+                if info.needs_priority { " and priority" } else { "" }
             )));
         }
         if state.len >= info.max_size {
-            return Err(ControlError::ResourceExhausted(format!(
-                "table '{}' is full: it holds {} entries",
-                info.name, info.max_size
-            )));
+            return Err(ControlError::ResourceExhausted(format!("table '{}' is full: it holds {} entries", info.name, info.max_size)));
         }
         state.add(&program, table.index(), now, &packed, &entry, target);
         self.count_use(info, &entry.action, 1);
@@ -156,9 +121,7 @@ impl Switch {
     /// Replaces action and idle timeout of the entry with this key and priority; counters are kept.
     pub fn table_modify(&mut self, now: Nanos, table: TableId, entry: TableEntry) -> Control<()> {
         let program = Arc::clone(&self.program);
-        let info = self
-            .table_info(table)
-            .map(|_| &program.tables[table.index()])?;
+        let info = self.table_info(table).map(|_| &program.tables[table.index()])?;
         Self::refuse_const(info)?;
         let at = self.find_entry(table, &entry.key, entry.priority)?;
         let target = self.bind_action(info, &entry.action)?;
@@ -173,9 +136,7 @@ impl Switch {
     /// Removes the entry with this key and priority.
     pub fn table_delete(&mut self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<()> {
         let program = Arc::clone(&self.program);
-        let info = self
-            .table_info(table)
-            .map(|_| &program.tables[table.index()])?;
+        let info = self.table_info(table).map(|_| &program.tables[table.index()])?;
         Self::refuse_const(info)?;
         let packed = self.pack_key(table, key, priority)?;
         let state = &mut self.rt.state.tables[table.index()];
@@ -194,44 +155,25 @@ impl Switch {
             entry: state.written(at)?,
             is_const,
             last_hit: state.last_hit(at),
-            counter: info.direct_counter.map(|_| {
-                state
-                    .watch(at)
-                    .map_or(CounterData::default(), |w| w.counter)
-            }),
-            meter: info
-                .direct_meter
-                .and_then(|_| state.meter(at).and_then(|m| m.config())),
+            counter: info.direct_counter.map(|_| state.watch(at).map_or(CounterData::default(), |w| w.counter)),
+            meter: info.direct_meter.and_then(|_| state.meter(at).and_then(|m| m.config())),
         })
     }
 
     /// Reads the entry with this key and priority.
-    pub fn table_get(
-        &self,
-        table: TableId,
-        key: &[KeyMatch],
-        priority: i32,
-    ) -> Control<EntryState> {
+    pub fn table_get(&self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<EntryState> {
         let at = self.find_entry(table, key, priority)?;
-        self.entry_state(table.index(), at)
-            .ok_or_else(|| no_entry(&self.program.tables[table.index()]))
+        self.entry_state(table.index(), at).ok_or_else(|| no_entry(&self.program.tables[table.index()]))
     }
 
     /// All entries, in the order of insertion.
     pub fn table_entries(&self, table: TableId) -> Control<Vec<EntryState>> {
         self.table_info(table)?;
         let state = &self.rt.state.tables[table.index()];
-        let mut places: Vec<(u64, u32)> = state
-            .entries
-            .iter()
-            .enumerate()
-            .filter_map(|(i, e)| e.as_ref().map(|e| (e.sequence, i as u32)))
-            .collect();
+        let mut places: Vec<(u64, u32)> =
+            state.entries.iter().enumerate().filter_map(|(i, e)| e.as_ref().map(|e| (e.sequence, i as u32))).collect();
         places.sort_unstable();
-        Ok(places
-            .into_iter()
-            .filter_map(|(_, at)| self.entry_state(table.index(), at))
-            .collect())
+        Ok(places.into_iter().filter_map(|(_, at)| self.entry_state(table.index(), at)).collect())
     }
 
     /// Number of entries.
@@ -241,27 +183,12 @@ impl Switch {
     }
 
     /// Sets what a packet without entry runs; `None` puts the program's default back.
-    pub fn table_set_default(
-        &mut self,
-        table: TableId,
-        action: Option<TableAction>,
-    ) -> Control<()> {
+    pub fn table_set_default(&mut self, table: TableId, action: Option<TableAction>) -> Control<()> {
         let program = Arc::clone(&self.program);
-        let info = self
-            .table_info(table)
-            .map(|_| &program.tables[table.index()])?;
-        let initial = program.ir.tables[table.index()]
-            .default
-            .clone()
-            .map(TableAction::Call);
+        let info = self.table_info(table).map(|_| &program.tables[table.index()])?;
+        let initial = program.ir.tables[table.index()].default.clone().map(TableAction::Call);
         let action = action.or(initial);
-        if info.const_default
-            && action
-                != self.rt.state.tables[table.index()]
-                    .default
-                    .as_ref()
-                    .map(|d| d.1.clone())
-        {
+        if info.const_default && action != self.rt.state.tables[table.index()].default.as_ref().map(|d| d.1.clone()) {
             return Err(ControlError::PermissionDenied(format!(
                 "the default action of table '{}' is a constant of the program",
                 info.name
@@ -295,18 +222,13 @@ impl Switch {
     /// The default action in force, `None` when there is none.
     pub fn table_default(&self, table: TableId) -> Control<Option<TableAction>> {
         self.table_info(table)?;
-        Ok(self.rt.state.tables[table.index()]
-            .default
-            .as_ref()
-            .map(|d| d.1.clone()))
+        Ok(self.rt.state.tables[table.index()].default.as_ref().map(|d| d.1.clone()))
     }
 
     /// Removes all entries (not const ones) and restores the default action.
     pub fn table_clear(&mut self, table: TableId) -> Control<()> {
         let program = Arc::clone(&self.program);
-        let info = self
-            .table_info(table)
-            .map(|_| &program.tables[table.index()])?;
+        let info = self.table_info(table).map(|_| &program.tables[table.index()])?;
         if !info.const_entries {
             for (old, uses) in self.rt.state.tables[table.index()].clear() {
                 self.count_use(info, &old, -i64::from(uses));
@@ -322,14 +244,7 @@ impl Switch {
     /// another timeout without hit.
     pub fn expired(&mut self, now: Nanos) -> Vec<(TableId, TableEntry)> {
         let mut out = Vec::new();
-        for (i, table) in self
-            .rt
-            .state
-            .tables
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, t)| t.timeouts)
-        {
+        for (i, table) in self.rt.state.tables.iter_mut().enumerate().filter(|(_, t)| t.timeouts) {
             for at in 0..table.entries.len() as u32 {
                 if table.entries[at as usize].is_none() {
                     continue;

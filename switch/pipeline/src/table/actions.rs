@@ -9,8 +9,8 @@ use rustc_hash::FxHasher;
 
 use super::{coded, copy, Call, Target, INLINE};
 use crate::control::TableAction;
-use crate::info::ActionInfo;
 use crate::definition::Definition;
+use crate::info::ActionInfo;
 use crate::ActionId;
 
 /// What an entry runs: the number of a [`Call`] and its arguments, or else a row.
@@ -95,14 +95,7 @@ impl Actions {
     }
 
     fn with(stride: usize) -> Actions {
-        Actions {
-            rows: Vec::new(),
-            words: Vec::new(),
-            stride,
-            calls: Vec::new(),
-            by_coded: HashTable::new(),
-            free: Vec::new(),
-        }
+        Actions { rows: Vec::new(), words: Vec::new(), stride, calls: Vec::new(), by_coded: HashTable::new(), free: Vec::new() }
     }
 
     /// What an entry runs; its parameters are written into `slots`.
@@ -136,13 +129,7 @@ impl Actions {
     }
 
     /// The row of an action for one more entry of table `t`, and the entry's word; `target` is the action, ready to run.
-    pub fn take(
-        &mut self,
-        program: &Definition,
-        t: usize,
-        a: &TableAction,
-        target: Target,
-    ) -> (u32, Word) {
+    pub fn take(&mut self, program: &Definition, t: usize, a: &TableAction, target: Target) -> (u32, Word) {
         let (call, params) = Call::new(program, t, Some(&target), true);
         let all = |c: &Call| (c.code.start, c.code.end, c.next, c.widths, c.count, c.slow);
         let number = self.calls.iter().position(|c| all(c) == all(&call));
@@ -161,11 +148,7 @@ impl Actions {
         let mut words = [0; INLINE + 1];
         words[0] = number as u64;
         words[1..=params.len()].copy_from_slice(params);
-        let row = Row {
-            coded,
-            slow: call.slow.then(|| Box::new(target)),
-            uses: 1,
-        };
+        let row = Row { coded, slow: call.slow.then(|| Box::new(target)), uses: 1 };
         let stride = self.stride;
         let at = match self.free.pop() {
             Some(at) => {
@@ -181,8 +164,7 @@ impl Actions {
             }
         };
         let rows = &self.rows;
-        self.by_coded
-            .insert_unique(hash_of, at, |at| hash(&rows[*at as usize].coded));
+        self.by_coded.insert_unique(hash_of, at, |at| hash(&rows[*at as usize].coded));
         (at, fits.unwrap_or(Word::row(at)))
     }
 
@@ -205,8 +187,7 @@ impl Actions {
     pub fn clear(&mut self) -> Vec<(TableAction, u32)> {
         let old = std::mem::replace(self, Actions::with(self.stride));
         let used = old.rows.iter().filter(|row| row.uses > 0);
-        used.map(|row| (coded::action_of(&row.coded), row.uses))
-            .collect()
+        used.map(|row| (coded::action_of(&row.coded), row.uses)).collect()
     }
 }
 
@@ -221,12 +202,7 @@ mod tests {
         all[..widths.len()].copy_from_slice(widths);
         let mut actions = Actions::with(1 + INLINE);
         actions.calls = vec![Call::default(); number];
-        actions.calls.push(Call {
-            next: 7,
-            widths: all,
-            count: values.len() as u32,
-            ..Call::default()
-        });
+        actions.calls.push(Call { next: 7, widths: all, count: values.len() as u32, ..Call::default() });
         actions.words = vec![0; 1 + INLINE];
         actions.words[0] = number as u64;
         actions.words[1..=values.len()].copy_from_slice(values);

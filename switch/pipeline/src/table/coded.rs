@@ -48,10 +48,7 @@ impl Reader<'_> {
     fn call(&mut self) -> ActionCall {
         let action = ActionId(self.number());
         let n = self.number();
-        ActionCall {
-            action,
-            args: (0..n).map(|_| self.value()).collect(),
-        }
+        ActionCall { action, args: (0..n).map(|_| self.value()).collect() }
     }
 }
 
@@ -96,14 +93,8 @@ pub fn key_of(coded: &[u8]) -> Vec<KeyMatch> {
             1 => KeyMatch::Valid(false),
             2 => KeyMatch::Valid(true),
             3 => KeyMatch::Exact(r.value()),
-            4 => KeyMatch::Ternary {
-                value: r.value(),
-                mask: r.value(),
-            },
-            5 => KeyMatch::Range {
-                low: r.value(),
-                high: r.value(),
-            },
+            4 => KeyMatch::Ternary { value: r.value(), mask: r.value() },
+            5 => KeyMatch::Range { low: r.value(), high: r.value() },
             _ => {
                 let prefix_len = r.number();
                 let value = r.value();
@@ -180,17 +171,13 @@ mod tests {
             value().prop_map(KeyMatch::Exact),
             (value(), value()).prop_map(|(value, mask)| KeyMatch::Ternary { value, mask }),
             (value(), value()).prop_map(|(low, high)| KeyMatch::Range { low, high }),
-            (value(), any::<u32>())
-                .prop_map(|(value, prefix_len)| KeyMatch::Lpm { value, prefix_len }),
+            (value(), any::<u32>()).prop_map(|(value, prefix_len)| KeyMatch::Lpm { value, prefix_len }),
         ]
     }
 
     fn call() -> impl Strategy<Value = ActionCall> {
         let args = prop::collection::vec(value(), 0..4);
-        (any::<u32>(), args).prop_map(|(id, args)| ActionCall {
-            action: ActionId(id),
-            args,
-        })
+        (any::<u32>(), args).prop_map(|(id, args)| ActionCall { action: ActionId(id), args })
     }
 
     proptest! {

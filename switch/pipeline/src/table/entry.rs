@@ -4,10 +4,10 @@ use super::key::Packed;
 use super::range::RangeCheck;
 use super::{resolve, Bound};
 use crate::control::{ActionCall, KeyMatch};
+use crate::definition::Definition;
 use crate::error::ControlError;
 use crate::info::{KeyInfo, MatchKind, TableInfo};
 use crate::ir::{KeyPart, TableIr, TableKind};
-use crate::definition::Definition;
 use crate::value::Value;
 
 /// Bounds on what the control plane may store.
@@ -24,53 +24,26 @@ fn invalid(message: String) -> ControlError {
 
 fn check_width(what: &str, v: &Value, width: u32) -> Result<(), ControlError> {
     if v.bit_len() > width {
-        return Err(invalid(format!(
-            "{what}: {v} needs {} bits, the width is {width}",
-            v.bit_len()
-        )));
+        return Err(invalid(format!("{what}: {v} needs {} bits, the width is {width}", v.bit_len())));
     }
     Ok(())
 }
 
 /// Packs the key fields of an entry, after checking them against the table.
-pub fn pack(
-    info: &TableInfo,
-    ir: &TableIr,
-    key: &[KeyMatch],
-    priority: i32,
-) -> Result<Packed, ControlError> {
+pub fn pack(info: &TableInfo, ir: &TableIr, key: &[KeyMatch], priority: i32) -> Result<Packed, ControlError> {
     if key.len() != info.key.len() {
-        return Err(invalid(format!(
-            "table '{}' has {} key fields, the entry has {}",
-            info.name,
-            info.key.len(),
-            key.len()
-        )));
+        return Err(invalid(format!("table '{}' has {} key fields, the entry has {}", info.name, info.key.len(), key.len())));
     }
     if info.key.is_empty() {
-        return Err(invalid(format!(
-            "table '{}' has no key, it only has a default action",
-            info.name
-        )));
+        return Err(invalid(format!("table '{}' has no key, it only has a default action", info.name)));
     }
     if info.needs_priority && priority <= 0 {
-        return Err(invalid(format!(
-            "an entry of table '{}' needs a priority above 0",
-            info.name
-        )));
+        return Err(invalid(format!("an entry of table '{}' needs a priority above 0", info.name)));
     }
     if !info.needs_priority && priority != 0 {
-        return Err(invalid(format!(
-            "entries of table '{}' have no priority, it must be 0, not {priority}",
-            info.name
-        )));
+        return Err(invalid(format!("entries of table '{}' have no priority, it must be 0, not {priority}", info.name)));
     }
-    let mut packed = Packed {
-        value: vec![0; ir.key_limbs],
-        mask: vec![0; ir.key_limbs],
-        ranges: Vec::new(),
-        rank: priority,
-    };
+    let mut packed = Packed { value: vec![0; ir.key_limbs], mask: vec![0; ir.key_limbs], ranges: Vec::new(), rank: priority };
     for ((m, k), part) in key.iter().zip(&info.key).zip(&ir.key) {
         let what = format!("table '{}', field '{}'", info.name, k.name);
         pack_field(&what, m, k, part, &mut packed)?;
@@ -85,21 +58,9 @@ pub fn pack(
     Ok(packed)
 }
 
-fn pack_field(
-    what: &str,
-    m: &KeyMatch,
-    k: &KeyInfo,
-    part: &KeyPart,
-    packed: &mut Packed,
-) -> Result<(), ControlError> {
+fn pack_field(what: &str, m: &KeyMatch, k: &KeyInfo, part: &KeyPart, packed: &mut Packed) -> Result<(), ControlError> {
     let width = k.width;
-    let wrong = || {
-        invalid(format!(
-            "{what} is matched as {:?}, the entry has {}",
-            k.kind,
-            kind_name(m)
-        ))
-    };
+    let wrong = || invalid(format!("{what} is matched as {:?}, the entry has {}", k.kind, kind_name(m)));
     let full = Value::ones(width);
     let none = Value::from(0_u64);
     let (value, mask) = match (k.kind, m) {
@@ -114,17 +75,9 @@ fn pack_field(
             low.write_limbs(&mut l);
             high.write_limbs(&mut h);
             if l.iter().rev().gt(h.iter().rev()) {
-                return Err(invalid(format!(
-                    "{what}: the range starts at {low} and ends before, at {high}"
-                )));
+                return Err(invalid(format!("{what}: the range starts at {low} and ends before, at {high}")));
             }
-            packed.ranges.push(RangeCheck {
-                limb: part.limb as usize,
-                shift: part.shift,
-                width,
-                low: l,
-                high: h,
-            });
+            packed.ranges.push(RangeCheck { limb: part.limb as usize, shift: part.shift, width, low: l, high: h });
             return Ok(());
         }
         (MatchKind::Range, KeyMatch::Any) => (none.clone(), none),
@@ -133,20 +86,14 @@ fn pack_field(
         (MatchKind::Exact, _) => return Err(wrong()),
         (MatchKind::Lpm | MatchKind::Ternary, KeyMatch::Lpm { value, prefix_len }) => {
             if *prefix_len > width {
-                return Err(invalid(format!(
-                    "{what}: the prefix is {prefix_len} bits long, the field {width}"
-                )));
+                return Err(invalid(format!("{what}: the prefix is {prefix_len} bits long, the field {width}")));
             }
             (value.clone(), prefix_mask(width, *prefix_len))
         }
         (_, KeyMatch::Exact(v)) => (v.clone(), full),
         (_, KeyMatch::Any) => (none.clone(), none),
         (MatchKind::Ternary, KeyMatch::Ternary { value, mask }) => (value.clone(), mask.clone()),
-        (MatchKind::Optional, KeyMatch::Ternary { value, mask })
-            if mask.is_zero() || *mask == full =>
-        {
-            (value.clone(), mask.clone())
-        }
+        (MatchKind::Optional, KeyMatch::Ternary { value, mask }) if mask.is_zero() || *mask == full => (value.clone(), mask.clone()),
         _ => return Err(wrong()),
     };
     check_width(what, &value, width)?;
@@ -157,9 +104,7 @@ fn pack_field(
     mask.write_limbs(&mut bits);
     for i in 0..limbs {
         if v[i] & !bits[i] != 0 {
-            return Err(invalid(format!(
-                "{what}: {value} has bits outside the mask {mask}"
-            )));
+            return Err(invalid(format!("{what}: {value} has bits outside the mask {mask}")));
         }
         // The static mask of the key is applied to the packet too.
         let fixed = part.mask.as_ref().map_or(u64::MAX, |m| m[i]);
@@ -196,53 +141,26 @@ pub fn prefix_mask(width: u32, prefix_len: u32) -> Value {
 }
 
 /// Checks a call against a table's actions and flattens its arguments.
-pub fn flatten(
-    program: &Definition,
-    info: &TableInfo,
-    call: &ActionCall,
-) -> Result<Bound, ControlError> {
+pub fn flatten(program: &Definition, info: &TableInfo, call: &ActionCall) -> Result<Bound, ControlError> {
     let Some(given) = program.actions.get(call.action.index()) else {
-        return Err(ControlError::NotFound(format!(
-            "there is no action number {}",
-            call.action.0
-        )));
+        return Err(ControlError::NotFound(format!("there is no action number {}", call.action.0)));
     };
     let Some(place) = resolve(program, &info.actions, call) else {
-        return Err(invalid(format!(
-            "action '{}' is not one of table '{}'",
-            given.name, info.name
-        )));
+        return Err(invalid(format!("action '{}' is not one of table '{}'", given.name, info.name)));
     };
     let action = info.actions[place as usize];
-    Ok(Bound {
-        action: action.0,
-        place,
-        params: arguments(program, action.index(), &call.args)?,
-    })
+    Ok(Bound { action: action.0, place, params: arguments(program, action.index(), &call.args)? })
 }
 
 /// Arguments of an action as limbs, after checking number and widths.
-pub fn arguments(
-    program: &Definition,
-    action: usize,
-    args: &[Value],
-) -> Result<Box<[u64]>, ControlError> {
+pub fn arguments(program: &Definition, action: usize, args: &[Value]) -> Result<Box<[u64]>, ControlError> {
     let info = &program.actions[action];
     if args.len() != info.params.len() {
-        return Err(invalid(format!(
-            "action '{}' takes {} arguments, found {}",
-            info.name,
-            info.params.len(),
-            args.len()
-        )));
+        return Err(invalid(format!("action '{}' takes {} arguments, found {}", info.name, info.params.len(), args.len())));
     }
     let mut limbs = Vec::new();
     for (v, p) in args.iter().zip(&info.params) {
-        check_width(
-            &format!("action '{}', parameter '{}'", info.name, p.name),
-            v,
-            p.width,
-        )?;
+        check_width(&format!("action '{}', parameter '{}'", info.name, p.name), v, p.width)?;
         let start = limbs.len();
         limbs.resize(start + p.width.div_ceil(64) as usize, 0);
         v.write_limbs(&mut limbs[start..]);

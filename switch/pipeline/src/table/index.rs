@@ -138,9 +138,7 @@ impl<const N: usize> TupleSpace<N> {
                     let holds = self.rows.holds(entry, key);
                     holds.then_some((head.rank, entry))
                 }
-                At::Several(list) => {
-                    self.lists[list as usize].find(least, |entry| self.rows.holds(entry, key))
-                }
+                At::Several(list) => self.lists[list as usize].find(least, |entry| self.rows.holds(entry, key)),
             };
             // Of equal rank the lowest entry wins.
             if let Some((rank, entry)) = hit {
@@ -172,8 +170,7 @@ impl<const N: usize> TupleSpace<N> {
         }
         self.place(entry, &pieces);
         let tuples = self.order.len();
-        if self.pieces >= 2 * self.planned.max(FEWEST)
-            || tuples > 2 * self.planned_tuples.max(FEWEST) && self.pieces > self.planned * 5 / 4
+        if self.pieces >= 2 * self.planned.max(FEWEST) || tuples > 2 * self.planned_tuples.max(FEWEST) && self.pieces > self.planned * 5 / 4
         {
             self.plan();
         }
@@ -216,12 +213,8 @@ impl<const N: usize> TupleSpace<N> {
 
     /// The head of a masked key with one entry.
     fn one(&self, at: u32, entry: u32) -> Head {
-        let decided =
-            !self.rows.ranged(entry) && *self.rows.mask(entry) == self.tuples[at as usize].mask;
-        Head {
-            rank: self.rows.rank(entry),
-            at: if decided { entry } else { entry | CHECKED },
-        }
+        let decided = !self.rows.ranged(entry) && *self.rows.mask(entry) == self.tuples[at as usize].mask;
+        Head { rank: self.rows.rank(entry), at: if decided { entry } else { entry | CHECKED } }
     }
 
     fn insert_piece(&mut self, at: u32, key: Key<N>, entry: u32) {
@@ -305,11 +298,7 @@ impl<const N: usize> TupleSpace<N> {
 
     /// A new tuple; an empty one has no place in the order.
     fn tuple(&mut self, mask: [u64; N]) -> u32 {
-        let new = Tuple {
-            mask,
-            heads: KeyMap::default(),
-            ranks: BTreeMap::new(),
-        };
+        let new = Tuple { mask, heads: KeyMap::default(), ranks: BTreeMap::new() };
         match self.free.pop() {
             Some(at) => {
                 self.tuples[at as usize] = new;
@@ -349,15 +338,8 @@ impl<const N: usize> TupleSpace<N> {
 
     /// Decides which masks share a tuple, and moves the entries if that saves enough.
     fn plan(&mut self) {
-        let mut masks: Vec<Masked<N>> = self
-            .by_mask
-            .iter()
-            .map(|(mask, known)| Masked {
-                mask: mask.0,
-                count: known.count,
-                sample: Vec::new(),
-            })
-            .collect();
+        let mut masks: Vec<Masked<N>> =
+            self.by_mask.iter().map(|(mask, known)| Masked { mask: mask.0, count: known.count, sample: Vec::new() }).collect();
         masks.sort_by_key(|m| m.mask);
         let number = |mask: &[u64; N]| masks.binary_search_by_key(mask, |m| m.mask);
         let step = (self.pieces / sample(masks.len())).max(1);
@@ -373,10 +355,7 @@ impl<const N: usize> TupleSpace<N> {
         for (i, m) in masks.iter().enumerate() {
             if let Some(known) = self.by_mask.get(&Key(m.mask)) {
                 let shared = self.tuples[known.tuple as usize].mask;
-                now.entry(known.tuple)
-                    .or_insert((shared, Vec::new()))
-                    .1
-                    .push(i);
+                now.entry(known.tuple).or_insert((shared, Vec::new())).1.push(i);
             }
         }
         for (m, sample) in masks.iter_mut().zip(values) {
@@ -427,30 +406,17 @@ mod tests {
         let mask = prop::sample::select(vec![0, 0xf, 0xf0, 0xff, 0xf_0000_0000, u64::MAX >> 8]);
         let range = |limb, shift| {
             prop::option::of((0..8_u64, 0..8_u64)).prop_map(move |bounds| {
-                bounds.map(|(a, b)| RangeCheck {
-                    limb,
-                    shift,
-                    width: 3,
-                    low: vec![a.min(b)],
-                    high: vec![a.max(b)],
-                })
+                bounds.map(|(a, b)| RangeCheck { limb, shift, width: 3, low: vec![a.min(b)], high: vec![a.max(b)] })
             })
         };
-        (
-            mask.clone(),
-            mask,
-            0..4_u64,
-            0..4_u64,
-            0..4_i32,
-            range(1, 56),
-            range(0, 60),
-        )
-            .prop_map(|(m0, m1, v0, v1, rank, first, second)| Packed {
+        (mask.clone(), mask, 0..4_u64, 0..4_u64, 0..4_i32, range(1, 56), range(0, 60)).prop_map(|(m0, m1, v0, v1, rank, first, second)| {
+            Packed {
                 value: vec![(v0 | v0 << 32) & m0, (v1 | v1 << 4) & m1],
                 mask: vec![m0, m1],
                 ranges: first.into_iter().chain(second).collect(),
                 rank,
-            })
+            }
+        })
     }
 
     fn matches(p: &Packed, key: &[u64; 2]) -> bool {
@@ -514,12 +480,7 @@ mod tests {
         let mask = vec![top(8 + r % 15), top(20 + r / 15 % 15)];
         let key = [mix(r), mix(r + 1)];
         let value = vec![key[0] & mask[0], key[1] & mask[1]];
-        let packed = Packed {
-            value,
-            mask,
-            ranges: Vec::new(),
-            rank: (r % 100) as i32,
-        };
+        let packed = Packed { value, mask, ranges: Vec::new(), rank: (r % 100) as i32 };
         (packed, key)
     }
 
@@ -561,12 +522,7 @@ mod tests {
             let limb = (n % 2) as usize;
             let (mut value, mut mask) = (vec![0; 2], vec![0; 2]);
             (value[limb], mask[limb]) = (mix(n), u64::MAX);
-            let p = Packed {
-                value,
-                mask,
-                ranges: Vec::new(),
-                rank: 1,
-            };
+            let p = Packed { value, mask, ranges: Vec::new(), rank: 1 };
             index.insert(&p, n as u32);
         }
         assert_eq!(index.order.len(), 2);

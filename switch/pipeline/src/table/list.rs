@@ -83,11 +83,7 @@ impl List {
 }
 
 #[inline(always)]
-fn search<'a>(
-    items: impl Iterator<Item = &'a Item>,
-    least: i32,
-    wanted: impl Fn(u32) -> bool,
-) -> Option<(i32, u32)> {
+fn search<'a>(items: impl Iterator<Item = &'a Item>, least: i32, wanted: impl Fn(u32) -> bool) -> Option<(i32, u32)> {
     for &(Reverse(rank), entry) in items {
         if rank < least {
             return None;

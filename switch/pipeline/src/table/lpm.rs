@@ -41,11 +41,7 @@ struct Forest<const N: usize, P> {
 
 impl<const N: usize, P: Path> Default for Forest<N, P> {
     fn default() -> Self {
-        Forest {
-            tries: Tries::default(),
-            only: Root::default(),
-            by_exact: KeyMap::default(),
-        }
+        Forest { tries: Tries::default(), only: Root::default(), by_exact: KeyMap::default() }
     }
 }
 

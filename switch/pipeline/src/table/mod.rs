@@ -14,10 +14,10 @@ mod rows;
 mod trie;
 
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction, TableEntry};
+use crate::definition::Definition;
 use crate::exec::meter::Meter;
 use crate::info::{MatchKind, MeterUnit, TableInfo};
 use crate::ir::{Code, KeyPart, TableIr, TableKind};
-use crate::definition::Definition;
 use crate::Nanos;
 
 use actions::{Actions, Word};
@@ -68,21 +68,13 @@ pub struct Call {
 
 impl Call {
     /// For an entry of table `t`, or for its default when `hit` is false; with its parameters.
-    fn new<'a>(
-        program: &Definition,
-        t: usize,
-        target: Option<&'a Target>,
-        hit: bool,
-    ) -> (Call, &'a [u64]) {
+    fn new<'a>(program: &Definition, t: usize, target: Option<&'a Target>, hit: bool) -> (Call, &'a [u64]) {
         let ir = &program.ir.tables[t];
         let chosen = |place| program.ir.next_code(ir, place, hit);
         match target {
             None => {
                 let next = chosen(None);
-                let call = Call {
-                    next,
-                    ..Call::default()
-                };
+                let call = Call { next, ..Call::default() };
                 (call, &[])
             }
             Some(Target::Run(b)) if b.params.len() <= INLINE => {
@@ -96,10 +88,7 @@ impl Call {
                 (call, &b.params)
             }
             Some(_) => {
-                let call = Call {
-                    slow: true,
-                    ..Call::default()
-                };
+                let call = Call { slow: true, ..Call::default() };
                 (call, &[])
             }
         }
@@ -156,11 +145,7 @@ impl<const N: usize> Space<N> {
         let ranges = ir.key.iter().zip(&info.key);
         let ranges: Vec<_> = ranges
             .filter(|(_, key)| key.kind == MatchKind::Range)
-            .map(|(part, key)| RangeField {
-                limb: part.limb as usize,
-                shift: part.shift,
-                width: key.width,
-            })
+            .map(|(part, key)| RangeField { limb: part.limb as usize, shift: part.shift, width: key.width })
             .collect();
         Space::Tuples(TupleSpace::new(&ranges))
     }
@@ -218,11 +203,7 @@ fn lpm<const N: usize>(info: &TableInfo, ir: &TableIr) -> Option<Lpm<N>> {
     for (part, key) in ir.key.iter().zip(&info.key) {
         let (limb, width) = (part.limb as usize, part.field.width);
         if key.kind == MatchKind::Lpm {
-            let one = PrefixField {
-                limb,
-                shift: part.shift,
-                width,
-            };
+            let one = PrefixField { limb, shift: part.shift, width };
             if field.replace(one).is_some() {
                 return None;
             }
@@ -234,8 +215,7 @@ fn lpm<const N: usize>(info: &TableInfo, ir: &TableIr) -> Option<Lpm<N>> {
             exact[limb + i] = bits(width - 64 * i as u32);
         }
     }
-    let field =
-        field.filter(|f| ir.kind == TableKind::Lpm && (1..=lpm::WIDEST).contains(&f.width))?;
+    let field = field.filter(|f| ir.kind == TableKind::Lpm && (1..=lpm::WIDEST).contains(&f.width))?;
     Some(Lpm::new(field, (ir.key.len() > 1).then_some(exact)))
 }
 
@@ -325,10 +305,7 @@ impl Table {
             action: Vec::new(),
             ready: Vec::new(),
             actions: Actions::new(program, &info.actions),
-            watches: (info.support_timeout
-                || info.direct_counter.is_some()
-                || info.direct_meter.is_some())
-            .then(Vec::new),
+            watches: (info.support_timeout || info.direct_counter.is_some() || info.direct_meter.is_some()).then(Vec::new),
             meters: info.direct_meter.is_some().then(Vec::new),
             default_call: Default::default(),
             free: std::collections::BTreeSet::new(),
@@ -347,10 +324,7 @@ impl Table {
             let TableAction::Call(call) = &e.action else {
                 continue;
             };
-            let (Ok(packed), Ok(bound)) = (
-                pack(info, ir, &e.key, e.priority),
-                flatten(program, info, call),
-            ) else {
+            let (Ok(packed), Ok(bound)) = (pack(info, ir, &e.key, e.priority), flatten(program, info, call)) else {
                 continue;
             };
             if table.find(&packed).is_none() {
@@ -363,12 +337,7 @@ impl Table {
         table
     }
 
-    pub fn set_default(
-        &mut self,
-        program: &Definition,
-        at: usize,
-        default: Option<(Target, TableAction)>,
-    ) {
+    pub fn set_default(&mut self, program: &Definition, at: usize, default: Option<(Target, TableAction)>) {
         let target = default.as_ref().map(|d| &d.0);
         let (call, params) = Call::new(program, at, target, false);
         self.default_call = (call, params.into());
@@ -467,8 +436,7 @@ impl Table {
     /// When an entry was hit last, or written if that is later or all that is known.
     pub fn last_hit(&self, at: u32) -> Nanos {
         let written = self.entries.get(at as usize).and_then(|e| e.as_ref());
-        self.watch(at)
-            .map_or(written.map_or(0, |e| e.written), |w| w.last_hit)
+        self.watch(at).map_or(written.map_or(0, |e| e.written), |w| w.last_hit)
     }
 
     /// The action of an entry, as written.
@@ -489,15 +457,7 @@ impl Table {
 
     /// Adds an entry to this table, number `t`, whose match is not there yet; its place in
     /// `entries`. `target` is its action, ready to run.
-    pub fn add(
-        &mut self,
-        program: &Definition,
-        t: usize,
-        now: Nanos,
-        packed: &Packed,
-        new: &TableEntry,
-        target: Target,
-    ) -> u32 {
+    pub fn add(&mut self, program: &Definition, t: usize, now: Nanos, packed: &Packed, new: &TableEntry, target: Target) -> u32 {
         let at = match self.free.pop_first() {
             Some(at) => at,
             None => {
@@ -517,23 +477,14 @@ impl Table {
         self.point(packed, at);
         self.take(program, t, at, new, target);
         if let Some(watch) = self.watch_mut(at) {
-            *watch = Watch {
-                last_hit: now,
-                idle_timeout: new.idle_timeout,
-                ..Watch::default()
-            };
+            *watch = Watch { last_hit: now, idle_timeout: new.idle_timeout, ..Watch::default() };
         }
         let unit = self.unit;
         if let Some(meter) = self.meter_mut(at) {
             *meter = Meter::new(unit);
         }
-        self.entries[at as usize] = Some(Entry {
-            key: coded::key(&new.key),
-            written: now,
-            priority: new.priority,
-            is_const: false,
-            sequence: self.sequence,
-        });
+        self.entries[at as usize] =
+            Some(Entry { key: coded::key(&new.key), written: now, priority: new.priority, is_const: false, sequence: self.sequence });
         self.sequence += 1;
         self.len += 1;
         at
@@ -547,15 +498,7 @@ impl Table {
     }
 
     /// Replaces action and idle timeout of an entry; the action it had.
-    pub fn modify(
-        &mut self,
-        program: &Definition,
-        t: usize,
-        now: Nanos,
-        at: u32,
-        new: &TableEntry,
-        target: Target,
-    ) -> TableAction {
+    pub fn modify(&mut self, program: &Definition, t: usize, now: Nanos, at: u32, new: &TableEntry, target: Target) -> TableAction {
         let before = self.action(at);
         self.actions.give(self.action[at as usize]);
         self.take(program, t, at, new, target);
@@ -661,8 +604,5 @@ pub fn resolve(program: &Definition, actions: &[crate::ActionId], call: &ActionC
     }
     // p4c gives some actions (NoAction) several ids under one name.
     let name = &program.actions.get(call.action.index())?.name;
-    actions
-        .iter()
-        .position(|a| program.actions[a.index()].name == *name)
-        .map(|p| p as u32)
+    actions.iter().position(|a| program.actions[a.index()].name == *name).map(|p| p as u32)
 }

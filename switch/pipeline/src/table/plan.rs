@@ -41,11 +41,7 @@ pub fn bits<const N: usize>(mask: &[u64; N]) -> u32 {
 }
 
 /// What a lookup costs in a table of these masks, hashed by `mask`.
-fn cost<const N: usize>(
-    mask: &[u64; N],
-    members: &[&Masked<N>],
-    scratch: &mut KeyMap<N, u32>,
-) -> f64 {
+fn cost<const N: usize>(mask: &[u64; N], members: &[&Masked<N>], scratch: &mut KeyMap<N, u32>) -> f64 {
     scratch.clear();
     let (mut n, mut pairs) = (0_usize, 0_usize);
     for value in members.iter().flat_map(|m| &m.sample) {
@@ -95,27 +91,17 @@ pub fn plan<const N: usize>(masks: &[Masked<N>]) -> Vec<Group<N>> {
         let tried = near.into_iter().map(|g| {
             let group = &groups[g];
             let mask = and(&group.mask, &new.mask);
-            let members: Vec<_> = group
-                .members
-                .iter()
-                .map(|m| &masks[*m])
-                .chain([new])
-                .collect();
+            let members: Vec<_> = group.members.iter().map(|m| &masks[*m]).chain([new]).collect();
             (g, mask, cost(&mask, &members, &mut scratch))
         });
-        let best = tried
-            .min_by(|a, b| f64::total_cmp(&(a.2 - groups[a.0].cost), &(b.2 - groups[b.0].cost)));
+        let best = tried.min_by(|a, b| f64::total_cmp(&(a.2 - groups[a.0].cost), &(b.2 - groups[b.0].cost)));
         match best {
             Some((g, mask, cost)) if cost <= groups[g].cost + alone => {
                 groups[g].mask = mask;
                 groups[g].members.push(m);
                 groups[g].cost = cost;
             }
-            _ => groups.push(Group {
-                mask: new.mask,
-                members: vec![m],
-                cost: alone,
-            }),
+            _ => groups.push(Group { mask: new.mask, members: vec![m], cost: alone }),
         }
     }
     groups

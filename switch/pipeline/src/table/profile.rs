@@ -34,10 +34,6 @@ impl Group {
     pub fn set(&mut self, members: &[(u32, u32)]) {
         self.members = members.to_vec();
         self.members.sort_unstable();
-        self.choices = self
-            .members
-            .iter()
-            .flat_map(|&(m, w)| std::iter::repeat_n(m, w as usize))
-            .collect();
+        self.choices = self.members.iter().flat_map(|&(m, w)| std::iter::repeat_n(m, w as usize)).collect();
     }
 }

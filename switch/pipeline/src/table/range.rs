@@ -43,10 +43,7 @@ pub fn cover(ones: u64, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)>
     // Where the highest of these bits changes, the range is cut, unless that saves little.
     let half = (ones & !whole.1) >> 1;
     let middle = whole.0 | half;
-    let (left, right) = (
-        prefix(low, middle),
-        prefix(middle.wrapping_add(1) & ones, high),
-    );
+    let (left, right) = (prefix(low, middle), prefix(middle.wrapping_add(1) & ones, high));
     let cut = half > 0 && ones & !left.1 < half && ones & !right.1 < half;
     let (first, second) = match cut {
         true => (left, Some(right)),
@@ -61,13 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(width: u32, low: u64, high: u64) -> RangeCheck {
-        RangeCheck {
-            limb: 0,
-            shift: 0,
-            width,
-            low: vec![low],
-            high: vec![high],
-        }
+        RangeCheck { limb: 0, shift: 0, width, low: vec![low], high: vec![high] }
     }
 
     proptest! {
@@ -94,28 +85,13 @@ mod tests {
         assert_eq!(cover(0, u64::MAX), [(0, 0)]);
         assert_eq!(cover(u64::MAX, u64::MAX), [(u64::MAX, u64::MAX)]);
         let middle = 1 << 63;
-        assert_eq!(
-            cover(middle - 1, middle),
-            [(middle - 1, u64::MAX), (middle, u64::MAX)]
-        );
+        assert_eq!(cover(middle - 1, middle), [(middle - 1, u64::MAX), (middle, u64::MAX)]);
     }
 
     #[test]
     fn wide_ranges() {
-        let r = RangeCheck {
-            limb: 0,
-            shift: 0,
-            width: 128,
-            low: vec![5, 1],
-            high: vec![0, 2],
-        };
-        for (key, holds) in [
-            ([4, 1], false),
-            ([5, 1], true),
-            ([9, 1], true),
-            ([0, 2], true),
-            ([1, 2], false),
-        ] {
+        let r = RangeCheck { limb: 0, shift: 0, width: 128, low: vec![5, 1], high: vec![0, 2] };
+        for (key, holds) in [([4, 1], false), ([5, 1], true), ([9, 1], true), ([0, 2], true), ([1, 2], false)] {
             assert_eq!(r.holds(&key), holds, "{key:?}");
         }
     }

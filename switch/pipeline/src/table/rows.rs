@@ -93,13 +93,7 @@ impl<const N: usize> Rows<N> {
             let word = stride;
             let short = f.width <= 32;
             stride += if short { 1 } else { 2 };
-            Bounds {
-                limb: f.limb,
-                shift: f.shift,
-                ones: u64::MAX >> (64 - f.width.clamp(1, 64)),
-                word,
-                short,
-            }
+            Bounds { limb: f.limb, shift: f.shift, ones: u64::MAX >> (64 - f.width.clamp(1, 64)), word, short }
         };
         Rows {
             bounds: narrow.take(FIELDS).map(place).collect(),
@@ -115,11 +109,7 @@ impl<const N: usize> Rows<N> {
 
     pub fn clear(&mut self) {
         let bounds = std::mem::take(&mut self.bounds);
-        *self = Rows {
-            bounds,
-            stride: self.stride,
-            ..Rows::new(&[])
-        };
+        *self = Rows { bounds, stride: self.stride, ..Rows::new(&[]) };
     }
 
     #[inline]
@@ -148,8 +138,7 @@ impl<const N: usize> Rows<N> {
     /// Entries in use.
     pub fn entries(&self) -> impl Iterator<Item = u32> + '_ {
         let rows = self.words.chunks_exact(self.stride).enumerate();
-        rows.filter(|(_, row)| row[0] != NONE)
-            .map(|(entry, _)| entry as u32)
+        rows.filter(|(_, row)| row[0] != NONE).map(|(entry, _)| entry as u32)
     }
 
     /// The packet matches the entry.
@@ -171,11 +160,7 @@ impl<const N: usize> Rows<N> {
         if other != 0 {
             return false;
         }
-        shape.ranges & WIDE == 0
-            || self
-                .wide
-                .get(&entry)
-                .is_none_or(|all| all.iter().all(|r| r.holds(key)))
+        shape.ranges & WIDE == 0 || self.wide.get(&entry).is_none_or(|all| all.iter().all(|r| r.holds(key)))
     }
 
     /// A match's row but for its shape, the fields that have ranges, and the ranges that have no
@@ -209,10 +194,7 @@ impl<const N: usize> Rows<N> {
         let (mut row, ranges, wide) = self.make(p);
         let shape = self.by_shape.get(&(Key(array(&p.mask)), ranges))?;
         row[0] |= u64::from(*shape);
-        let same = |entry: &u32| {
-            *self.row(*entry) == row
-                && (wide.is_empty() || self.wide.get(entry).is_some_and(|w| **w == wide))
-        };
+        let same = |entry: &u32| *self.row(*entry) == row && (wide.is_empty() || self.wide.get(entry).is_some_and(|w| **w == wide));
         self.same.find(hash(&row), same).copied()
     }
 
@@ -223,11 +205,7 @@ impl<const N: usize> Rows<N> {
         let shape = match self.by_shape.get(&(Key(mask), ranges)) {
             Some(shape) => *shape,
             None => {
-                let new = Shape {
-                    mask,
-                    ranges,
-                    uses: 0,
-                };
+                let new = Shape { mask, ranges, uses: 0 };
                 let at = match self.free.pop() {
                     Some(at) => {
                         self.shapes[at as usize] = new;
@@ -300,9 +278,6 @@ impl<const N: usize> Rows<N> {
     /// Nothing is left.
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.by_shape.is_empty()
-            && self.wide.is_empty()
-            && self.same.is_empty()
-            && self.entries().next().is_none()
+        self.by_shape.is_empty() && self.wide.is_empty() && self.same.is_empty() && self.entries().next().is_none()
     }
 }

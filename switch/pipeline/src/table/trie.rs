@@ -157,10 +157,7 @@ pub struct Root<P> {
 
 impl<P: Path> Default for Root<P> {
     fn default() -> Self {
-        Root {
-            place: Place::NOTHING,
-            all: BTreeMap::new(),
-        }
+        Root { place: Place::NOTHING, all: BTreeMap::new() }
     }
 }
 
@@ -185,10 +182,7 @@ struct Pieces<T> {
 
 impl<T: Copy> Pieces<T> {
     fn new(sizes: usize) -> Self {
-        Pieces {
-            items: Vec::new(),
-            free: vec![Vec::new(); sizes],
-        }
+        Pieces { items: Vec::new(), free: vec![Vec::new(); sizes] }
     }
 
     /// `len` items, each `item`; `size` says which pieces have this length.
@@ -222,12 +216,7 @@ pub struct Tries<P> {
 
 impl<P: Path> Default for Tries<P> {
     fn default() -> Self {
-        Tries {
-            nodes: Pieces::new(1),
-            places: Pieces::new(MOST as usize + 1),
-            records: Pieces::new(BUCKET),
-            lengths: Vec::new(),
-        }
+        Tries { nodes: Pieces::new(1), places: Pieces::new(MOST as usize + 1), records: Pieces::new(BUCKET), lengths: Vec::new() }
     }
 }
 
@@ -287,13 +276,7 @@ impl<P: Path> Tries<P> {
     }
 
     /// Adds a prefix behind a place that `depth` bits lead to; it is longer.
-    fn put(
-        &mut self,
-        place: Place,
-        depth: u32,
-        new: &Record<P>,
-        all: &BTreeMap<(P, u8), u32>,
-    ) -> Place {
+    fn put(&mut self, place: Place, depth: u32, new: &Record<P>, all: &BTreeMap<(P, u8), u32>) -> Place {
         match place.holds() {
             Holds::Nothing => self.bucket(&[*new]),
             Holds::Entry(entry) => {
@@ -332,13 +315,7 @@ impl<P: Path> Tries<P> {
     }
 
     /// Removes a prefix behind a place that `depth` bits lead to; it is longer.
-    fn drop(
-        &mut self,
-        place: Place,
-        depth: u32,
-        old: &Record<P>,
-        all: &BTreeMap<(P, u8), u32>,
-    ) -> Place {
+    fn drop(&mut self, place: Place, depth: u32, old: &Record<P>, all: &BTreeMap<(P, u8), u32>) -> Place {
         match place.holds() {
             Holds::Nothing | Holds::Entry(_) => place,
             Holds::Bucket(at, n) => {
@@ -355,12 +332,9 @@ impl<P: Path> Tries<P> {
                 let end = node.end();
                 if old.length <= end {
                     let lengths = (u32::from(node.depth) + 1..old.length).rev();
-                    let next = lengths
-                        .filter_map(|n| all.get(&(old.bits.first(n), n as u8)))
-                        .next();
+                    let next = lengths.filter_map(|n| all.get(&(old.bits.first(n), n as u8))).next();
                     for i in node.covered(old) {
-                        self.places.items[i] =
-                            self.uncover(self.places.items[i], end, old, next.copied());
+                        self.places.items[i] = self.uncover(self.places.items[i], end, old, next.copied());
                     }
                 } else {
                     let i = node.place(old.bits);
@@ -432,11 +406,7 @@ impl<P: Path> Tries<P> {
     /// The prefix of an entry, of which `bits` are a continuation.
     fn record(&self, entry: u32, bits: P) -> Record<P> {
         let length = u32::from(self.lengths[entry as usize]);
-        Record {
-            bits: bits.first(length),
-            length,
-            entry,
-        }
+        Record { bits: bits.first(length), length, entry }
     }
 
     /// A bucket of 1 to [`BUCKET`] records, falling in length.
@@ -488,11 +458,7 @@ impl<P: Path> Tries<P> {
         let (from, to) = (node.prefix, node.prefix.last(node.depth.into()));
         let list: Vec<_> = all
             .range((from, node.depth + 1)..=(to, u8::MAX))
-            .map(|(&(bits, length), &entry)| Record {
-                bits,
-                length: length.into(),
-                entry,
-            })
+            .map(|(&(bits, length), &entry)| Record { bits, length: length.into(), entry })
             .collect();
         let cover = (node.cover != NO_ENTRY).then(|| self.record(node.cover, node.prefix));
         self.build(&list, cover)
@@ -588,26 +554,16 @@ mod tests {
 
     /// Prefixes that nest and share paths often: few distinct bits far apart.
     fn key() -> impl Strategy<Value = u64> {
-        (0..4_u64, 0..4_u64, 0..4_u64, any::<u64>(), any::<bool>()).prop_map(
-            |(a, b, c, any, wild)| match wild {
-                true => any,
-                false => a << 60 | b << 45 | c << 31,
-            },
-        )
+        (0..4_u64, 0..4_u64, 0..4_u64, any::<u64>(), any::<bool>()).prop_map(|(a, b, c, any, wild)| match wild {
+            true => any,
+            false => a << 60 | b << 45 | c << 31,
+        })
     }
 
-    fn check<P: Path>(
-        ops: Vec<(bool, u64, u32)>,
-        keys: Vec<u64>,
-        to: impl Fn(u64) -> P,
-    ) -> Result<(), TestCaseError> {
+    fn check<P: Path>(ops: Vec<(bool, u64, u32)>, keys: Vec<u64>, to: impl Fn(u64) -> P) -> Result<(), TestCaseError> {
         let (mut tries, mut root) = (Tries::<P>::default(), Root::default());
         let mut list: BTreeMap<(u64, u32), u32> = BTreeMap::new();
-        let record = |key, length, entry| Record {
-            bits: to(key),
-            length,
-            entry,
-        };
+        let record = |key, length, entry| Record { bits: to(key), length, entry };
         for (entry, (insert, key, length)) in ops.into_iter().enumerate() {
             let entry = entry as u32;
             let key = key.first(length);
@@ -637,18 +593,11 @@ mod tests {
         }
         prop_assert!(root.is_empty());
         prop_assert_eq!(root.place, Place::NOTHING);
-        let given = |free: &[Vec<u32>], len: &dyn Fn(usize) -> usize| -> usize {
-            free.iter().enumerate().map(|(i, f)| f.len() * len(i)).sum()
-        };
+        let given =
+            |free: &[Vec<u32>], len: &dyn Fn(usize) -> usize| -> usize { free.iter().enumerate().map(|(i, f)| f.len() * len(i)).sum() };
         prop_assert_eq!(given(&tries.nodes.free, &|_| 1), tries.nodes.items.len());
-        prop_assert_eq!(
-            given(&tries.places.free, &|i| 1 << i),
-            tries.places.items.len()
-        );
-        prop_assert_eq!(
-            given(&tries.records.free, &|i| i + 1),
-            tries.records.items.len()
-        );
+        prop_assert_eq!(given(&tries.places.free, &|i| 1 << i), tries.places.items.len());
+        prop_assert_eq!(given(&tries.records.free, &|i| i + 1), tries.records.items.len());
         Ok(())
     }
 
@@ -670,26 +619,15 @@ mod tests {
         let (mut tries, mut root) = (Tries::<u32>::default(), Root::default());
         let mut state = 1_u64;
         let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
         let mut list: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for entry in 0..20_000 {
             let length = 1 + random() % 32;
-            let bits = (if entry % 4 == 0 {
-                random()
-            } else {
-                random() >> 9
-            })
-            .first(length);
+            let bits = (if entry % 4 == 0 { random() } else { random() >> 9 }).first(length);
             if list.insert((bits, length), entry).is_none() {
-                let new = Record {
-                    bits,
-                    length,
-                    entry,
-                };
+                let new = Record { bits, length, entry };
                 tries.insert(&mut root, new);
             } else {
                 list.insert((bits, length), root.get(bits, length).unwrap_or(NO_ENTRY));
@@ -708,11 +646,7 @@ mod tests {
                 }
             }
             let entry = list.remove(&(bits, length)).unwrap_or(NO_ENTRY);
-            let old = Record {
-                bits,
-                length,
-                entry,
-            };
+            let old = Record { bits, length, entry };
             tries.remove(&mut root, old);
         }
         assert!(root.is_empty() && root.place == Place::NOTHING);
@@ -722,20 +656,10 @@ mod tests {
     fn long_keys_to_their_last_bit() {
         let (mut tries, mut root) = (Tries::<u128>::default(), Root::default());
         for (entry, length) in [128, 127, 126, 3, 0].into_iter().enumerate() {
-            let new = Record {
-                bits: u128::MAX.first(length),
-                length,
-                entry: entry as u32,
-            };
+            let new = Record { bits: u128::MAX.first(length), length, entry: entry as u32 };
             tries.insert(&mut root, new);
         }
-        for (key, entry) in [
-            (u128::MAX, 0),
-            (u128::MAX - 1, 1),
-            (u128::MAX - 2, 2),
-            (7 << 125, 3),
-            (5, 4),
-        ] {
+        for (key, entry) in [(u128::MAX, 0), (u128::MAX - 1, 1), (u128::MAX - 2, 2), (7 << 125, 3), (5, 4)] {
             assert_eq!(tries.lookup(&root, key), entry, "{key:x}");
         }
     }

@@ -59,20 +59,8 @@ impl Build {
             ["parser_error", 32, false], ["priority", 3, false], ["_padding", 3, false]]});
         let mut aliases = Vec::new();
         for (group, names) in [
-            (
-                "queueing_metadata",
-                &["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"][..],
-            ),
-            (
-                "intrinsic_metadata",
-                &[
-                    "ingress_global_timestamp",
-                    "egress_global_timestamp",
-                    "mcast_grp",
-                    "egress_rid",
-                    "priority",
-                ],
-            ),
+            ("queueing_metadata", &["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"][..]),
+            ("intrinsic_metadata", &["ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority"]),
         ] {
             for n in names {
                 aliases.push(json!([format!("{group}.{n}"), ["standard_metadata", n]]));
@@ -96,10 +84,7 @@ impl Build {
             "field_aliases": aliases,
             "pipelines": [pipeline("ingress"), pipeline("egress")],
         });
-        Build {
-            root,
-            order: Vec::new(),
-        }
+        Build { root, order: Vec::new() }
     }
 
     pub fn push(&mut self, section: &str, item: Json) -> &mut Build {
@@ -124,10 +109,7 @@ impl Build {
 
     pub fn header_type(&mut self, name: &str, fields: Json) -> &mut Build {
         let id = self.len("header_types");
-        self.push(
-            "header_types",
-            json!({"name": name, "id": id, "fields": fields}),
-        )
+        self.push("header_types", json!({"name": name, "id": id, "fields": fields}))
     }
 
     pub fn instance(&mut self, name: &str, ty: &str, metadata: bool) -> &mut Build {
@@ -135,10 +117,7 @@ impl Build {
         if !metadata {
             self.order.push(name.to_string());
         }
-        self.push(
-            "headers",
-            json!({"name": name, "id": id, "header_type": ty, "metadata": metadata}),
-        )
+        self.push("headers", json!({"name": name, "id": id, "header_type": ty, "metadata": metadata}))
     }
 
     /// A stack of `n` headers of a type; elements are `name[i]`.
@@ -149,10 +128,7 @@ impl Build {
         }
         let ids: Vec<usize> = (first..first + n).collect();
         let id = self.len("header_stacks");
-        self.push(
-            "header_stacks",
-            json!({"name": name, "id": id, "header_type": ty, "header_ids": ids}),
-        )
+        self.push("header_stacks", json!({"name": name, "id": id, "header_type": ty, "header_ids": ids}))
     }
 
     fn len(&self, section: &str) -> usize {
@@ -160,13 +136,7 @@ impl Build {
     }
 
     /// A parser state; the first one is where parsing starts. `key` empty means `next` alone.
-    pub fn state(
-        &mut self,
-        name: &str,
-        ops: &[Json],
-        key: &[Json],
-        cases: &[(&str, Option<&str>)],
-    ) -> &mut Build {
+    pub fn state(&mut self, name: &str, ops: &[Json], key: &[Json], cases: &[(&str, Option<&str>)]) -> &mut Build {
         let transitions: Vec<Json> = cases
             .iter()
             .map(|(value, next)| match *value {
@@ -204,29 +174,15 @@ impl Build {
     }
 
     /// An action; its id is its name's position.
-    pub fn action(
-        &mut self,
-        name: &str,
-        params: &[(&str, u64)],
-        primitives: &[Json],
-    ) -> &mut Build {
+    pub fn action(&mut self, name: &str, params: &[(&str, u64)], primitives: &[Json]) -> &mut Build {
         let id = self.len("actions");
-        let data: Vec<Json> = params
-            .iter()
-            .map(|(n, w)| json!({"name": n, "bitwidth": w}))
-            .collect();
-        self.push(
-            "actions",
-            json!({"name": name, "id": id, "runtime_data": data, "primitives": primitives}),
-        )
+        let data: Vec<Json> = params.iter().map(|(n, w)| json!({"name": n, "bitwidth": w})).collect();
+        self.push("actions", json!({"name": name, "id": id, "runtime_data": data, "primitives": primitives}))
     }
 
     pub fn action_id(&self, name: &str) -> usize {
         let actions = self.root["actions"].as_array().expect("actions");
-        actions
-            .iter()
-            .position(|a| a["name"] == name)
-            .expect("action")
+        actions.iter().position(|a| a["name"] == name).expect("action")
     }
 
     /// A table; keys are (header, field, match type). `default` is an action without arguments.
@@ -241,17 +197,10 @@ impl Build {
         default: &str,
         next: Option<&str>,
     ) -> &mut Build {
-        let key: Vec<Json> = key
-            .iter()
-            .map(|(h, f, m)| {
-                json!({"match_type": m, "name": format!("{h}.{f}"), "target": [h, f], "mask": null})
-            })
-            .collect();
+        let key: Vec<Json> =
+            key.iter().map(|(h, f, m)| json!({"match_type": m, "name": format!("{h}.{f}"), "target": [h, f], "mask": null})).collect();
         let ids: Vec<usize> = actions.iter().map(|a| self.action_id(a)).collect();
-        let nexts: serde_json::Map<String, Json> = actions
-            .iter()
-            .map(|a| (a.to_string(), json!(next)))
-            .collect();
+        let nexts: serde_json::Map<String, Json> = actions.iter().map(|a| (a.to_string(), json!(next))).collect();
         let tables = &mut self.root["pipelines"][gress]["tables"];
         let id = tables.as_array().map_or(0, Vec::len) + gress * 1000;
         let table = json!({
@@ -271,23 +220,9 @@ impl Build {
     }
 
     /// An action that a control always runs, as p4c does it: a table without key.
-    pub fn always(
-        &mut self,
-        gress: usize,
-        name: &str,
-        primitives: &[Json],
-        next: Option<&str>,
-    ) -> &mut Build {
+    pub fn always(&mut self, gress: usize, name: &str, primitives: &[Json], next: Option<&str>) -> &mut Build {
         self.action(name, &[], primitives);
-        self.table(
-            gress,
-            &format!("tbl_{name}"),
-            "exact",
-            &[],
-            &[name],
-            name,
-            next,
-        )
+        self.table(gress, &format!("tbl_{name}"), "exact", &[], &[name], name, next)
     }
 
     pub fn edit(&mut self, f: impl FnOnce(&mut Json)) -> &mut Build {
@@ -297,10 +232,7 @@ impl Build {
 
     pub fn json(&self) -> Json {
         let mut root = self.root.clone();
-        if root["deparsers"][0]["order"]
-            .as_array()
-            .is_some_and(Vec::is_empty)
-        {
+        if root["deparsers"][0]["order"].as_array().is_some_and(Vec::is_empty) {
             root["deparsers"][0]["order"] = json!(self.order);
         }
         root
@@ -314,20 +246,12 @@ impl Build {
     }
 
     pub fn switch(&self) -> Switch {
-        Switch::new(
-            self.load(),
-            SwitchConfig {
-                log: true,
-                ..SwitchConfig::default()
-            },
-        )
+        Switch::new(self.load(), SwitchConfig { log: true, ..SwitchConfig::default() })
     }
 
     /// The error of a program that must not load.
     pub fn error(&self) -> LoadError {
-        Program::from_json(&self.json().to_string())
-            .map(|_| ())
-            .expect_err("the program loaded")
+        Program::from_json(&self.json().to_string()).map(|_| ()).expect_err("the program loaded")
     }
 }
 
@@ -336,13 +260,7 @@ pub fn send(sw: &mut Switch, port: Port, frame: &[u8]) -> Vec<(Port, Vec<u8>)> {
     send_at(sw, 0, port, frame, QueueInfo::default())
 }
 
-pub fn send_at(
-    sw: &mut Switch,
-    now: Nanos,
-    port: Port,
-    frame: &[u8],
-    info: QueueInfo,
-) -> Vec<(Port, Vec<u8>)> {
+pub fn send_at(sw: &mut Switch, now: Nanos, port: Port, frame: &[u8], info: QueueInfo) -> Vec<(Port, Vec<u8>)> {
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     sw.ingress(now, port, frame, &mut iout);
     let mut work: std::collections::VecDeque<Queued> = iout.queued.drain(..).collect();
@@ -370,10 +288,7 @@ pub fn call(sw: &Switch, action: &str, args: &[u64]) -> TableAction {
 
 pub fn action_call(sw: &Switch, action: &str, args: &[u64]) -> ActionCall {
     let action = sw.program().action_by_name(action).expect("action");
-    ActionCall {
-        action,
-        args: args.iter().map(|&a| Value::from(a)).collect(),
-    }
+    ActionCall { action, args: args.iter().map(|&a| Value::from(a)).collect() }
 }
 
 pub fn exact(v: u64) -> KeyMatch {
@@ -381,10 +296,5 @@ pub fn exact(v: u64) -> KeyMatch {
 }
 
 pub fn entry(key: Vec<KeyMatch>, priority: i32, action: TableAction) -> TableEntry {
-    TableEntry {
-        key,
-        priority,
-        action,
-        idle_timeout: 0,
-    }
+    TableEntry { key, priority, action, idle_timeout: 0 }
 }

@@ -8,23 +8,9 @@ pub fn program(match_type: &str, kinds: [&str; 3]) -> Build {
     let mut b = Build::new();
     b.header("k", &[("a", 8), ("b", 16), ("w", 72), ("out", 16)]);
     b.extracts(&["k"]);
-    b.action(
-        "hit",
-        &[("v", 16)],
-        &[
-            set_port(1),
-            assign(
-                field("k", "out"),
-                json!({"type": "runtime_data", "value": 0}),
-            ),
-        ],
-    );
+    b.action("hit", &[("v", 16)], &[set_port(1), assign(field("k", "out"), json!({"type": "runtime_data", "value": 0}))]);
     b.action("miss", &[], &[set_port(2)]);
-    let key = [
-        ("k", "a", kinds[0]),
-        ("k", "b", kinds[1]),
-        ("k", "w", kinds[2]),
-    ];
+    let key = [("k", "a", kinds[0]), ("k", "b", kinds[1]), ("k", "w", kinds[2])];
     b.table(0, "t", match_type, &key, &["hit", "miss"], "miss", None);
     b
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode,
-    MatchKind, Program, QueueInfo, RegisterId, Replica, Switch, SwitchConfig, TableAction,
-    TableEntry, TableId, Value,
+    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode, MatchKind, Program, QueueInfo,
+    RegisterId, Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value,
 };
 
 /// Xorshift64.
@@ -40,12 +39,7 @@ impl Rng {
             return None;
         }
         let action = actions[self.below(actions.len() as u64) as usize];
-        let args = p
-            .action(action)?
-            .params
-            .iter()
-            .map(|a| self.value(a.width))
-            .collect();
+        let args = p.action(action)?.params.iter().map(|a| self.value(a.width)).collect();
         Some(ActionCall { action, args })
     }
 }
@@ -64,15 +58,9 @@ fn fill(sw: &mut Switch, rng: &mut Rng) {
                 .map(|k| match k.kind {
                     MatchKind::Exact => KeyMatch::Exact(rng.value(k.width)),
                     MatchKind::Valid => KeyMatch::Valid(rng.below(2) == 1),
-                    MatchKind::Lpm => KeyMatch::Lpm {
-                        value: Value::from(0_u64),
-                        prefix_len: rng.below(2) as u32,
-                    },
+                    MatchKind::Lpm => KeyMatch::Lpm { value: Value::from(0_u64), prefix_len: rng.below(2) as u32 },
                     _ if rng.below(2) == 0 => KeyMatch::Any,
-                    MatchKind::Range => KeyMatch::Range {
-                        low: Value::from(0_u64),
-                        high: rng.value(k.width),
-                    },
+                    MatchKind::Range => KeyMatch::Range { low: Value::from(0_u64), high: rng.value(k.width) },
                     _ => KeyMatch::Exact(rng.value(k.width)),
                 })
                 .collect();
@@ -84,31 +72,14 @@ fn fill(sw: &mut Switch, rng: &mut Rng) {
                 }
                 None => TableAction::Call(call),
             };
-            let priority = if info.needs_priority {
-                1 + rng.below(5) as i32
-            } else {
-                0
-            };
-            let _ = sw.table_insert(
-                0,
-                t,
-                TableEntry {
-                    key,
-                    priority,
-                    action,
-                    idle_timeout: 0,
-                },
-            );
+            let priority = if info.needs_priority { 1 + rng.below(5) as i32 } else { 0 };
+            let _ = sw.table_insert(0, t, TableEntry { key, priority, action, idle_timeout: 0 });
         }
     }
     let replicas = vec![Replica { port: 1, rid: 1 }, Replica { port: 2, rid: 7 }];
     for g in 1..8 {
         let _ = sw.multicast_insert(g, replicas.clone());
-        let config = CloneSession {
-            replicas: replicas.clone(),
-            multicast_group: Some(g),
-            packet_length: 0,
-        };
+        let config = CloneSession { replicas: replicas.clone(), multicast_group: Some(g), packet_length: 0 };
         let _ = sw.clone_insert(u32::from(g), config);
     }
 }
@@ -136,11 +107,7 @@ pub struct Seen {
 /// Random entries, and so many random frames.
 pub fn run(program: &Arc<Program>, machine_code: MachineCode, frames: u64) -> Seen {
     let mut rng = Rng(0x1234_5678_9abc_def1);
-    let config = SwitchConfig {
-        log: true,
-        machine_code,
-        ..SwitchConfig::default()
-    };
+    let config = SwitchConfig { log: true, machine_code, ..SwitchConfig::default() };
     let mut sw = Switch::new(Arc::clone(program), config);
     fill(&mut sw, &mut rng);
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
@@ -176,9 +143,5 @@ pub fn run(program: &Arc<Program>, machine_code: MachineCode, frames: u64) -> Se
     let rest = format!("{registers:?} {counters:?}");
     let digests = sw.take_digests();
     let rest = format!("{rest} {digests:?} {:?} {:?}", sw.take_log(), sw.stats());
-    Seen {
-        emitted,
-        dropped,
-        rest,
-    }
+    Seen { emitted, dropped, rest }
 }

@@ -104,11 +104,7 @@ impl Lateness {
         for (bucket, count) in self.buckets.iter().enumerate() {
             seen += count;
             if seen >= wanted {
-                return if bucket == LATENESS_BUCKETS {
-                    self.maximum_us()
-                } else {
-                    self.maximum_us().min((bucket + 1) as f64)
-                };
+                return if bucket == LATENESS_BUCKETS { self.maximum_us() } else { self.maximum_us().min((bucket + 1) as f64) };
             }
         }
         0.0
@@ -170,10 +166,7 @@ mod tests {
             lateness.add(late * 1000 - 500); // 0.5, 1.5, ... 99.5 us
         }
         assert_eq!((lateness.count(), lateness.mean_us(), lateness.maximum_us()), (100, 50.0, 99.5));
-        assert_eq!(
-            (lateness.quantile_us(0.5), lateness.quantile_us(0.99), lateness.quantile_us(1.0)),
-            (50.0, 99.0, 99.5)
-        );
+        assert_eq!((lateness.quantile_us(0.5), lateness.quantile_us(0.99), lateness.quantile_us(1.0)), (50.0, 99.0, 99.5));
         lateness.add(3_000_000_000);
         assert_eq!((lateness.quantile_us(1.0), lateness.maximum_us()), (3e6, 3e6));
     }

@@ -2,9 +2,9 @@
 
 use super::{Parse, Parser, Reported};
 use crate::ast::{
-    Annotation, ApplicableType, ConstantDeclaration, Constructor, Declaration, DeclarationKind, Direction, EnumDeclaration,
-    EnumMember, Expr, ExternObject, Field, FunctionDeclaration, FunctionPrototype, Ident, Instantiation, Method, Parameter,
-    Path, StructDeclaration, TypeAlias, TypeExpr, TypeExprKind, VariableDeclaration,
+    Annotation, ApplicableType, ConstantDeclaration, Constructor, Declaration, DeclarationKind, Direction, EnumDeclaration, EnumMember,
+    Expr, ExternObject, Field, FunctionDeclaration, FunctionPrototype, Ident, Instantiation, Method, Parameter, Path, StructDeclaration,
+    TypeAlias, TypeExpr, TypeExprKind, VariableDeclaration,
 };
 use crate::code::Code;
 use crate::diagnostic::Diagnostic;
@@ -41,9 +41,7 @@ impl Parser<'_> {
                 };
                 let message = format!("`{word}` can stand only within {owner}");
                 return Err(self.report(
-                    Diagnostic::error(Code::MisplacedDeclaration, start, message)
-                        .rule(rule)
-                        .help("is a `}` too many before it?"),
+                    Diagnostic::error(Code::MisplacedDeclaration, start, message).rule(rule).help("is a `}` too many before it?"),
                 ));
             }
             _ if self.is(Punct::CloseBrace) => {

@@ -325,12 +325,10 @@ impl Parser<'_> {
                     self.expect(Punct::Dot)?;
                     ExprKind::TypeMember(ty, self.name()?)
                 }
-                _ if self.is_type_name(token) && self.ahead(1).is(Punct::Less) => {
-                    match self.specialized_primary()? {
-                        Some(kind) => kind,
-                        None => ExprKind::Name(self.path()?),
-                    }
-                }
+                _ if self.is_type_name(token) && self.ahead(1).is(Punct::Less) => match self.specialized_primary()? {
+                    Some(kind) => kind,
+                    None => ExprKind::Name(self.path()?),
+                },
                 _ if super::is_name(token) => ExprKind::Name(self.path()?),
                 _ => return self.unexpected("an expression"),
             },
@@ -377,8 +375,7 @@ impl Parser<'_> {
                     return parser.unexpected("`}` after `...`");
                 }
                 let ends = parser.is(Punct::Dots)
-                    && (parser.ahead(1).is(Punct::CloseBrace)
-                        || parser.ahead(1).is(Punct::Comma) && parser.ahead(2).is(Punct::CloseBrace));
+                    && (parser.ahead(1).is(Punct::CloseBrace) || parser.ahead(1).is(Punct::Comma) && parser.ahead(2).is(Punct::CloseBrace));
                 if ends {
                     parser.advance();
                     dots = true;
@@ -422,9 +419,7 @@ impl Parser<'_> {
         let height = 1 + children(&kind).map(|child| self.heights[child.id.0 as usize]).max().unwrap_or(0);
         if height > MAX_HEIGHT {
             let message = format!("the expression is nested more than {MAX_HEIGHT} deep");
-            return Err(self.report(
-                Diagnostic::error(Code::TooDeep, span, message).help("keep parts of it in variables"),
-            ));
+            return Err(self.report(Diagnostic::error(Code::TooDeep, span, message).help("keep parts of it in variables")));
         }
         Ok(Expr { id: self.new_id(height), kind, span })
     }

@@ -1,9 +1,7 @@
 //! Controls and actions (specification 14): declarations with local declarations and a body.
 
 use super::{Parse, Parser};
-use crate::ast::{
-    ActionDeclaration, ApplicableType, Block, ControlDeclaration, Declaration, DeclarationKind, TypeExprKind,
-};
+use crate::ast::{ActionDeclaration, ApplicableType, Block, ControlDeclaration, Declaration, DeclarationKind, TypeExprKind};
 use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::token::Punct;
@@ -20,8 +18,7 @@ impl Parser<'_> {
             if parser.eat(Punct::Semicolon) {
                 return Ok(DeclarationKind::ControlType(ApplicableType { name, type_parameters, parameters }));
             }
-            let constructor_parameters =
-                if parser.is(Punct::OpenParen) { parser.parameters()? } else { Vec::new() };
+            let constructor_parameters = if parser.is(Punct::OpenParen) { parser.parameters()? } else { Vec::new() };
             let mut locals: Vec<Declaration> = Vec::new();
             let mut apply: Option<Block> = None;
             parser.braced(|parser| {
@@ -56,14 +53,7 @@ impl Parser<'_> {
                     Block { span: header, ..Block::default() }
                 }
             };
-            Ok(DeclarationKind::Control(ControlDeclaration {
-                name,
-                type_parameters,
-                parameters,
-                constructor_parameters,
-                locals,
-                apply,
-            }))
+            Ok(DeclarationKind::Control(ControlDeclaration { name, type_parameters, parameters, constructor_parameters, locals, apply }))
         })
     }
 

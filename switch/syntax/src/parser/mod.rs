@@ -69,10 +69,9 @@ fn sift(tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Token> {
     let mut out = Vec::with_capacity(tokens.len());
     for mut token in tokens {
         let (message, help) = match token.kind {
-            TokenKind::Punct(Punct::Hash | Punct::HashHash) => (
-                format!("{token} has a meaning only in preprocessor directives"),
-                Some("a directive must be the first thing on its line"),
-            ),
+            TokenKind::Punct(Punct::Hash | Punct::HashHash) => {
+                (format!("{token} has a meaning only in preprocessor directives"), Some("a directive must be the first thing on its line"))
+            }
             TokenKind::OpenString => ("the string does not end on its line".into(), Some("close it with `\"`")),
             TokenKind::OpenComment => ("the comment does not end".into(), Some("close it with `*/`")),
             _ => {
@@ -201,8 +200,7 @@ impl<'a> Parser<'a> {
         let found = self.peek();
         let error = if found.kind == TokenKind::Stray {
             // Not reported by `sift`, since an annotation may hold any character.
-            Diagnostic::error(Code::BadToken, found.span, format!("the character {found} begins no token"))
-                .rule("6.4, lexical constructs")
+            Diagnostic::error(Code::BadToken, found.span, format!("the character {found} begins no token")).rule("6.4, lexical constructs")
         } else {
             Diagnostic::error(Code::UnexpectedToken, found.span, format!("expected {what}, found {found}"))
         };
@@ -232,8 +230,7 @@ impl<'a> Parser<'a> {
         let after = self.previous_span();
         let gap = Span::new(after.file, after.end, after.end);
         let span = if found.line_start { gap } else { found.span };
-        let reported =
-            self.report(Diagnostic::error(Code::UnexpectedToken, span, format!("expected `;`, found {found}")));
+        let reported = self.report(Diagnostic::error(Code::UnexpectedToken, span, format!("expected `;`, found {found}")));
         if found.line_start || found.is(Punct::CloseBrace) {
             Ok(())
         } else {
@@ -246,9 +243,7 @@ impl<'a> Parser<'a> {
         if self.depth >= MAX_DEPTH {
             let span = self.peek().span;
             let message = format!("nested more than {MAX_DEPTH} deep");
-            return Err(self.report(
-                Diagnostic::error(Code::TooDeep, span, message).help("give the inner part a name of its own"),
-            ));
+            return Err(self.report(Diagnostic::error(Code::TooDeep, span, message).help("give the inner part a name of its own")));
         }
         self.depth += 1;
         let result = parse(self);
@@ -360,12 +355,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `item , item , ..` up to `close`, which is taken. A comma may stand before `close` when `trailing`.
-    fn separated<T>(
-        &mut self,
-        close: Punct,
-        trailing: bool,
-        mut item: impl FnMut(&mut Self) -> Parse<T>,
-    ) -> Parse<Vec<T>> {
+    fn separated<T>(&mut self, close: Punct, trailing: bool, mut item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut out = Vec::new();
         if self.eat(close) {
             return Ok(out);
@@ -424,8 +414,7 @@ impl<'a> Parser<'a> {
     }
 
     fn is_type_name(&self, token: &Token) -> bool {
-        is_name(token)
-            && self.scopes.iter().rev().find_map(|scope| scope.get(&token.text)) == Some(&NameKind::Type)
+        is_name(token) && self.scopes.iter().rev().find_map(|scope| scope.get(&token.text)) == Some(&NameKind::Type)
     }
 
     /// Runs `parse` in a scope of its own.
@@ -452,8 +441,5 @@ fn is_name(token: &Token) -> bool {
 /// Whether the token can only begin a declaration at the top level.
 fn begins_top_level(token: &Token) -> bool {
     token.kind == TokenKind::Word
-        && matches!(
-            &*token.text,
-            "control" | "enum" | "extern" | "header" | "header_union" | "package" | "parser" | "struct" | "typedef"
-        )
+        && matches!(&*token.text, "control" | "enum" | "extern" | "header" | "header_union" | "package" | "parser" | "struct" | "typedef")
 }

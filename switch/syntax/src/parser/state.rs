@@ -2,8 +2,8 @@
 
 use super::{Parse, Parser};
 use crate::ast::{
-    Annotation, ApplicableType, Declaration, DeclarationKind, Keyset, KeysetKind, ParserDeclaration, ParserState, Select,
-    SelectCase, StatementKind, Transition, ValueSetDeclaration,
+    Annotation, ApplicableType, Declaration, DeclarationKind, Keyset, KeysetKind, ParserDeclaration, ParserState, Select, SelectCase,
+    StatementKind, Transition, ValueSetDeclaration,
 };
 use crate::code::Code;
 use crate::diagnostic::Diagnostic;
@@ -21,8 +21,7 @@ impl Parser<'_> {
             if parser.eat(Punct::Semicolon) {
                 return Ok(DeclarationKind::ParserType(ApplicableType { name, type_parameters, parameters }));
             }
-            let constructor_parameters =
-                if parser.is(Punct::OpenParen) { parser.parameters()? } else { Vec::new() };
+            let constructor_parameters = if parser.is(Punct::OpenParen) { parser.parameters()? } else { Vec::new() };
             let mut locals: Vec<Declaration> = Vec::new();
             let mut states: Vec<ParserState> = Vec::new();
             parser.braced(|parser| {
@@ -43,14 +42,7 @@ impl Parser<'_> {
                         .rule("13.2, a parser has a state `start`"),
                 );
             }
-            Ok(DeclarationKind::Parser(ParserDeclaration {
-                name,
-                type_parameters,
-                parameters,
-                constructor_parameters,
-                locals,
-                states,
-            }))
+            Ok(DeclarationKind::Parser(ParserDeclaration { name, type_parameters, parameters, constructor_parameters, locals, states }))
         })
     }
 

@@ -2,8 +2,8 @@
 
 use super::{Parse, Parser, Reported};
 use crate::ast::{
-    Annotation, BinaryOp, Block, DeclarationKind, Expr, ExprKind, ForCollection, ForVariable, Statement, StatementKind,
-    SwitchCase, TypeExprKind,
+    Annotation, BinaryOp, Block, DeclarationKind, Expr, ExprKind, ForCollection, ForVariable, Statement, StatementKind, SwitchCase,
+    TypeExprKind,
 };
 use crate::code::Code;
 use crate::diagnostic::Diagnostic;
@@ -66,9 +66,9 @@ impl Parser<'_> {
                 return Err(self.report(Diagnostic::error(Code::MisplacedDeclaration, start, message).rule("12, statements")));
             }
             "else" => {
-                return Err(self.report(
-                    Diagnostic::error(Code::UnexpectedToken, start, "`else` without `if`").rule("12.6, conditional statement"),
-                ));
+                return Err(
+                    self.report(Diagnostic::error(Code::UnexpectedToken, start, "`else` without `if`").rule("12.6, conditional statement"))
+                );
             }
             _ if self.is(Punct::Semicolon) => {
                 self.advance();
@@ -239,8 +239,7 @@ impl Parser<'_> {
             Punct::EqEq => {
                 let span = self.peek().span;
                 return Err(self.report(
-                    Diagnostic::error(Code::UnexpectedToken, span, "expected `=`, found `==`")
-                        .help("`=` assigns, `==` compares"),
+                    Diagnostic::error(Code::UnexpectedToken, span, "expected `=`, found `==`").help("`=` assigns, `==` compares"),
                 ));
             }
             _ => return self.unexpected("`=` or `(`"),
@@ -285,8 +284,7 @@ impl Parser<'_> {
     /// A statement that is a branch or a loop's body: no declaration.
     fn branch(&mut self) -> Parse<Statement> {
         // A block counts for itself.
-        let statement =
-            if self.is(Punct::OpenBrace) { self.statement()? } else { self.nested(|parser| parser.scoped(Self::statement))? };
+        let statement = if self.is(Punct::OpenBrace) { self.statement()? } else { self.nested(|parser| parser.scoped(Self::statement))? };
         if matches!(statement.kind, StatementKind::Declaration(_)) {
             self.report(
                 Diagnostic::error(Code::MisplacedDeclaration, statement.span, "a declaration cannot be a branch or a loop's body")
@@ -307,18 +305,10 @@ impl Parser<'_> {
         self.braced(|parser| {
             // switchCase : switchLabel ':' blockStatement | switchLabel ':'
             let start = parser.peek().span;
-            let label = if parser.eat_word("default") {
-                parser.make(ExprKind::Default, start)?
-            } else {
-                parser.expression()?
-            };
+            let label = if parser.eat_word("default") { parser.make(ExprKind::Default, start)? } else { parser.expression()? };
             parser.expect(Punct::Colon)?;
             let annotations = if parser.is(Punct::At) { parser.annotations()? } else { Vec::new() };
-            let body = if parser.is(Punct::OpenBrace) || !annotations.is_empty() {
-                Some(parser.block(annotations)?)
-            } else {
-                None
-            };
+            let body = if parser.is(Punct::OpenBrace) || !annotations.is_empty() { Some(parser.block(annotations)?) } else { None };
             cases.push(SwitchCase { label, body, span: parser.span_from(start) });
             Ok(())
         })?;
@@ -335,11 +325,8 @@ impl Parser<'_> {
                 self.declare_object(name);
             }
             let first = self.expression()?;
-            let collection = if self.eat(Punct::Range) {
-                ForCollection::Range(first, self.expression()?)
-            } else {
-                ForCollection::Expression(first)
-            };
+            let collection =
+                if self.eat(Punct::Range) { ForCollection::Range(first, self.expression()?) } else { ForCollection::Expression(first) };
             self.expect(Punct::CloseParen)?;
             let body = Box::new(self.branch()?);
             return Ok(StatementKind::ForIn { variable, collection, body });

@@ -73,9 +73,9 @@ impl Parser<'_> {
                 let mut arguments = self.type_arguments()?;
                 let span = self.span_from(start);
                 let (Some(element), true) = (arguments.pop(), arguments.is_empty()) else {
-                    return Err(self.report(
-                        Diagnostic::error(Code::TypeArguments, span, "a list has one element type").rule("7.2.8, lists"),
-                    ));
+                    return Err(
+                        self.report(Diagnostic::error(Code::TypeArguments, span, "a list has one element type").rule("7.2.8, lists"))
+                    );
                 };
                 return Ok(self.make_type(TypeExprKind::List(Box::new(element)), span));
             }
@@ -151,10 +151,7 @@ impl Parser<'_> {
     /// Whether the token begins a type for certain: a base type, or a name declared as a type.
     pub(super) fn begins_type(&self, token: &Token) -> bool {
         let base = token.kind == TokenKind::Word
-            && matches!(
-                &*token.text,
-                "bit" | "bool" | "error" | "int" | "match_kind" | "string" | "tuple" | "varbit" | "void"
-            );
+            && matches!(&*token.text, "bit" | "bool" | "error" | "int" | "match_kind" | "string" | "tuple" | "varbit" | "void");
         base || self.is_type_name(token)
     }
 

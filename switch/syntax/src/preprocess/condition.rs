@@ -66,18 +66,8 @@ struct Evaluator<'a> {
 type Value = Result<i64, Diagnostic>;
 
 /// Binary operators by precedence, the loosest first.
-const LEVELS: &[&[&str]] = &[
-    &["||"],
-    &["&&"],
-    &["|"],
-    &["^"],
-    &["&"],
-    &["==", "!="],
-    &["<", ">", "<=", ">="],
-    &["<<", ">>"],
-    &["+", "-"],
-    &["*", "/", "%"],
-];
+const LEVELS: &[&[&str]] =
+    &[&["||"], &["&&"], &["|"], &["^"], &["&"], &["==", "!="], &["<", ">", "<=", ">="], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
 impl Evaluator<'_> {
     fn peek(&self) -> Option<&Token> {
@@ -194,9 +184,7 @@ impl Evaluator<'_> {
                 self.expect(Punct::CloseParen)?;
                 value
             }
-            TokenKind::Number => {
-                integer(&token.text).ok_or_else(|| self.fault(token.span, format!("{token} is no integer of 64 bits")))?
-            }
+            TokenKind::Number => integer(&token.text).ok_or_else(|| self.fault(token.span, format!("{token} is no integer of 64 bits")))?,
             // A name that is no macro counts as 0.
             TokenKind::Word => 0,
             _ => return Err(self.fault(token.span, format!("unexpected {token} in the condition"))),

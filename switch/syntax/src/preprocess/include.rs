@@ -10,10 +10,8 @@ use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
 
 /// The files that `#include` finds without any `-I`: name and text.
-pub const BUILT_IN_FILES: &[(&str, &str)] = &[
-    ("core.p4", include_str!("../../include/core.p4")),
-    ("v1model.p4", include_str!("../../include/v1model.p4")),
-];
+pub const BUILT_IN_FILES: &[(&str, &str)] =
+    &[("core.p4", include_str!("../../include/core.p4")), ("v1model.p4", include_str!("../../include/v1model.p4"))];
 
 /// Where the text of files comes from.
 pub trait Files {
@@ -50,9 +48,7 @@ impl Preprocessor<'_> {
         };
         if depth >= MAX_INCLUDE_DEPTH {
             let message = format!("files include each other more than {MAX_INCLUDE_DEPTH} deep");
-            self.exhaust(
-                Diagnostic::error(Code::IncludeDepth, span, message).help("guard the file with `#ifndef`, `#define`, `#endif`"),
-            );
+            self.exhaust(Diagnostic::error(Code::IncludeDepth, span, message).help("guard the file with `#ifndef`, `#define`, `#endif`"));
             return;
         }
         self.included += 1;

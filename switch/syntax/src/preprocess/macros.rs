@@ -60,9 +60,7 @@ impl Macro {
     }
 
     fn parse_parameters(&mut self, rest: &mut VecDeque<Token>) -> Result<Vec<Symbol>, Diagnostic> {
-        let fault = |span| {
-            Err(Diagnostic::error(Code::BadDefine, span, "the parameters of a macro are names between commas, then `)`"))
-        };
+        let fault = |span| Err(Diagnostic::error(Code::BadDefine, span, "the parameters of a macro are names between commas, then `)`"));
         let mut parameters: Vec<Symbol> = Vec::new();
         if rest.front().is_some_and(|token| token.is(Punct::CloseParen)) {
             rest.pop_front();
@@ -260,8 +258,7 @@ impl Preprocessor<'_> {
                             arguments.len()
                         );
                         self.diagnostics.push(
-                            Diagnostic::error(Code::MacroArguments, name.span, message)
-                                .note(found.span, "the macro is defined here"),
+                            Diagnostic::error(Code::MacroArguments, name.span, message).note(found.span, "the macro is defined here"),
                         );
                         return None;
                     }
@@ -367,8 +364,7 @@ impl Preprocessor<'_> {
             out.pop();
             out.push(Item { token: Token { spaced, ..token }, hidden: Hidden::default() });
         } else {
-            self.diagnostics
-                .push(Diagnostic::error(Code::MacroPaste, span, format!("`##` joins to `{text}`, which is no token")));
+            self.diagnostics.push(Diagnostic::error(Code::MacroPaste, span, format!("`##` joins to `{text}`, which is no token")));
         }
         out.extend(piece);
     }

@@ -188,14 +188,7 @@ impl Preprocessor<'_> {
     }
 
     /// Handles `#if` and its kin, in skipped groups too; false when the directive is another one.
-    fn conditional(
-        &mut self,
-        name: &str,
-        mark: Span,
-        arguments: &[Token],
-        active: bool,
-        open: &mut Vec<Conditional>,
-    ) -> bool {
+    fn conditional(&mut self, name: &str, mark: Span, arguments: &[Token], active: bool, open: &mut Vec<Conditional>) -> bool {
         let opens = matches!(name, "if" | "ifdef" | "ifndef");
         if opens {
             let holds = active && self.holds(name, mark, arguments);
@@ -236,12 +229,9 @@ impl Preprocessor<'_> {
             return self.condition(mark, arguments);
         }
         match arguments {
-            [word, ..] if word.kind == TokenKind::Word => {
-                self.is_defined(&word.text) == (name == "ifdef" || name == "def")
-            }
+            [word, ..] if word.kind == TokenKind::Word => self.is_defined(&word.text) == (name == "ifdef" || name == "def"),
             _ => {
-                self.diagnostics
-                    .push(Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` awaits the name of a macro")));
+                self.diagnostics.push(Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` awaits the name of a macro")));
                 false
             }
         }
@@ -273,9 +263,8 @@ impl Preprocessor<'_> {
             // A line marker, as cpp leaves it in preprocessed text: `# 12 "file" 1`.
             _ if line.get(1).is_some_and(|token| token.kind == TokenKind::Number) => self.line(mark, &line[1..]),
             _ => self.diagnostics.push(
-                Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` is no preprocessor directive")).help(
-                    "directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, error, warning, line, pragma",
-                ),
+                Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` is no preprocessor directive"))
+                    .help("directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, error, warning, line, pragma"),
             ),
         }
     }

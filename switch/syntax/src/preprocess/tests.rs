@@ -93,7 +93,13 @@ fn conditions_are_integer_expressions() {
 #[test]
 fn includes_are_sought_beside_the_file_then_by_the_options_then_built_in() {
     let options = Options { include_dirs: vec!["inc".into()], ..Options::default() };
-    let files = [("dir/a.p4", "beside"), ("inc/a.p4", "by-option"), ("inc/core.p4", "own core"), ("inc/sub/b.p4", "#include \"c.p4\""), ("inc/sub/c.p4", "c")];
+    let files = [
+        ("dir/a.p4", "beside"),
+        ("inc/a.p4", "by-option"),
+        ("inc/core.p4", "own core"),
+        ("inc/sub/b.p4", "#include \"c.p4\""),
+        ("inc/sub/c.p4", "c"),
+    ];
     let seen = |text: &str| run_with(text, &options, &files).0;
     assert_eq!(seen("#include \"a.p4\""), "beside");
     assert_eq!(seen("#include <a.p4>"), "by - option");

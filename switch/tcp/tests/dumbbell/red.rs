@@ -61,12 +61,17 @@ impl Red {
             } else if !self.above {
                 self.above = true;
                 self.count = u64::from(p.spare_short_queue);
-                dropped |= !p.spare_short_queue && self.uniform() <= p.max_p * (self.average - p.min_threshold) / (p.max_threshold - p.min_threshold);
+                dropped |= !p.spare_short_queue
+                    && self.uniform() <= p.max_p * (self.average - p.min_threshold) / (p.max_threshold - p.min_threshold);
             } else {
                 let pb = p.max_p * (self.average - p.min_threshold) / (p.max_threshold - p.min_threshold);
                 let n = self.count as f64 * pb;
                 let pa = if !p.wait {
-                    if n < 1.0 { pb / (1.0 - n) } else { 1.0 }
+                    if n < 1.0 {
+                        pb / (1.0 - n)
+                    } else {
+                        1.0
+                    }
                 } else if n < 1.0 {
                     0.0
                 } else if n < 2.0 {

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use fairlane_device::DeviceConfig;
-use fairlane_pipeline::{ActionCall, KeyMatch, Program, Replica, TableAction, TableEntry, Value};
 use fairlane_endpoint::algorithm::{FixedRate, Listener};
 use fairlane_endpoint::record::FlowRecord;
+use fairlane_pipeline::{ActionCall, KeyMatch, Program, Replica, TableAction, TableEntry, Value};
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, Nanos, Network, Options, RtpSpec, TcpSpec};
 
 pub const MS: Nanos = 1_000_000;
@@ -38,7 +38,8 @@ pub fn address(switch: u8, number: u8) -> HostAddress {
 /// Loads the program and routes each address to a port.
 pub fn load(network: &mut Network, switch: &str, routes: &[(u32, u32)]) {
     let program = program();
-    let (table, action) = (program.table_by_name("ForwardIngress.route").expect("route"), program.action_by_name("ForwardIngress.send").expect("send"));
+    let (table, action) =
+        (program.table_by_name("ForwardIngress.route").expect("route"), program.action_by_name("ForwardIngress.send").expect("send"));
     let device = network.device(switch).expect("a switch");
     device.load(0, program);
     for &(ip, port) in routes {
@@ -55,7 +56,10 @@ pub fn load(network: &mut Network, switch: &str, routes: &[(u32, u32)]) {
 /// Copies for an IPv4 group to ports of a switch.
 pub fn replicate(network: &mut Network, switch: &str, group: u32, ports: &[u32]) {
     let program = program();
-    let (table, action) = (program.table_by_name("ForwardIngress.route").expect("route"), program.action_by_name("ForwardIngress.replicate").expect("replicate"));
+    let (table, action) = (
+        program.table_by_name("ForwardIngress.route").expect("route"),
+        program.action_by_name("ForwardIngress.replicate").expect("replicate"),
+    );
     let number = group as u16;
     let entry = TableEntry {
         key: vec![KeyMatch::Exact(Value::from(u64::from(group)))],

@@ -21,10 +21,10 @@ use std::sync::Mutex;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::FuncId;
 
+use crate::definition::Definition;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
 use crate::exec::{calc, control, deparser, headers, heavy, parser};
-use crate::definition::Definition;
 
 /// What a lookup found is no code to run.
 pub const FOUND_NOTHING: u32 = u32::MAX;
@@ -40,14 +40,8 @@ struct Env {
 }
 
 type Function = extern "C" fn(*mut Env, u64, u64, u64) -> u64;
-type Entry = extern "C" fn(
-    env: *mut Env,
-    slots: *mut u64,
-    frame: *mut u8,
-    packet: *mut Packet,
-    state: *mut State,
-    addresses: *const usize,
-) -> u64;
+type Entry =
+    extern "C" fn(env: *mut Env, slots: *mut u64, frame: *mut u8, packet: *mut Packet, state: *mut State, addresses: *const usize) -> u64;
 
 macro_rules! helpers {
     ($($Name:ident $function:ident ($ir:ident, $program:ident, $st:ident, $pkt:ident, $a:ident, $b:ident) $body:block)*) => {
@@ -181,10 +175,7 @@ impl Code {
             // SAFETY: the function was declared with this signature in `compile`.
             unsafe { std::mem::transmute::<*const u8, Entry>(code) }
         };
-        Code {
-            entries: functions.iter().map(entry).collect(),
-            module: Mutex::new(Some(module)),
-        }
+        Code { entries: functions.iter().map(entry).collect(), module: Mutex::new(Some(module)) }
     }
 
     /// Runs one pass. `program` is what the code was made from, `st` and `pkt` are of that program.
@@ -193,11 +184,7 @@ impl Code {
         let (slots, frame) = (pkt.slots.as_mut_ptr(), pkt.buf.as_mut_ptr());
         let addresses = st.addresses.as_ptr();
         let (state, packet): (*mut State, *mut Packet) = (st, pkt);
-        let mut env = Env {
-            program,
-            state,
-            packet,
-        };
+        let mut env = Env { program, state, packet };
         self.entries[pass](&mut env, slots, frame, packet, state, addresses)
     }
 }

@@ -12,10 +12,10 @@ use cranelift_module::{Linkage, Module};
 use super::calls::{Helper, FOUND_NOTHING};
 use super::places::{places, Places};
 use super::steps::{Label, Step, Steps};
+use crate::definition::Definition;
 use crate::exec::packet::Packet;
 use crate::ir::*;
 use crate::load::effects::Context;
-use crate::definition::Definition;
 
 /// The value a function returns when there is nothing to say.
 pub const DONE: i64 = 0;
@@ -186,9 +186,7 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn load_slot(&mut self, slot: Slot) -> Value {
-        self.b
-            .ins()
-            .load(types::I64, own(), self.slots, slot as i32 * 8)
+        self.b.ins().load(types::I64, own(), self.slots, slot as i32 * 8)
     }
 
     pub(super) fn store_slot(&mut self, slot: Slot, v: Value) {
@@ -329,11 +327,7 @@ impl Emitter<'_, '_> {
             Step::Lookahead { dst, offset, width } => self.lookahead(dst, *offset, *width),
             Step::Advance(n) => self.advance(*n),
             Step::Fail(error) => self.fail(*error),
-            Step::Select {
-                keys,
-                cases,
-                default,
-            } => self.parser_select(keys, cases, *default),
+            Step::Select { keys, cases, default } => self.parser_select(keys, cases, *default),
             Step::SelectCall(state, to) => self.select_call(*state, to),
             Step::ParseEnd => self.sync_offset(),
             Step::Verify(i) => {

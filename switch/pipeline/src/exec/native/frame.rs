@@ -161,10 +161,7 @@ impl Emitter<'_, '_> {
         let at = self.b.ins().iadd(self.buf, at);
         let n = (offset % 8 + width).div_ceil(8);
         let v = self.load_bytes(at, (offset / 8) as i32, n);
-        let v = self
-            .b
-            .ins()
-            .ushr_imm(v, i64::from(8 * n - offset % 8 - width));
+        let v = self.b.ins().ushr_imm(v, i64::from(8 * n - offset % 8 - width));
         self.mask(v, ones(width))
     }
 
@@ -173,12 +170,7 @@ impl Emitter<'_, '_> {
         self.set_field(dst, v);
     }
 
-    pub(super) fn parser_select(
-        &mut self,
-        keys: &[SelectKey],
-        cases: &[(u64, u64, Label)],
-        default: Label,
-    ) {
+    pub(super) fn parser_select(&mut self, keys: &[SelectKey], cases: &[(u64, u64, Label)], default: Label) {
         let mut key = None;
         for part in keys {
             let width = part.width();

@@ -26,9 +26,9 @@ use cranelift_module::{default_libcall_names, FuncId, Linkage, Module};
 use super::deparser;
 use super::packet::Packet;
 use super::state::State;
+use crate::definition::Definition;
 use crate::ir::*;
 use crate::load::effects::Context;
-use crate::definition::Definition;
 use calls::Code;
 use emit::{emit, EMITTED};
 use steps::Steps;
@@ -59,14 +59,7 @@ impl Native {
         let egress = Steps::egress(program).ok_or_else(|| again("egress"))?;
         let deparser = Steps::deparser(program).ok_or_else(|| again("deparser"))?;
         let ir = &program.ir;
-        compile(
-            program,
-            &[
-                (&ingress, &ir.ingress_live),
-                (&egress, &ir.egress_live),
-                (&deparser, &ir.egress_live),
-            ],
-        )
+        compile(program, &[(&ingress, &ir.ingress_live), (&egress, &ir.egress_live), (&deparser, &ir.egress_live)])
     }
 
     /// Parser, verification of checksums, ingress.
@@ -82,13 +75,7 @@ impl Native {
 
     /// [`deparser::deparse`].
     #[inline]
-    pub fn deparse(
-        &self,
-        program: &Definition,
-        st: &mut State,
-        pkt: &mut Packet,
-        spare: &mut Vec<Vec<u8>>,
-    ) -> Vec<u8> {
+    pub fn deparse(&self, program: &Definition, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
         // Headers are written over the frame only as far as it reaches.
         if pkt.offset > pkt.len || pkt.len > pkt.buf.len() {
             return deparser::deparse(&program.ir, st, pkt, spare);
@@ -110,14 +97,7 @@ fn compile(program: &Definition, passes: &[(&Steps, &[Slot])]) -> Result<Native,
         ("opt_level", "speed"),
         ("use_colocated_libcalls", "false"),
         ("is_pic", "false"),
-        (
-            "enable_verifier",
-            if cfg!(debug_assertions) {
-                "true"
-            } else {
-                "false"
-            },
-        ),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
     ] {
         flags.set(name, value).map_err(|e| e.to_string())?;
     }
@@ -142,26 +122,17 @@ fn compile(program: &Definition, passes: &[(&Steps, &[Slot])]) -> Result<Native,
         let b = FunctionBuilder::new(&mut compiled.func, &mut scratch);
         emit(b, &mut module, program, &context, steps, live, &constants);
         functions.push(define(&mut module, &mut compiled, i)?);
-        bytes += compiled
-            .compiled_code()
-            .map_or(0, |c| c.code_buffer().len());
+        bytes += compiled.compiled_code().map_or(0, |c| c.code_buffer().len());
         module.clear_context(&mut compiled);
     }
-    module
-        .finalize_definitions()
-        .map_err(|e| format!("the code cannot be made executable: {e}"))?;
-    Ok(Native {
-        code: Code::new(module, &functions),
-        bytes,
-    })
+    module.finalize_definitions().map_err(|e| format!("the code cannot be made executable: {e}"))?;
+    Ok(Native { code: Code::new(module, &functions), bytes })
 }
 
 fn define(module: &mut JITModule, compiled: &mut Compiled, i: usize) -> Result<FuncId, String> {
     let wrong = |e: cranelift_module::ModuleError| format!("{e:?}");
     let name = format!("pass{i}");
-    let id = module
-        .declare_function(&name, Linkage::Local, &compiled.func.signature)
-        .map_err(wrong)?;
+    let id = module.declare_function(&name, Linkage::Local, &compiled.func.signature).map_err(wrong)?;
     module.define_function(id, compiled).map_err(wrong)?;
     Ok(id)
 }

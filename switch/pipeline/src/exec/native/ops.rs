@@ -17,9 +17,7 @@ impl Emitter<'_, '_> {
     /// The first of the addresses that [`State`] keeps is that of register 0's cells.
     pub(super) fn cells(&mut self, at: usize) -> Value {
         let offset = (at * size_of::<usize>()) as i32;
-        self.b
-            .ins()
-            .load(types::I64, own().with_readonly(), self.addresses, offset)
+        self.b.ins().load(types::I64, own().with_readonly(), self.addresses, offset)
     }
 
     /// Runs `inside` with the cell's address when the index is below `size`; otherwise, and when
@@ -131,12 +129,7 @@ impl Emitter<'_, '_> {
                 let v = self.select(c, a, b);
                 self.define(dst, v);
             }
-            Op::RegGet {
-                dst,
-                reg,
-                idx,
-                mask,
-            } => {
+            Op::RegGet { dst, reg, idx, mask } => {
                 let before = self.get(dst);
                 let size = self.register(reg);
                 let v = self.cell(reg as usize, idx, size, before, |e, cell| {
@@ -148,9 +141,7 @@ impl Emitter<'_, '_> {
             Op::RegVal { dst, reg, idx } => {
                 let zero = self.number(0);
                 let size = self.register(reg);
-                let v = self.cell(reg as usize, idx, size, zero, |e, cell| {
-                    e.b.ins().load(types::I64, own(), cell, 0)
-                });
+                let v = self.cell(reg as usize, idx, size, zero, |e, cell| e.b.ins().load(types::I64, own(), cell, 0));
                 self.define(dst, v);
             }
             Op::RegSet { reg, idx, src } => {
@@ -194,12 +185,7 @@ impl Emitter<'_, '_> {
                     zero
                 });
             }
-            Op::Meter {
-                meter,
-                idx,
-                dst,
-                mask,
-            } => {
+            Op::Meter { meter, idx, dst, mask } => {
                 let (meter, idx) = (self.number(meter.into()), self.get(idx));
                 let colour = self.call(Helper::Meter, &[meter, idx]);
                 let nothing = self.number(u64::MAX);
@@ -235,12 +221,7 @@ impl Emitter<'_, '_> {
                 self.b.seal_block(end);
                 self.define(dst, result);
             }
-            Op::Hash {
-                dst,
-                base,
-                calc,
-                size,
-            } => {
+            Op::Hash { dst, base, calc, size } => {
                 let (base, size) = (self.get(base), self.get(size));
                 let calc = self.number(calc.into());
                 let hash = self.call(Helper::Compute, &[calc]);

@@ -54,13 +54,7 @@ pub struct Places {
 }
 
 /// `live` is read from memory when the pass has ended; `constants` are never in memory only.
-pub fn places(
-    steps: &Steps,
-    context: &Context,
-    ir: &Ir,
-    live: &[Slot],
-    constants: &HashMap<Slot, u64>,
-) -> Places {
+pub fn places(steps: &Steps, context: &Context, ir: &Ir, live: &[Slot], constants: &HashMap<Slot, u64>) -> Places {
     let n = steps.steps.len();
     let slots = context.layout.init.len();
     let mut touches: Vec<Touch> = steps.steps.iter().map(|s| s.touch(context, ir)).collect();
@@ -116,12 +110,7 @@ pub fn places(
         };
         reached[i] = true;
         let t = &touches[i];
-        loads[i] = t
-            .uses
-            .iter()
-            .copied()
-            .filter(|&s| !at_hand.has(s))
-            .collect();
+        loads[i] = t.uses.iter().copied().filter(|&s| !at_hand.has(s)).collect();
         t.uses.iter().for_each(|&s| at_hand.add(s));
         let before = at_hand.clone();
         t.sets.iter().for_each(|&s| at_hand.add(s));
@@ -190,10 +179,5 @@ pub fn places(
             needed.insert(label, now.clone());
         }
     }
-    Places {
-        reached,
-        loads,
-        stores,
-        labels,
-    }
+    Places { reached, loads, stores, labels }
 }

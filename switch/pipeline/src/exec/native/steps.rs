@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
+use crate::definition::Definition;
 use crate::ir::*;
 use crate::load::effects::{target, Context};
-use crate::definition::Definition;
 
 pub type Label = u32;
 
@@ -99,10 +99,7 @@ impl Steps {
     }
 
     fn new() -> Steps {
-        Steps {
-            labels: vec![usize::MAX],
-            ..Steps::default()
-        }
+        Steps { labels: vec![usize::MAX], ..Steps::default() }
     }
 
     fn finish(mut self) -> Option<Steps> {
@@ -293,8 +290,7 @@ impl Steps {
                 return None;
             }
             let skip = self.condition(ir, c)?;
-            self.steps
-                .push(Step::Op(Op::JumpIfZero(c.target.valid, skip)));
+            self.steps.push(Step::Op(Op::JumpIfZero(c.target.valid, skip)));
             self.steps.push(Step::Verify(i as u32));
             self.place(skip);
         }
@@ -306,11 +302,7 @@ impl Steps {
     fn condition(&mut self, ir: &Ir, c: &Checksum) -> Option<Label> {
         let skip = self.label();
         for &(slot, set) in &c.tests {
-            self.steps.push(Step::Op(if set {
-                Op::JumpIfZero(slot, skip)
-            } else {
-                Op::JumpIfNonZero(slot, skip)
-            }));
+            self.steps.push(Step::Op(if set { Op::JumpIfZero(slot, skip) } else { Op::JumpIfNonZero(slot, skip) }));
         }
         if let Some((code, slot)) = c.condition {
             self.code(ir, code)?;
@@ -363,9 +355,7 @@ impl Step {
             Step::Op(op) => target(&mut { *op }).map(|to| *to).into_iter().collect(),
             Step::Choose(arms, none) => arms.iter().map(|a| a.1).chain([*none]).collect(),
             Step::Next(next) => next.iter().map(|n| n.1).collect(),
-            Step::Select { cases, default, .. } => {
-                cases.iter().map(|c| c.2).chain([*default]).collect()
-            }
+            Step::Select { cases, default, .. } => cases.iter().map(|c| c.2).chain([*default]).collect(),
             Step::SelectCall(_, states) => states.clone(),
             _ => Vec::new(),
         }
@@ -392,11 +382,7 @@ impl Step {
             Step::Op(op) => touch_op(op, context, &mut t),
             Step::Lookup(table) => {
                 let table_ir = &ir.tables[*table as usize];
-                let to = if table_ir.key_limbs <= 1 {
-                    &mut t.uses
-                } else {
-                    &mut t.memory
-                };
+                let to = if table_ir.key_limbs <= 1 { &mut t.uses } else { &mut t.memory };
                 for part in &table_ir.key {
                     to.push(part.field.valid);
                     let first = part.field.slot;
@@ -409,10 +395,8 @@ impl Step {
                     }
                 }
                 let params = context.layout.params;
-                t.clobbers
-                    .extend(params..params + context.layout.params_len);
-                t.clobbers
-                    .extend(table_ir.meter_target.iter().map(|f| f.slot));
+                t.clobbers.extend(params..params + context.layout.params_len);
+                t.clobbers.extend(table_ir.meter_target.iter().map(|f| f.slot));
             }
             Step::Extract(h) => {
                 let header = &ir.layout.headers[*h as usize];
@@ -484,9 +468,7 @@ fn touch_calc(calc: u32, context: &Context, ir: &Ir, t: &mut Touch) {
 
 fn touch_op(op: &Op, context: &Context, t: &mut Touch) {
     let e = context.of(op);
-    let operands = crate::load::effects::operands(&mut { *op })
-        .map(|s| *s)
-        .collect();
+    let operands = crate::load::effects::operands(&mut { *op }).map(|s| *s).collect();
     match op {
         // What they leave when they do nothing is what was there.
         Op::RegGet { dst, .. } | Op::Meter { dst, .. } | Op::Random { dst, .. } => {

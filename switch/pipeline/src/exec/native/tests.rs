@@ -13,26 +13,11 @@ use proptest::prelude::*;
 const WIDTHS: [u32; 8] = [1, 1, 8, 9, 16, 32, 48, 64];
 const VALID: Slot = 8;
 const HEADER: Slot = 9;
-const CONSTANTS: [(Slot, u64); 6] = [
-    (11, 1),
-    (12, 0),
-    (13, 2),
-    (14, 63),
-    (15, u64::MAX),
-    (16, 64),
-];
+const CONSTANTS: [(Slot, u64); 6] = [(11, 1), (12, 0), (13, 2), (14, 63), (15, u64::MAX), (16, 64)];
 const SLOTS: u32 = 20;
 
 fn field(slot: Slot, width: u32) -> FieldDef {
-    FieldDef {
-        name: format!("f{slot}"),
-        width,
-        signed: false,
-        saturating: false,
-        rel: slot,
-        offset: 0,
-        varbit: false,
-    }
+    FieldDef { name: format!("f{slot}"), width, signed: false, saturating: false, rel: slot, offset: 0, varbit: false }
 }
 
 fn header_type(widths: &[u32]) -> HeaderType {
@@ -69,37 +54,21 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
     p.ir.layout = Layout {
         types: vec![header_type(&WIDTHS), header_type(&[16, 16])],
         headers: vec![header(0, true, 0, 11), header(1, false, HEADER, VALID)],
-        stacks: vec![Stack {
-            name: "s".into(),
-            ty: 1,
-            headers: vec![1],
-            next: 2,
-        }],
+        stacks: vec![Stack { name: "s".into(), ty: 1, headers: vec![1], next: 2 }],
         metadata_end: 8,
         packet_end: 11,
         params: 17,
         init,
         ..Layout::default()
     };
-    let port = |slot| {
-        Some(Field {
-            slot,
-            width: 9,
-            signed: false,
-            saturating: false,
-            valid: 11,
-        })
-    };
+    let port = |slot| Some(Field { slot, width: 9, signed: false, saturating: false, valid: 11 });
     p.ir.arch.egress_spec = port(3);
     p.ir.constants = CONSTANTS.to_vec();
     let end = code.len() as u32;
     p.ir.code = code;
     p.ir.ingress = crate::ir::Code { start: 0, end };
     p.ir.ingress_live = live.to_vec();
-    let f = |slot, width| Field {
-        width,
-        ..port(slot).unwrap_or_else(|| unreachable!())
-    };
+    let f = |slot, width| Field { width, ..port(slot).unwrap_or_else(|| unreachable!()) };
     let sum = (11, vec![(4, 0), (6, 3), (7, 0), (5, 8)]);
     let input = [f(4, 16), f(6, 48), f(7, 64), f(5, 32)];
     p.ir.calculations = vec![Calculation {
@@ -109,37 +78,14 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
         sum: Some(sum),
         short: None,
     }];
-    p.ir.checksums = vec![Checksum {
-        target: f(4, 16),
-        calc: 0,
-        tests: vec![(VALID, true)],
-        condition: None,
-        verify: true,
-        update: true,
-    }];
+    p.ir.checksums = vec![Checksum { target: f(4, 16), calc: 0, tests: vec![(VALID, true)], condition: None, verify: true, update: true }];
     let (name, json_id) = (String::from("x"), 0);
     for width in [64, 32, 100] {
-        p.registers.push(RegisterInfo {
-            name: name.clone(),
-            json_id,
-            size: 4,
-            width,
-        });
+        p.registers.push(RegisterInfo { name: name.clone(), json_id, size: 4, width });
     }
-    p.counters.push(CounterInfo {
-        name: name.clone(),
-        json_id,
-        size: 3,
-        table: None,
-    });
+    p.counters.push(CounterInfo { name: name.clone(), json_id, size: 3, table: None });
     let unit = MeterUnit::Packets;
-    p.meters.push(MeterInfo {
-        name,
-        json_id,
-        size: 2,
-        unit,
-        table: None,
-    });
+    p.meters.push(MeterInfo { name, json_id, size: 2, unit, table: None });
     p
 }
 
@@ -151,11 +97,7 @@ fn op((kind, dst, a, b, imm, _): Draft, to: u32) -> Op {
     let mask = imm & WIDTHS.get(dst as usize).map_or(u64::MAX, |&w| ones(w));
     let (t, u) = (Tri { dst, a, b, mask }, Un { dst, a, imm: mask });
     let branch = Branch { a, b, to };
-    let whole = |imm| Un {
-        dst: 17 + dst % 3,
-        a,
-        imm,
-    };
+    let whole = |imm| Un { dst: 17 + dst % 3, a, imm };
     let bits = 1 + (imm & 63);
     match kind {
         0 | 1 => Op::Mov(u),
@@ -180,53 +122,21 @@ fn op((kind, dst, a, b, imm, _): Draft, to: u32) -> Op {
         20 => Op::MinU(u),
         21 => Op::Div(t),
         22 => Op::Rem(t),
-        23 => Op::Select {
-            dst: 17 + dst % 3,
-            c: a,
-            a: b,
-            b: dst,
-        },
+        23 => Op::Select { dst: 17 + dst % 3, c: a, a: b, b: dst },
         24 => Op::Sext(whole(bits)),
         25 => Op::ClampU(u),
         26 => Op::ClampS(whole(bits)),
         27 => Op::ClampUS(whole(bits)),
-        28 => Op::RegGet {
-            dst,
-            reg: imm as u32 % 3,
-            idx: a,
-            mask,
-        },
-        29 => Op::RegVal {
-            dst: 17 + dst % 3,
-            reg: imm as u32 % 3,
-            idx: a,
-        },
-        30 => Op::RegSet {
-            reg: imm as u32 % 2,
-            idx: a,
-            src: b,
-        },
-        31 => Op::Random {
-            dst,
-            lo: a,
-            hi: b,
-            mask,
-        },
+        28 => Op::RegGet { dst, reg: imm as u32 % 3, idx: a, mask },
+        29 => Op::RegVal { dst: 17 + dst % 3, reg: imm as u32 % 3, idx: a },
+        30 => Op::RegSet { reg: imm as u32 % 2, idx: a, src: b },
+        31 => Op::Random { dst, lo: a, hi: b, mask },
         32 => Op::Count { counter: 0, idx: a },
-        33 => Op::Meter {
-            meter: 0,
-            idx: a,
-            dst,
-            mask,
-        },
+        33 => Op::Meter { meter: 0, idx: a, dst, mask },
         34 => Op::SetValid(1),
         35 => Op::AddHeader(1),
         36 => Op::RemoveHeader(1),
-        37 => Op::StackLast {
-            dst: 17 + dst % 3,
-            stack: 0,
-            rel: a % 2,
-        },
+        37 => Op::StackLast { dst: 17 + dst % 3, stack: 0, rel: a % 2 },
         38 => Op::MarkToDrop,
         39 => Op::Digest(a),
         40 => Op::Exit,
@@ -240,12 +150,7 @@ fn op((kind, dst, a, b, imm, _): Draft, to: u32) -> Op {
         48 => Op::UnlessLeU(branch),
         49 => Op::UnlessLtS(branch),
         50 => Op::UnlessLeS(branch),
-        _ => Op::Hash {
-            dst: 17 + dst % 3,
-            base: a,
-            calc: 0,
-            size: b,
-        },
+        _ => Op::Hash { dst: 17 + dst % 3, base: a, calc: 0, size: b },
     }
 }
 
@@ -258,10 +163,7 @@ fn draft() -> impl Strategy<Value = Draft> {
 fn outcome(p: &Definition, start: &[u64], native: bool) -> (Vec<u64>, String) {
     let mut st = State::new(p, &SwitchConfig::default());
     for (i, r) in st.registers.iter_mut().enumerate() {
-        r.cells
-            .iter_mut()
-            .enumerate()
-            .for_each(|(j, c)| *c = (i * 7 + j * 3) as u64);
+        r.cells.iter_mut().enumerate().for_each(|(j, c)| *c = (i * 7 + j * 3) as u64);
     }
     st.meters[0][0] = Meter::new(MeterUnit::Packets);
     let mut pkt = Packet::new(&p.ir.layout);
@@ -279,24 +181,14 @@ fn outcome(p: &Definition, start: &[u64], native: bool) -> (Vec<u64>, String) {
         run(&p.ir, &mut st, &mut pkt, p.ir.ingress);
     }
     let live = p.ir.ingress_live.iter().map(|&s| pkt.slots[s as usize]);
-    let rest = (
-        &st.registers,
-        &st.counters,
-        &st.rng,
-        pkt.exit,
-        pkt.length,
-        pkt.requests,
-    );
+    let rest = (&st.registers, &st.counters, &st.rng, pkt.exit, pkt.length, pkt.requests);
     (live.collect(), format!("{rest:?}"))
 }
 
 /// Values for all slots of the packet, within their widths.
 fn values(raw: &[u64], small: bool) -> Vec<u64> {
     let widths = WIDTHS.iter().copied().chain([1, 16, 16]);
-    raw.iter()
-        .zip(widths)
-        .map(|(v, w)| v & ones(w) & if small { 3 } else { u64::MAX })
-        .collect()
+    raw.iter().zip(widths).map(|(v, w)| v & ones(w) & if small { 3 } else { u64::MAX }).collect()
 }
 
 proptest! {

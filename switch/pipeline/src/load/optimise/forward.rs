@@ -38,10 +38,7 @@ impl Facts {
     fn new(context: &Context, constants: &Constants) -> Facts {
         let layout = context.layout;
         let slots = layout.init.len();
-        let mut facts = Facts {
-            known: vec![Known::Nothing; slots],
-            bound: vec![u64::MAX; slots],
-        };
+        let mut facts = Facts { known: vec![Known::Nothing; slots], bound: vec![u64::MAX; slots] };
         for header in &layout.headers {
             if !header.metadata {
                 facts.bound[header.valid as usize] = 1;
@@ -72,10 +69,7 @@ impl Facts {
     }
 
     fn known(&self, slot: Slot) -> Known {
-        self.known
-            .get(slot as usize)
-            .copied()
-            .unwrap_or(Known::Nothing)
+        self.known.get(slot as usize).copied().unwrap_or(Known::Nothing)
     }
 
     fn bound(&self, slot: Slot) -> u64 {
@@ -263,22 +257,10 @@ fn simplify(op: &mut Op, facts: &mut Facts, constants: &mut Constants) {
             None => return,
         },
         Op::Add(t) | Op::Or(t) | Op::Xor(t) if known(t.a) == Some(0) => mov(t.dst, t.b, t.mask),
-        Op::Add(t) | Op::Sub(t) | Op::Or(t) | Op::Xor(t) | Op::Shl(t) | Op::Shr(t)
-            if known(t.b) == Some(0) =>
-        {
-            mov(t.dst, t.a, t.mask)
-        }
+        Op::Add(t) | Op::Sub(t) | Op::Or(t) | Op::Xor(t) | Op::Shl(t) | Op::Shr(t) if known(t.b) == Some(0) => mov(t.dst, t.a, t.mask),
         // All ones, as wide as the other side: nothing is cut.
-        Op::And(t)
-            if known(t.b).is_some_and(|m| m & bits(facts.bound(t.a)) == bits(facts.bound(t.a))) =>
-        {
-            mov(t.dst, t.a, t.mask)
-        }
-        Op::And(t)
-            if known(t.a).is_some_and(|m| m & bits(facts.bound(t.b)) == bits(facts.bound(t.b))) =>
-        {
-            mov(t.dst, t.b, t.mask)
-        }
+        Op::And(t) if known(t.b).is_some_and(|m| m & bits(facts.bound(t.a)) == bits(facts.bound(t.a))) => mov(t.dst, t.a, t.mask),
+        Op::And(t) if known(t.a).is_some_and(|m| m & bits(facts.bound(t.b)) == bits(facts.bound(t.b))) => mov(t.dst, t.b, t.mask),
         _ => return,
     };
     *op = new;

@@ -64,20 +64,13 @@ impl Unit {
     /// Labels that may follow a table.
     fn after_table(&self, context: &Context, table: u32) -> Vec<u32> {
         let next = context.tables[table as usize].successors();
-        next.iter()
-            .map(|n| n.map_or(0, |n| self.nodes.get(&n).copied().unwrap_or(0)))
-            .collect()
+        next.iter().map(|n| n.map_or(0, |n| self.nodes.get(&n).copied().unwrap_or(0))).collect()
     }
 }
 
 /// Runs all passes, a few times: one makes work for another. `live` is read afterwards; returns
 /// what is read, there or here, before it is written.
-pub fn optimise(
-    unit: &mut Unit,
-    context: &Context,
-    constants: &mut Constants,
-    live: &[Slot],
-) -> Vec<Slot> {
+pub fn optimise(unit: &mut Unit, context: &Context, constants: &mut Constants, live: &[Slot]) -> Vec<Slot> {
     let mut needed = Slots::default();
     for _ in 0..3 {
         propagate(unit, context, constants);

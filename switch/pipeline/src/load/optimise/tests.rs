@@ -1,11 +1,11 @@
 //! Random code does the same before and after.
 
 use super::*;
+use crate::definition::Definition;
 use crate::exec::packet::Packet;
 use crate::exec::run::run;
 use crate::exec::state::State;
 use crate::load::codegen::ones;
-use crate::definition::Definition;
 use crate::SwitchConfig;
 use proptest::prelude::*;
 
@@ -33,27 +33,11 @@ fn layout() -> Layout {
         max_bytes: 0,
         words: None,
     };
-    let header = Header {
-        name: "m".into(),
-        ty: 0,
-        metadata: true,
-        base: 0,
-        valid: 8,
-        varbit: None,
-        union: None,
-        length: None,
-        opaque: false,
-    };
+    let header =
+        Header { name: "m".into(), ty: 0, metadata: true, base: 0, valid: 8, varbit: None, union: None, length: None, opaque: false };
     let mut init = vec![0; SLOTS as usize];
     init[8..13].copy_from_slice(&CONSTANTS);
-    Layout {
-        types: vec![ty],
-        headers: vec![header],
-        metadata_end: 8,
-        packet_end: 8,
-        init,
-        ..Layout::default()
-    }
+    Layout { types: vec![ty], headers: vec![header], metadata_end: 8, packet_end: 8, init, ..Layout::default() }
 }
 
 type Draft = (u8, Slot, Slot, Slot, u64, usize);
@@ -63,11 +47,7 @@ fn op((kind, dst, a, b, imm, _): Draft, to: u32) -> Op {
     let dst = if dst < 8 { dst } else { dst + 5 };
     let mask = imm & WIDTHS.get(dst as usize).map_or(u64::MAX, |&w| ones(w));
     let (t, u) = (Tri { dst, a, b, mask }, Un { dst, a, imm: mask });
-    let whole = Un {
-        dst: 13,
-        a,
-        imm: mask,
-    };
+    let whole = Un { dst: 13, a, imm: mask };
     match kind {
         0 => Op::Mov(u),
         1 => Op::Add(t),
@@ -87,30 +67,11 @@ fn op((kind, dst, a, b, imm, _): Draft, to: u32) -> Op {
         15 => Op::IsZero(u),
         16 => Op::MinU(u),
         17 => Op::Div(t),
-        18 => Op::Select {
-            dst: 14,
-            c: a,
-            a: b,
-            b: dst,
-        },
+        18 => Op::Select { dst: 14, c: a, a: b, b: dst },
         19 => Op::Sext(Un { imm: 8, ..whole }),
-        20 => Op::RegGet {
-            dst,
-            reg: 0,
-            idx: a,
-            mask,
-        },
-        21 => Op::RegSet {
-            reg: 0,
-            idx: a,
-            src: b,
-        },
-        22 => Op::Random {
-            dst,
-            lo: a,
-            hi: b,
-            mask,
-        },
+        20 => Op::RegGet { dst, reg: 0, idx: a, mask },
+        21 => Op::RegSet { reg: 0, idx: a, src: b },
+        22 => Op::Random { dst, lo: a, hi: b, mask },
         23 | 24 => Op::Jump(to),
         _ => Op::JumpIfZero(a, to),
     }
@@ -124,23 +85,13 @@ fn draft() -> impl Strategy<Value = Draft> {
 /// Slots 0 to 7 and the register after the code ran.
 fn outcome(layout: &Layout, code: Vec<Op>, start: &[u64]) -> (Vec<u64>, Vec<u64>, u64) {
     let mut program = Definition::default();
-    let mut copy = Layout {
-        types: layout.types.clone(),
-        headers: layout.headers.clone(),
-        init: layout.init.clone(),
-        ..Layout::default()
-    };
+    let mut copy = Layout { types: layout.types.clone(), headers: layout.headers.clone(), init: layout.init.clone(), ..Layout::default() };
     copy.packet_end = 8;
     program.ir.layout = copy;
     let end = code.len() as u32;
     program.ir.code = code;
     let mut state = State::new(&program, &SwitchConfig::default());
-    state.registers.push(crate::exec::state::Register {
-        width: 64,
-        limbs: 1,
-        size: 4,
-        cells: vec![5, 6, 7, 8],
-    });
+    state.registers.push(crate::exec::state::Register { width: 64, limbs: 1, size: 4, cells: vec![5, 6, 7, 8] });
     let mut packet = Packet::new(&program.ir.layout);
     packet.slots[..8].copy_from_slice(start);
     run(&program.ir, &mut state, &mut packet, Code { start: 0, end });

@@ -129,38 +129,18 @@ fn join_jump(op: &Op, jump: &Op) -> Option<Op> {
         }
     }
     match (op, *jump) {
-        (Op::IsZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => {
-            Some(Op::JumpIfNonZero(u.a, to))
-        }
-        (Op::IsZero(u), Op::JumpIfNonZero(slot, to)) if u.dst == slot => {
-            Some(Op::JumpIfZero(u.a, to))
-        }
-        (Op::NonZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => {
-            Some(Op::JumpIfZero(u.a, to))
-        }
-        (Op::NonZero(u), Op::JumpIfNonZero(slot, to)) if u.dst == slot => {
-            Some(Op::JumpIfNonZero(u.a, to))
-        }
+        (Op::IsZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => Some(Op::JumpIfNonZero(u.a, to)),
+        (Op::IsZero(u), Op::JumpIfNonZero(slot, to)) if u.dst == slot => Some(Op::JumpIfZero(u.a, to)),
+        (Op::NonZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => Some(Op::JumpIfZero(u.a, to)),
+        (Op::NonZero(u), Op::JumpIfNonZero(slot, to)) if u.dst == slot => Some(Op::JumpIfNonZero(u.a, to)),
         (Op::Eq(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessEq(branch(t, to))),
         (Op::Ne(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessNe(branch(t, to))),
-        (Op::LtU(t), Op::JumpIfZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessLtU(branch(t, to)))
-        }
-        (Op::LeU(t), Op::JumpIfZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessLeU(branch(t, to)))
-        }
-        (Op::LtS(t), Op::JumpIfZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessLtS(branch(t, to)))
-        }
-        (Op::LeS(t), Op::JumpIfZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessLeS(branch(t, to)))
-        }
-        (Op::Eq(t), Op::JumpIfNonZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessNe(branch(t, to)))
-        }
-        (Op::Ne(t), Op::JumpIfNonZero(slot, to)) if t.dst == slot => {
-            Some(Op::UnlessEq(branch(t, to)))
-        }
+        (Op::LtU(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessLtU(branch(t, to))),
+        (Op::LeU(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessLeU(branch(t, to))),
+        (Op::LtS(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessLtS(branch(t, to))),
+        (Op::LeS(t), Op::JumpIfZero(slot, to)) if t.dst == slot => Some(Op::UnlessLeS(branch(t, to))),
+        (Op::Eq(t), Op::JumpIfNonZero(slot, to)) if t.dst == slot => Some(Op::UnlessNe(branch(t, to))),
+        (Op::Ne(t), Op::JumpIfNonZero(slot, to)) if t.dst == slot => Some(Op::UnlessEq(branch(t, to))),
         _ => None,
     }
 }
