@@ -78,9 +78,9 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
             if arrival == Some(self.now) {
                 let Some((_, (forth, segment))) = self.in_air.pop_first() else { continue };
                 if forth {
-                    self.at_receiver(&segment)
+                    self.at_receiver(&segment);
                 } else {
-                    self.at_sender(&segment)
+                    self.at_sender(&segment);
                 }
             } else if theirs == Some(self.now) {
                 let mut acks = vec![];

@@ -608,7 +608,7 @@ impl<'a> Checker<'a, '_> {
                             "give the length in bits as second argument",
                         ),
                         (2, 0) => {
-                            self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field"))
+                            self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field"));
                         }
                         (2, 2..) => self.error(
                             e.span,

@@ -432,7 +432,7 @@ impl<'a> Checker<'a, '_> {
             let text = format!("`{}` is not defined on `{lt}` and `{rt}`", op.symbol());
             match (&lt, &rt) {
                 (Type::Extern(_), _) | (_, Type::Extern(_)) => {
-                    c.error(span, rule, format!("{text}: objects of an extern type are not compared"))
+                    c.error(span, rule, format!("{text}: objects of an extern type are not compared"));
                 }
                 (Type::Bits { .. }, Type::Bits { .. }) => c.error_help(span, rule, text, "cast one operand to the type of the other"),
                 (Type::Newtype(_, u), _) | (_, Type::Newtype(_, u)) => {

@@ -46,7 +46,7 @@ impl<'a> Lower<'a, '_> {
             }
             StatementKind::Block(b) => self.block(b),
             StatementKind::If { condition, then_branch, else_branch } => {
-                self.if_statement(condition, then_branch, else_branch.as_deref(), s.span)
+                self.if_statement(condition, then_branch, else_branch.as_deref(), s.span);
             }
             StatementKind::Switch { subject, cases } => self.switch(subject, cases, s.span),
             StatementKind::For { init, condition, update, body } => self.for_loop(init, condition, update, body, s.span),
