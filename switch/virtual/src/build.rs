@@ -10,43 +10,17 @@ use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
 use crate::channel::{Attachment, Channel, ChannelConfig, LossModel};
+use crate::description::{BuildError, LinkEnd};
 use crate::flow::{End, FlowKind, FlowSpec, RtpSpec};
 use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
 use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
 use crate::tcp::{TcpReceiver, TcpSender};
 use crate::trace::TraceWriter;
-use crate::{Nanos, PortId};
+use crate::Nanos;
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
 pub(crate) const LINGER: Nanos = 500_000_000;
-
-/// What is wrong with a description; `key` is where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct BuildError {
-    pub key: String,
-    pub what: String,
-}
-
-impl BuildError {
-    pub(crate) fn new(key: impl Into<String>, what: impl Into<String>) -> BuildError {
-        BuildError { key: key.into(), what: what.into() }
-    }
-}
-
-/// One end of a link: a node by name, and its port (0 for a host).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkEnd {
-    pub node: String,
-    pub port: PortId,
-}
-
-impl LinkEnd {
-    pub fn new(node: impl Into<String>, port: PortId) -> LinkEnd {
-        LinkEnd { node: node.into(), port }
-    }
-}
 
 enum NodeIndex {
     Host(usize),

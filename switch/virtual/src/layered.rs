@@ -3,7 +3,8 @@
 use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
 use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 
-use crate::build::{nearest, BuildError, LINGER};
+use crate::build::{nearest, LINGER};
+use crate::description::BuildError;
 use crate::flow::End;
 use crate::ip::PROTOCOL_UDP;
 use crate::network::{FlowEnds, Network};

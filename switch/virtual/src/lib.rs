@@ -16,8 +16,9 @@
 //! |---|---|
 //! | `events.rs` | the event queue |
 //! | `channel.rs` | a direction of a link: a host's queue, propagation, loss, jitter |
-//! | `build.rs`, `network.rs`, `control.rs` | description, event loop, control plane |
-//! | `flow.rs`, `tcp.rs` | flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
+//! | `description.rs`, `build.rs` | what a network is described by; building it |
+//! | `network.rs`, `control.rs` | event loop, control plane |
+//! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
 //! | `layered.rs` | flows in layers to groups |
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
 //! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
@@ -26,9 +27,11 @@ mod build;
 mod capture;
 mod channel;
 mod control;
+mod description;
 mod events;
 mod flow;
 mod igmp;
+mod io;
 mod ip;
 mod layered;
 mod membership;
@@ -37,9 +40,9 @@ pub mod record;
 mod tcp;
 mod trace;
 
-pub use build::{BuildError, LinkEnd};
 pub use channel::{ChannelConfig, ChannelStats, LossModel};
 pub use control::{Answer, ControlAction, ControlPlane, Request};
+pub use description::{BuildError, LinkEnd};
 pub use fairlane_tm::{Nanos, PortId};
 pub use flow::{FlowKind, FlowSpec, RtpSpec};
 pub use ip::HostAddress;

@@ -10,13 +10,14 @@ use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
-use crate::build::{BuildError, LinkEnd};
 use crate::capture::Capture;
 use crate::channel::{Attachment, Channel, ChannelStats, LossModel};
 use crate::control::{ControlChannel, ControlPlane, Event};
+use crate::description::{BuildError, LinkEnd};
 use crate::events::{EventQueue, Slot};
-use crate::flow::{End, FramePool, Io};
+use crate::flow::End;
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
+use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
 use crate::record::{PortSample, WorkCounts};

@@ -8,7 +8,7 @@ use fairlane_endpoint::rng::Rng;
 use fairlane_endpoint::Life;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
-use crate::flow::Io;
+use crate::io::Io;
 use crate::ip::{self, Datagram, PROTOCOL_TCP};
 use crate::Nanos;
 
