@@ -30,7 +30,7 @@ from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
-from fairlane.results import metrics, plots, report, series
+from fairlane.results import fidelity, metrics, plots, report, series
 
 Plot = Literal["rates", "queue", "fair_rate"]
 
@@ -129,7 +129,7 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
         outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)
         figures = metrics.compute(recorded)
-        result = Result(chosen, report.summary(chosen, figures, outcome, "virtual", "virtual"), **series.tables(recorded))
+        result = Result(chosen, report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual"), **series.tables(recorded))
         if out is not None:
             execute.publish(chosen, outcome, Path(folder), Path(out))
         return result

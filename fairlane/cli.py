@@ -95,13 +95,13 @@ def run(
             _run_sweep(experiment, where, extent, output, own, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
-    holds = _run_virtual(chosen, where, output, page) if where.fabric == "virtual" else _run_on_mininet(chosen, where, output, page)
-    _end(holds, output)
+    _end(_run_virtual(chosen, where, output, page) if where.fabric == "virtual" else _run_on_mininet(chosen, where, output, page), output)
 
 
-def _end(holds: bool, output: Output) -> None:
-    if output.strict and not holds:
-        raise typer.Exit(CHECK_FAILED)
+def _end(strictly: int, output: Output) -> None:
+    """strictly: the exit code with --strict."""
+    if output.strict and strictly != 0:
+        raise typer.Exit(strictly)
 
 
 def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
@@ -113,10 +113,11 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
         raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
     if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
         raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
-    _end(single.run_sweep(loader.find(experiment), extent.at or [], extent.seed, output.out, console), output)
+    holds = single.run_sweep(loader.find(experiment), extent.at or [], extent.seed, output.out, console)
+    _end(0 if holds else CHECK_FAILED, output)
 
 
-def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> bool:
+def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
     from fairlane.fabrics import targets, virtual_fabric
 
     shown = _live_options(page, where.fabric)
@@ -131,12 +132,12 @@ def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -
     from fairlane.live.view import LiveRun
 
     with LiveRun(shown) as live:
-        holds = execute.execute(chosen, dataclasses.replace(options, live=live), "virtual", output.out, console)
+        strictly = execute.execute(chosen, dataclasses.replace(options, live=live), "virtual", output.out, console)
         live.linger(_say)
-    return holds
+    return strictly
 
 
-def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> bool:
+def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
     shown = _live_options(page, where.fabric)
     if output.trace is not None:
         raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
@@ -154,9 +155,9 @@ def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page
     from fairlane.live.follow import Following
 
     with Following(chosen, shown, progress.for_console(console)) as following:
-        holds = execute.execute(chosen, options, where.fabric, output.out, console, following.watching)
+        strictly = execute.execute(chosen, options, where.fabric, output.out, console, following.watching)
         following.linger(_say)
-    return holds
+    return strictly
 
 
 def _live_options(page: Page, fabric: str) -> live_view.Options | None:
@@ -194,7 +195,7 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
         output.pcap,
         where.grpc_port if "grpc_port" in given else None,
     )
-    _end(tutorials.run(Path(path), options, console), output)
+    _end(0 if tutorials.run(Path(path), options, console) else CHECK_FAILED, output)
 
 
 def _refuse_stray(experiment: str, given: list[str]) -> None:

@@ -64,7 +64,10 @@ class Output:
     """What a run leaves behind."""
 
     out: Annotated[Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
-    strict: Annotated[bool, _option("Exit code 1 if a check does not hold.", None, "--strict")] = False
+    strict: Annotated[
+        bool,
+        _option("Exit code 1 if a check does not hold, 5 if the machine did not keep up and the figures are not valid.", None, "--strict"),
+    ] = False
     pcap: Annotated[Path | None, _option("Folder for packet captures of every link (mininet: always raw/pcap of the results).")] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
 

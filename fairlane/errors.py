@@ -7,6 +7,12 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 CANNOT_RUN_HERE = 3
 RUN_FAILED = 4
+NOT_VALID = 5
+"""With --strict: the run's fidelity is `invalid`, so that its figures say nothing."""
+NO_SPACE = 6
+"""The disk, memory or descriptors of the machine ran out; what was recorded stays."""
+FAULT = 70
+"""A fault of Fairlane's own."""
 
 
 class Refusal(Exception):

@@ -13,13 +13,14 @@ from pathlib import Path
 from rich.console import Console
 
 from fairlane import floors
+from fairlane.errors import CHECK_FAILED, NOT_VALID
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import metrics, plots, plots_layers, report, result_folder, series
+from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series
 
 
 def execute(
@@ -29,8 +30,8 @@ def execute(
     out: Path | None,
     console: Console,
     show: Callable[[Path], progress.Progress] | None = None,
-) -> bool:
-    """Run, measure, write, show; returns whether all checks hold. Removes the output of a killed or failed run. show: from the folder of
+) -> int:
+    """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the output of a killed or failed run. show: from the folder of
     the raw records makes a replacement for the progress display."""
     run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
@@ -49,19 +50,22 @@ def execute(
             outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
             experiment = outcome.changed or experiment
             _remove_empty_logs(raw)
-            figures = _write(experiment, outcome, raw, folder.work, fabric, target)
+            figures, true = _write(experiment, outcome, raw, folder.work, fabric, target)
             final = folder.publish()
     except BaseException:
         _keep_logs_if_asked(folder)
         folder.discard()
         raise
     report.show(console, experiment, figures)
+    report.show_fidelity(console, true)
     for event in outcome.events:
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
     if outcome.live_changes:
         console.print(report.steered(experiment, outcome), highlight=False, markup=False, soft_wrap=True)
     console.print(f"results: {os.path.relpath(final)}", highlight=False, soft_wrap=True)
-    return all(c.holds for c in figures.checks)
+    if true.verdict == "invalid":
+        return NOT_VALID
+    return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
 
 
 def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
@@ -89,18 +93,22 @@ def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
         folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
 
 
-def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str) -> metrics.Figures:
+def _write(
+    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
+) -> tuple[metrics.Figures, fidelity.Fidelity]:
     recorded = series.load(raw, experiment, outcome.timing)
     figures = metrics.compute(recorded)
+    true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
     tables = series.tables(recorded)
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     result_folder.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
-    result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, fabric, target))
+    result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
+    note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)
     plots_layers.draw(recorded, folder, note)
-    return figures
+    return figures, true
 
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:

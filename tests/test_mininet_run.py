@@ -100,6 +100,22 @@ def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callabl
     assert sum(float(r[goodput_at]) for r in rows[1:] if r[flow_at].startswith("als") and float(r[time_at]) > 18) > 0
 
 
+def test_a_run_whose_switches_stood_still_is_not_valid(start: Callable[..., Run]) -> None:
+    run = start("--duration", "8", "--strict")
+    run.wait_for(flows_are_up)
+    switches = [run.child(f"fairlane-switch .*--device-id {n} ") for n in (1, 2)]
+    for pid in switches:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(2.0)
+    for pid in switches:
+        os.kill(pid, signal.SIGCONT)
+    assert run.process.wait(90) == 5, run.printed()
+    fidelity = json.loads((run.out / "summary.json").read_text())["fidelity"]
+    assert fidelity["verdict"] == "invalid" and 1.5 < fidelity["measured"]["gap_s"] < 3.5
+    assert {"gap_s", "late_part"} <= {r["measure"] for r in fidelity["reasons"] if r["verdict"] == "invalid"}
+    assert "INVALID" in run.printed() and "wrote no counters for" in run.printed()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_run_in_order(start: Callable[..., Run], number: int, code: int) -> None:
     run = start("--duration", "40")

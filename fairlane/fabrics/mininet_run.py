@@ -8,8 +8,8 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -107,6 +107,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     with network(experiment, options, folder, say) as (fabric, controller, start_controller):
         outcome = Outcome(Timing(0.0, 0.0), shaping="; ".join(fabric.sentences()))
         outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+        waiting = Waiting()
 
         def happened(event: Event) -> None:
             outcome.events.append(event)
@@ -121,14 +122,51 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         outcome.timing = _timing(experiment)
         agents = _start_flows(fabric, experiment, outcome.timing, folder)
         try:
-            _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened)
+            _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened, waiting)
         finally:
             progress.close()
             stop_all(agent for agent, _ in agents)
+        outcome.waiting = waiting.parts()
+        try:
+            outcome.round_trips_after = _round_trips(fabric, experiment)
+        except RunFailed as error:
+            happened(Event(time.time(), f"a path no longer answers: {error}"))
     outcome.delay_lines = fabric.precision()
     if outcome.delay_lines is not None:
         say(outcome.delay_lines.sentence())
     return outcome
+
+
+@dataclass
+class Waiting:
+    """Follows how long processes are ready and have no processor. first, last: (seconds on a clock that does not step, seconds waited)
+    at the first and last look, by name; a process that is started again counts from its start."""
+
+    first: dict[str, tuple[int, float, float]] = field(default_factory=dict)
+    last: dict[str, tuple[float, float]] = field(default_factory=dict)
+    next_s: float = 0.0
+
+    def look(self, processes: Iterable[tuple[str, Process]]) -> None:
+        """Once a second: it reads a file for each thread."""
+        now = time.monotonic()
+        if now < self.next_s:
+            return
+        self.next_s = now + 1.0
+        for name, process in processes:
+            waited = process.waited_s()
+            if name not in self.first or self.first[name][0] != process.pid:
+                self.first[name] = (process.pid, now, waited)
+            elif process.exit_code() is None:
+                self.last[name] = (now, waited)
+
+    def parts(self) -> dict[str, float]:
+        """The part of the time looked at that each process waited; several threads may wait at once, which counts once at most."""
+        found = {}
+        for name, (_, first_s, waited) in self.first.items():
+            now, then = self.last.get(name, (first_s, waited))
+            if now > first_s:
+                found[name] = min(1.0, max(0.0, (then - waited) / (now - first_s)))
+        return found
 
 
 def _again(start: Callable[[], Process]) -> Process:
@@ -153,17 +191,13 @@ def _wait_for_controller(controller: Process, folder: Path) -> None:
 
 
 def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Callable[[str], None]) -> list[dict]:
-    from fairlane.fabrics.mininet_builder import FabricError
-
-    try:
-        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
-    except FabricError as error:
-        raise RunFailed(str(error)) from error
-    wrong = [t for t in trips if not t.holds]
-    worst = max(trips, key=lambda t: abs(t.measured_s - t.declared_s))
+    trips = _round_trips(fabric, experiment)
+    wrong = [t for t in trips if not t["holds"]]
+    worst = max(trips, key=lambda t: abs(t["measured_s"] - t["declared_s"]))
     if wrong:
         what = "; ".join(
-            f"{t.sender} -> {t.receiver}: declared {t.declared_s * 1e3:.2f} ms, measured {t.measured_s * 1e3:.2f} ms" for t in wrong[:5]
+            f"{t['sender']} -> {t['receiver']}: declared {t['declared_s'] * 1e3:.2f} ms, measured {t['measured_s'] * 1e3:.2f} ms"
+            for t in wrong[:5]
         )
         if enforce:
             raise RunFailed(
@@ -173,9 +207,20 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
         say(f"warning: round trips are off: {what}")
     else:
         say(
-            f"round trips as declared: {len(trips)} paths, largest difference {abs(worst.measured_s - worst.declared_s) * 1e3:.2f} ms"
-            f" of {worst.declared_s * 1e3:.2f} ms"
+            f"round trips as declared: {len(trips)} paths, largest difference {abs(worst['measured_s'] - worst['declared_s']) * 1e3:.2f} ms"
+            f" of {worst['declared_s'] * 1e3:.2f} ms"
         )
+    return trips
+
+
+def _round_trips(fabric, experiment: Experiment) -> list[dict]:
+    """Of each path between hosts that have a flow: `round_trips` of summary.json. RunFailed when there is no answer."""
+    from fairlane.fabrics.mininet_builder import FabricError
+
+    try:
+        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
+    except FabricError as error:
+        raise RunFailed(str(error)) from error
     return [
         {"sender": t.sender, "receiver": t.receiver, "declared_s": t.declared_s, "measured_s": t.measured_s, "holds": t.holds}
         for t in trips
@@ -214,11 +259,14 @@ def _watch(
     monitor: Monitor,
     progress: Progress,
     happened: Callable[[Event], None],
+    waiting: Waiting,
 ) -> None:
     """Until the flows have ended."""
     lost: set[str] = set()
     while time.time() < timing.end_s + 0.5:
         supervisor.poll()
+        if timing.begin_s <= time.time() < timing.end_s:
+            waiting.look([*((w.what, w.process) for w in supervisor.watched), *((a.name, a) for a, _ in agents)])
         for agent, end_s in agents:
             if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
                 lost.add(agent.name)

@@ -65,6 +65,29 @@ def _session_of(pid: int) -> int | None:
         return None
 
 
+def _waited_s(pid: int) -> float:
+    total = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(path.read_text().split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+    return total / 1e9
+
+
+def _children(pid: int) -> list[int]:
+    """Of all generations."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            direct = [int(child) for child in path.read_text().split()]
+        except OSError:
+            continue
+        for child in direct:
+            found += [child, *_children(child)]
+    return found
+
+
 class Process:
     """A running child process. `name` is for messages, `log` holds its output."""
 
@@ -92,6 +115,11 @@ class Process:
             return self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
+
+    def waited_s(self) -> float:
+        """How long it and its children were ready and had no processor so far, in seconds; 0 where the kernel does not say
+        (/proc/PID/schedstat, of each thread)."""
+        return sum(map(_waited_s, [self.pid, *_children(self.pid)]))
 
     def last_words(self, lines: int = 3) -> str:
         """The end of its output."""

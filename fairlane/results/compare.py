@@ -86,7 +86,13 @@ class Finished:
     def checks(self) -> str:
         checks = self.summary["checks"]
         by_hand = ", changed by hand" if self.summary.get("live_changes") else ""
-        return (f"{sum(c['holds'] for c in checks)} of {len(checks)}" if checks else "none") + by_hand
+        doubt = "" if self.fidelity["verdict"] == "true" else f", figures {self.fidelity['verdict']}"
+        return (f"{sum(c['holds'] for c in checks)} of {len(checks)}" if checks else "none") + by_hand + doubt
+
+    @property
+    def fidelity(self) -> dict[str, Any]:
+        """How true the run was; of results that do not say, "true" and no reasons."""
+        return self.summary.get("fidelity") or {"verdict": "true", "reasons": []}
 
 
 def load(folders: Sequence[Path]) -> list[Finished]:
@@ -208,6 +214,8 @@ def show(runs: Sequence[Finished], console: Console) -> None:
         before = line
     console.print(table)
     for run in runs:
+        for reason in run.fidelity["reasons"]:
+            console.print(f"{run.name}: {reason['verdict']}: {reason['what']}", highlight=False, markup=False, soft_wrap=True)
         for check in run.summary["checks"]:
             if not check["holds"]:
                 console.print(

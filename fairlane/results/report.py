@@ -12,10 +12,11 @@ from rich.table import Table
 
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
+from fairlane.results.fidelity import Fidelity
 from fairlane.results.metrics import CheckResult, Figures
 
 
-def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: str, target: str) -> dict[str, Any]:
+def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity: Fidelity, fabric: str, target: str) -> dict[str, Any]:
     """The content of summary.json; docs/results.md describes each key."""
     paper = experiment.settings.paper
     return {
@@ -70,7 +71,9 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fabric: 
         if paper is None
         else {"reference": paper.reference, "section": paper.section, "figure": paper.figure, "reports": list(paper.reports)},
         "open_parameters": [{"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in experiment.settings.open],
+        "fidelity": fidelity.to_json(),
         "round_trips": outcome.round_trips,
+        "round_trips_after": outcome.round_trips_after,
         "shaping": outcome.shaping,
         "delay_lines": None if outcome.delay_lines is None else dataclasses.asdict(outcome.delay_lines),
         "live_changes": outcome.live_changes,
@@ -101,6 +104,22 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
         console.print(f"The paper ({paper.reference}, section {paper.section}, {paper.figure}) reports:", highlight=False)
         for line in paper.reports:
             console.print(f"  - {line}", highlight=False)
+
+
+def show_fidelity(console: Console, fidelity: Fidelity) -> None:
+    """What puts figures in doubt. Nothing for a true run."""
+    if fidelity.verdict == "true":
+        return
+    console.print(
+        {
+            "doubtful": "[bold yellow]DOUBTFUL[/]: this machine did not keep up with the run's clock; some figures may be wrong:",
+            "invalid": "[bold red]INVALID[/]: this machine did not keep up with the run's clock; do not use these figures:",
+        }[fidelity.verdict],
+        highlight=False,
+        soft_wrap=True,
+    )
+    for sentence in fidelity.sentences():
+        console.print(f"  - {sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _trunks(experiment: Experiment) -> list[str]:

@@ -121,6 +121,7 @@ impl Engine {
         loop {
             let now = clock::now();
             self.served = self.served.max(now);
+            self.wire.now = now;
             self.device.poll(self.served, &mut self.wire);
             self.wire.flush();
             self.forward_events();
@@ -240,6 +241,7 @@ impl Engine {
 
     fn finish(&mut self) {
         let now = clock::now().max(self.served);
+        self.wire.now = now;
         self.device.poll(now, &mut self.wire);
         self.wire.flush();
         self.write_stats(now);

@@ -16,7 +16,8 @@ pub(crate) struct PortIo {
     pub(crate) capture_in: Option<Capture>,
     capture_out: Option<Capture>,
     sender: Sender,
-    tx_failed: u64,
+    /// `rx_missed` is added when they are asked for.
+    counts: SocketCounts,
     /// Frames missed on sockets that were replaced.
     missed_before: u64,
     /// The interface is down or gone; it is looked at again from time to time.
@@ -33,7 +34,7 @@ impl PortIo {
             let name = interface.name();
             warn!("port {number}: interface {name} is down; frames flow once it is up (ip link set {name} up)");
         }
-        PortIo { number, interface, capture_in, capture_out, sender: Sender::new(), tx_failed: 0, missed_before: 0, down, failing: false }
+        PortIo { number, interface, capture_in, capture_out, sender: Sender::new(), counts: SocketCounts::default(), missed_before: 0, down, failing: false }
     }
 
     /// Looks whether an interface that was down is up again, or was made anew.
@@ -57,7 +58,7 @@ impl PortIo {
     }
 
     pub(crate) fn counts(&mut self) -> SocketCounts {
-        SocketCounts { rx_missed: self.missed_before + self.interface.missed(), tx_failed: self.tx_failed }
+        SocketCounts { rx_missed: self.missed_before + self.interface.missed(), ..self.counts }
     }
 
     pub(crate) fn flush_captures(&mut self) {
@@ -71,7 +72,7 @@ impl PortIo {
             return;
         }
         let sent = self.sender.flush(&self.interface, spare);
-        self.tx_failed += sent.failed;
+        self.counts.tx_failed += sent.failed;
         match sent.error {
             None => self.failing = false,
             Some(reason) => self.report(sent.failed, &reason),
@@ -115,6 +116,8 @@ pub(crate) struct Wire {
     spare: Vec<Vec<u8>>,
     /// What to add to an instant to get nanoseconds since 1970; kept up to date while capturing.
     pub(crate) unix_offset: Nanos,
+    /// The instant at which the device hands over what is due.
+    pub(crate) now: Nanos,
     dump_bytes: usize,
 }
 
@@ -125,7 +128,7 @@ impl Wire {
         for (at, port) in ports.iter().enumerate() {
             index[port.number as usize] = Some(at);
         }
-        Wire { ports, index, spare: Vec::new(), unix_offset: 0, dump_bytes }
+        Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes }
     }
 
     pub(crate) fn capturing(&self) -> bool {
@@ -160,6 +163,7 @@ impl Output for Wire {
             let unix = departure.wrapping_add(self.unix_offset);
             end_on_error(&mut port.capture_out, |capture| capture.write(unix, &frame));
         }
+        port.counts.left(self.now.saturating_sub(departure));
         if port.sender.push(frame) {
             port.flush(&mut self.spare);
         }

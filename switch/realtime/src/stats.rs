@@ -7,6 +7,16 @@ use std::path::PathBuf;
 
 use fairlane_device::{DropCause, Nanos, PortSnapshot};
 
+/// Bounds of lateness that are counted, in nanoseconds, and their columns.
+pub const LATE: [(Nanos, &str); 6] = [
+    (100_000, "late_100us"),
+    (300_000, "late_300us"),
+    (1_000_000, "late_1ms"),
+    (3_000_000, "late_3ms"),
+    (10_000_000, "late_10ms"),
+    (100_000_000, "late_100ms"),
+];
+
 /// What the real-time switch counts beside the device.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SocketCounts {
@@ -14,6 +24,20 @@ pub struct SocketCounts {
     pub rx_missed: u64,
     /// Frames that the kernel refused to send.
     pub tx_failed: u64,
+    /// Frames that left later than the model of the link says, by more than each bound of [`LATE`].
+    pub late: [u64; LATE.len()],
+}
+
+impl SocketCounts {
+    /// Counts a frame that left `late` nanoseconds after the instant that its link's model gives.
+    pub fn left(&mut self, late: Nanos) {
+        for (count, (bound, _)) in self.late.iter_mut().zip(LATE) {
+            if late <= bound {
+                break;
+            }
+            *count += 1;
+        }
+    }
 }
 
 /// Writes one row per port and interval. All sums run from the start of the switch; `queue_packets_mean` is the mean over the
@@ -38,6 +62,9 @@ impl StatsWriter {
             "time_s,unix_s,port,rx_packets,rx_bytes,tx_packets,tx_bytes,queue_packets,queue_bytes,queue_packets_max,\
              queue_integral_packet_s,queue_packets_mean,busy_s,rx_missed,tx_failed",
         );
+        for (_, column) in LATE {
+            let _ = write!(header, ",{column}");
+        }
         for cause in DropCause::ALL {
             let _ = write!(header, ",drop_{cause}");
         }
@@ -84,6 +111,9 @@ impl StatsWriter {
             sockets.rx_missed,
             sockets.tx_failed,
         );
+        for count in sockets.late {
+            let _ = write!(row, ",{count}");
+        }
         for (_, count) in port.drops.iter() {
             let _ = write!(row, ",{count}");
         }
@@ -111,6 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_frame_is_late_by_more_than_a_bound() {
+        let mut counts = SocketCounts::default();
+        for late in [0, 100_000, 100_001, 2_000_000, 20_000_000] {
+            counts.left(late);
+        }
+        assert_eq!(counts.late, [3, 2, 2, 1, 1, 0]);
+    }
+
+    #[test]
     fn rows_hold_the_mean_queue_of_their_interval() {
         let path = std::env::temp_dir().join(format!("fairlane-stats-{}.csv", std::process::id()));
         let mut stats = StatsWriter::create(path.clone()).expect("a file");
@@ -118,7 +157,7 @@ mod tests {
         stats.add(1_000_000_000, 5, &port, SocketCounts::default());
         port.queue_integral_packet_ns = 2_500_000_000;
         port.busy_ns = 500_000_000;
-        stats.add(2_000_000_000, 6, &port, SocketCounts { rx_missed: 1, tx_failed: 2 });
+        stats.add(2_000_000_000, 6, &port, SocketCounts { rx_missed: 1, tx_failed: 2, late: [6, 5, 4, 3, 2, 1] });
         stats.flush().expect("written");
         let text = std::fs::read_to_string(&path).expect("readable");
         std::fs::remove_file(&path).expect("removed");
@@ -127,6 +166,6 @@ mod tests {
         assert!(lines[0].starts_with("time_s,unix_s,port,rx_packets"));
         assert!(lines[0].contains(",drop_ingress,drop_egress,drop_tail,drop_no_port"));
         assert_eq!(lines[0].split(',').count(), lines[2].split(',').count());
-        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,0"));
+        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,6,5,4,3,2,1,0"));
     }
 }
