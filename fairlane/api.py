@@ -129,7 +129,9 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
         outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)
         figures = metrics.compute(recorded)
-        result = Result(chosen, report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual"), **series.tables(recorded))
+        result = Result(
+            chosen, report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual"), **series.tables(recorded)
+        )
         if out is not None:
             execute.publish(chosen, outcome, Path(folder), Path(out))
         return result

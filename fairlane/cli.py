@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from fairlane import ad_hoc, probes, user_files
+from fairlane import ad_hoc, errors, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, Page, PortOption, TargetOption, Tutorial, UserFiles, Where, in_groups
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed
+from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
@@ -50,8 +52,27 @@ def main() -> None:
         _fail(str(error), error.code)
     except RunFailed as error:
         _fail(f"{error}\nEverything that the run had started is cleaned up.", RUN_FAILED)
+    except Unfinished as error:
+        _fail(str(error), error.code)
     except Interrupted as error:
-        _fail(f"ended by {error.signal_name}; cleaned up, no results written.", 130 if error.signal_name == "SIGINT" else 143)
+        _fail(f"ended by {error.signal_name}; cleaned up, no results written.", error.code)
+    except BrokenPipeError:
+        sys.exit(0)  # who reads our output has seen enough
+    except Exception as error:
+        _fail(_unexpected(error), errors.code_of(error))
+
+
+def _unexpected(error: Exception) -> str:
+    """A sentence; the traceback, of use to us alone, goes into a file."""
+    said = errors.say(error)
+    if errors.code_of(error) != errors.FAULT:
+        return said
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="fairlane-fault-", suffix=".txt", delete=False) as file:
+            traceback.print_exception(error, file=file)
+    except OSError:
+        return said
+    return f"{said} Where it happened is in {file.name}: please report it."
 
 
 def _fail(message: str, code: int) -> None:
@@ -310,11 +331,16 @@ def report(
         Path | None, typer.Option(help="FILE.html for a page with every run's rates and queue; must not exist.", show_default=False)
     ] = None,
 ) -> None:
-    """Compare finished runs in one table, and on a page. Reads results only, runs nothing."""
-    from fairlane.results import compare
+    """Compare finished runs in one table, and on a page; evaluate a run whose evaluation failed. Runs nothing."""
+    from fairlane.results import compare, unfinished
 
     if out is not None:
         compare.check_out(out)
+    for folder in folders:
+        if unfinished.is_in(folder):
+            from fairlane import execute
+
+            execute.finish(folder, console)
     runs = compare.load(folders)
     compare.show(runs, console)
     if out is not None:

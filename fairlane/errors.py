@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 # Exit codes of the command line.
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -33,3 +35,51 @@ class Interrupted(BaseException):
     def __init__(self, signal_name: str) -> None:
         super().__init__(signal_name)
         self.signal_name = signal_name
+
+    @property
+    def code(self) -> int:
+        return 130 if self.signal_name == "SIGINT" else 143
+
+
+class Unfinished(Exception):
+    """A run whose raw records stay and whose results are not written. cause: what stood in the way."""
+
+    def __init__(self, message: str, cause: BaseException) -> None:
+        super().__init__(message)
+        self.code = code_of(cause)
+
+
+_USED_UP = {
+    errno.ENOSPC: "The disk is full.",
+    errno.EDQUOT: "The disk quota is used up.",
+    errno.EMFILE: "This process may not open more files: raise the limit (ulimit -n).",
+    errno.ENFILE: "The system may not open more files.",
+    errno.ENOMEM: "The memory is used up.",
+    errno.EAGAIN: "No more processes or threads can be started: raise the limit (ulimit -u, ulimit -v).",
+}
+
+
+def _used_up(error: BaseException) -> str:
+    """What the machine ran out of, "" when it is something else."""
+    if isinstance(error, MemoryError):
+        return _USED_UP[errno.ENOMEM]
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return _USED_UP[errno.EAGAIN]
+    return _USED_UP.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code for an error that nothing else handles."""
+    if isinstance(error, Interrupted):
+        return error.code
+    return NO_SPACE if _used_up(error) else CANNOT_RUN_HERE if isinstance(error, OSError) else FAULT
+
+
+def say(error: BaseException) -> str:
+    """An error that nothing else handles, in a sentence."""
+    if isinstance(error, Interrupted):
+        return f"Ended by {error.signal_name}."
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{_used_up(error) or (error.strerror or str(error)) + '.'}{where}"
+    return _used_up(error) or f"A fault of Fairlane's own: {type(error).__name__}: {error}."

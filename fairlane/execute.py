@@ -9,18 +9,19 @@ import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 
-from fairlane import floors
-from fairlane.errors import CHECK_FAILED, NOT_VALID
+from fairlane import errors, floors
+from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series
+from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
 
 
 def execute(
@@ -31,7 +32,8 @@ def execute(
     console: Console,
     show: Callable[[Path], progress.Progress] | None = None,
 ) -> int:
-    """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the output of a killed or failed run. show: from the folder of
+    """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the
+    output of a killed or failed run; what the machine ran out of, or a fault of the evaluation, leaves the raw records (Unfinished). show: from the folder of
     the raw records makes a replacement for the progress display."""
     run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
@@ -50,22 +52,58 @@ def execute(
             outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
             experiment = outcome.changed or experiment
             _remove_empty_logs(raw)
-            figures, true = _write(experiment, outcome, raw, folder.work, fabric, target)
-            final = folder.publish()
-    except BaseException:
+            unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric, target))
+    except BaseException as error:
+        if errors.code_of(error) == errors.NO_SPACE:
+            _keep(folder, error, "they end early")
         _keep_logs_if_asked(folder)
         folder.discard()
         raise
+    try:
+        with interruptible():
+            figures, true = _write(experiment, outcome, raw, folder.work, fabric, target)
+            final = folder.publish()
+    except Refusal:
+        raise
+    except (Exception, Interrupted) as error:
+        _keep(folder, error, f"'fairlane report {_shown(folder.final)}' evaluates them")
+    _show(console, experiment, outcome, figures, true, final)
+    if true.verdict == "invalid":
+        return NOT_VALID
+    return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
+
+
+def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
+    """The raw records stay, whatever stood in the way of the rest."""
+    kept = folder.publish()
+    for path in kept.iterdir():
+        if path.name != "raw":
+            path.unlink(missing_ok=True)
+    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then}.", error) from error
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def finish(folder: Path, console: Console) -> None:
+    """Evaluate a run whose raw records are in `folder`/raw and whose evaluation failed. Refusal when they are not there."""
+    run = unfinished.read(folder / "raw")
+    with interruptible():
+        figures, true = _write(run.experiment, run.outcome, folder / "raw", folder, run.fabric, run.target)
+    _show(console, run.experiment, run.outcome, figures, true, folder)
+
+
+def _show(
+    console: Console, experiment: Experiment, outcome: Outcome, figures: metrics.Figures, true: fidelity.Fidelity, final: Path
+) -> None:
     report.show(console, experiment, figures)
     report.show_fidelity(console, true)
     for event in outcome.events:
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
     if outcome.live_changes:
         console.print(report.steered(experiment, outcome), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"results: {os.path.relpath(final)}", highlight=False, soft_wrap=True)
-    if true.verdict == "invalid":
-        return NOT_VALID
-    return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
+    console.print(f"results: {_shown(final)}", highlight=False, soft_wrap=True)
 
 
 def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:

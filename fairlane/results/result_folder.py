@@ -20,7 +20,7 @@ class ResultFolder:
     def __init__(self, final: Path) -> None:
         """Refusal when `final` exists, or its parent cannot be written."""
         self.final = final.absolute()
-        if self.final.exists():
+        if os.path.lexists(self.final):
             raise Refusal(f"--out {final}: exists already, and results are never overwritten. Give another folder, or remove it.")
         self.work = self.final.with_name(f".{self.final.name}.unfinished-{os.getpid()}")
         try:

@@ -1,0 +1,57 @@
+"""What a run's evaluation needs beside its raw records, written with them: an evaluation that failed is done again from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from fairlane.errors import Refusal
+from fairlane.experiments.model import Experiment
+from fairlane.fabrics.outcome import Outcome
+
+_NAME = "run.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A run that is over. fabric: "virtual" or "mininet"; target: what ran the P4 program."""
+
+    experiment: Experiment
+    outcome: Outcome
+    fabric: str
+    target: str
+
+
+def write(raw: Path, run: Finished) -> None:
+    """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
+    (raw / _NAME).write_text(json.dumps(dataclasses.asdict(run)))
+
+
+def is_in(folder: Path) -> bool:
+    """Whether a result folder has raw records and no evaluation."""
+    return (folder / "raw" / _NAME).is_file() and not (folder / "summary.json").exists()
+
+
+def read(raw: Path) -> Finished:
+    """What `write` wrote. Refusal when it cannot be read."""
+    path = raw / _NAME
+    try:
+        data = json.loads(path.read_text())
+        experiment = data["experiment"]
+        for flow in experiment["flows"]:
+            _with_attributes(flow["settings"])
+        run = pydantic.TypeAdapter(Finished).validate_python(data)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Refusal(f"{path}: cannot be read, so these records cannot be evaluated: {error}") from error
+    return run
+
+
+def _with_attributes(settings: dict[str, Any]) -> None:
+    """An algorithm's parameters as an object with these fields: its own class may be in a file of the user's, and is not needed."""
+    values = settings.get("parameters")
+    if isinstance(values, dict):
+        settings["parameters"] = dataclasses.make_dataclass("Parameters", list(values), frozen=True)(**values)

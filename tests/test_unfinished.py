@@ -1,0 +1,82 @@
+"""What a run has recorded stays, whatever stops its evaluation, and can be evaluated later."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fairlane import errors, execute
+from fairlane.experiments import loader
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.results import metrics
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _run(out: Path) -> None:
+    experiment = loader.load(loader.find("als-3"), 12.0)
+    execute.execute(experiment, virtual_fabric.Options(targets.compiler()), "virtual", out, Console(quiet=True))
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        (MemoryError(), errors.NO_SPACE, "The memory is used up."),
+        (OSError(errno.ENOSPC, "No space left on device", "flows.csv"), errors.NO_SPACE, "The disk is full. (flows.csv)"),
+        (ValueError("odd"), errors.FAULT, "A fault of Fairlane's own: ValueError: odd."),
+    ],
+)
+def test_an_evaluation_that_fails_is_done_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception, code: int, said: str
+) -> None:
+    _run(tmp_path / "whole")
+    with monkeypatch.context() as broken:
+
+        def compute(_: object) -> None:
+            raise fault
+
+        broken.setattr(metrics, "compute", compute)
+        with pytest.raises(errors.Unfinished) as raised:
+            _run(tmp_path / "half")
+    assert raised.value.code == code and str(raised.value).startswith(said) and "half/raw" in str(raised.value)
+    assert [p.name for p in (tmp_path / "half").iterdir()] == ["raw"]
+    execute.finish(tmp_path / "half", Console(quiet=True))
+    for path in sorted((tmp_path / "whole").iterdir()):
+        if path.suffix in (".csv", ".json"):
+            # An algorithm's parameters come back as an object of another class: the same names and values.
+            assert (
+                json.loads(path.read_text()) == json.loads((tmp_path / "half" / path.name).read_text())
+                if path.suffix == ".json"
+                else (path.read_bytes() == (tmp_path / "half" / path.name).read_bytes())
+            ), path.name
+
+
+def test_every_error_of_the_machine_has_a_sentence_and_a_code() -> None:
+    for number in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM, errno.EDQUOT):
+        assert errors.code_of(OSError(number, os.strerror(number))) == errors.NO_SPACE
+    assert errors.code_of(RuntimeError("can't start new thread")) == errors.NO_SPACE
+    assert errors.code_of(OSError(errno.EACCES, "Permission denied", "x")) == errors.CANNOT_RUN_HERE
+    assert errors.say(OSError(errno.EACCES, "Permission denied", "x")) == "Permission denied. (x)"
+
+
+@pytest.mark.parametrize("limit", ["-n 24", "-v 600000"])
+def test_limits_of_the_machine_end_in_a_sentence(tmp_path: Path, limit: str) -> None:
+    command = f"ulimit {limit}; exec {sys.executable} -m fairlane run als-3 --duration 12 --out {tmp_path}/out"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    assert done.returncode in (0, errors.NO_SPACE, errors.RUN_FAILED), (done.returncode, done.stderr)
+
+
+def test_results_do_not_follow_a_dangling_link(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(errors.Refusal, match="exists already"):
+        _run(tmp_path / "out")
+    assert dataclasses.is_dataclass(execute.unfinished.Finished)
