@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Sett
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import Topology
+from fairlane.topologies.model import MAX_DURATION_S, Topology
 
 FOLDER = Path(__file__).parent
 # Metric names that a check may use: fairlane.results.metrics and fairlane.results.metrics_layers compute them.
@@ -128,9 +127,9 @@ def _check_schedule(settings: Settings, document: Document) -> None:
 
 
 def check_duration(duration_s: float) -> float:
-    """ConfigError unless it is a positive, finite number of seconds."""
-    if not (math.isfinite(duration_s) and duration_s > 0):
-        raise ConfigError(f"--duration {duration_s:g}: give a positive number of seconds")
+    """ConfigError unless it is a positive number of seconds, not above MAX_DURATION_S."""
+    if not 0 < duration_s <= MAX_DURATION_S:
+        raise ConfigError(f"--duration {duration_s:g}: give a positive number of seconds, at most {MAX_DURATION_S:g}")
     return duration_s
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairlane.experiments.kinds import FlowSettings
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_rate
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ class Change:
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < float("inf"):
             raise ValueError(f"at_s: must not be negative, got {self.at_s:g} s")
-        if self.rate_bps is not None and not 0 < self.rate_bps < float("inf"):
-            raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
-        if self.delay_s is not None and not 0 <= self.delay_s < float("inf"):
-            raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
+        if self.rate_bps is not None:
+            check_rate("rate_bps", self.rate_bps)
+        if self.delay_s is not None:
+            check_delay("delay_s", self.delay_s)
         if self.loss is not None and not 0 <= self.loss < 1:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         if bool(self.link) == bool(self.switch):
@@ -206,8 +206,8 @@ class Settings:
     control: Control = field(default_factory=Control)
 
     def __post_init__(self) -> None:
-        if not self.duration_s > 0:
-            raise ValueError(f"duration_s: must be positive, got {self.duration_s:g} s")
+        if not 0 < self.duration_s <= MAX_DURATION_S:
+            raise ValueError(f"duration_s: must be positive and at most {MAX_DURATION_S:g} s, got {self.duration_s:g} s")
         if not 0 <= self.window_from < 1:
             raise ValueError(f"window_from: must be in [0, 1), got {self.window_from:g}")
         if not 0 <= self.seed < 2**32:

@@ -116,7 +116,7 @@ def _group(given: str) -> _Group:
     kind, count, start = found.groups()
     if kind not in kinds.names():
         raise Refusal(f"--flow {given}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
-    if count is not None and not (count.isascii() and count.isdigit() and int(count) > 0):
+    if count is not None and not (count.isascii() and count.isdigit() and len(count) <= 6 and int(count) > 0):
         raise Refusal(f"--flow {given}: {count!r} is not a number of flows: write {kind}:2")
     start_s = (
         0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)

@@ -58,7 +58,7 @@ def main() -> None:
         _fail(f"ended by {error.signal_name}; cleaned up, no results written.", error.code)
     except BrokenPipeError:
         sys.exit(0)  # who reads our output has seen enough
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 # the outermost handler
         _fail(_unexpected(error), errors.code_of(error))
 
 

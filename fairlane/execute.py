@@ -24,6 +24,10 @@ from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
 
 
+# Of a switch's counters, one port.
+_ROW_BYTES = 120
+
+
 def execute(
     experiment: Experiment,
     options: Options | virtual_fabric.Options,
@@ -47,6 +51,7 @@ def execute(
     folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
     raw = folder.work / "raw"
     try:
+        _check_room(experiment, folder.work)
         raw.mkdir()
         with interruptible():
             outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
@@ -65,12 +70,27 @@ def execute(
             final = folder.publish()
     except Refusal:
         raise
-    except (Exception, Interrupted) as error:
+    except (Exception, Interrupted) as error:  # noqa: BLE001 # whatever it is, the records stay
         _keep(folder, error, f"'fairlane report {_shown(folder.final)}' evaluates them")
     _show(console, experiment, outcome, figures, true, final)
     if true.verdict == "invalid":
         return NOT_VALID
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
+
+
+def _check_room(experiment: Experiment, folder: Path) -> None:
+    """Refusal when the disk cannot hold the records of a run: a row for each port of a switch every 0.1 s, and about a kilobyte for each flow
+    and second (an algorithm that records each acknowledgement writes more)."""
+    ports = experiment.topology.ports()
+    rows = sum(len(ports[s]) for s in experiment.topology.switches)
+    least = experiment.duration_s * (rows * _ROW_BYTES / 0.1 + len(experiment.flows) * 1000)
+    free = shutil.disk_usage(folder).free
+    if least > free:
+        raise Refusal(
+            f"a run of {experiment.duration_s:g} s would write at least {least / 1e9:.3g} GB of records to {_shown(folder.parent)}, where"
+            f" {free / 1e9:.3g} GB are free: give a shorter --duration, or --out on a larger disk",
+            errors.CANNOT_RUN_HERE,
+        )
 
 
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:

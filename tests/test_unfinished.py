@@ -80,3 +80,29 @@ def test_results_do_not_follow_a_dangling_link(tmp_path: Path) -> None:
     with pytest.raises(errors.Refusal, match="exists already"):
         _run(tmp_path / "out")
     assert dataclasses.is_dataclass(execute.unfinished.Finished)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--bottleneck", "1e30mbit", "rate_bps: at most 1e+12 bit/s"),
+        ("--buffer", "1e30bdp", "queue_packets: at most 10000000 packets"),
+        ("--rtt", "1000000000s", "delay_s: at most 1000 s"),
+        ("--duration", "1e300", "--duration 1e+300: give a positive number of seconds, at most 1e+07"),
+        ("--seed", "9" * 400, "seed: must be in 0 to 2^32 - 1"),
+        ("--flow", "rap:" + "9" * 5000, "is not a number of flows"),
+        ("--out", "a" * 300, "cannot be written"),
+    ],
+)
+def test_huge_numbers_are_refused(tmp_path: Path, option: str, value: str, said: str) -> None:
+    command = [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "rap:1", option, value]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == errors.BAD_INPUT and said in done.stderr and "Traceback" not in done.stderr, done.stderr[-600:]
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_that_the_disk_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100_000})())
+    with pytest.raises(errors.Refusal, match="would write at least .* GB of records") as raised:
+        _run(tmp_path / "out")
+    assert raised.value.code == errors.CANNOT_RUN_HERE and list(tmp_path.iterdir()) == []

@@ -14,6 +14,12 @@ from typing import Literal
 CPU_PORT = 510
 MAX_PORT = CPU_PORT - 1
 ETHERNET_BYTES = 14
+# What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
+MAX_RATE_BPS = 1e12
+MAX_DELAY_S = 1000.0
+MAX_QUEUE_PACKETS = 10_000_000
+MAX_DURATION_S = 1e7
+"""Of a run, about 116 days."""
 
 
 class TopologyError(ValueError):
@@ -63,6 +69,22 @@ def check_red(max_p: float, weight: float, mean_packet_bytes: float) -> None:
         raise ValueError(f"mean_packet_bytes: must be positive, got {mean_packet_bytes}")
 
 
+def check_rate(name: str, rate_bps: float) -> None:
+    """ValueError for a rate that no link has."""
+    if not rate_bps > 0:
+        raise ValueError(f"{name}: a link of {rate_bps:g} bit/s never sends: give a positive rate")
+    if not rate_bps <= MAX_RATE_BPS:
+        raise ValueError(f"{name}: at most {MAX_RATE_BPS:g} bit/s, got {rate_bps:g} bit/s")
+
+
+def check_delay(name: str, delay_s: float) -> None:
+    """ValueError for a delay that no link has."""
+    if not delay_s >= 0:
+        raise ValueError(f"{name}: must not be negative, got {delay_s:g} s")
+    if not delay_s <= MAX_DELAY_S:
+        raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
+
+
 @dataclass(frozen=True)
 class Link:
     """A full-duplex link. Both directions have the same rate, delay and queue.
@@ -97,12 +119,14 @@ class Link:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         if not (math.isfinite(self.jitter_s) and self.jitter_s >= 0):
             raise ValueError(f"jitter_s: must not be negative, got {self.jitter_s:g} s")
-        if not (math.isfinite(self.rate_bps) and self.rate_bps > 0):
-            raise ValueError(f"rate_bps: a link of {self.rate_bps:g} bit/s never sends: give a positive rate")
-        if not (math.isfinite(self.delay_s) and self.delay_s >= 0):
-            raise ValueError(f"delay_s: must not be negative, got {self.delay_s:g} s")
+        if not self.jitter_s <= MAX_DELAY_S:
+            raise ValueError(f"jitter_s: at most {MAX_DELAY_S:g} s, got {self.jitter_s:g} s")
+        check_rate("rate_bps", self.rate_bps)
+        check_delay("delay_s", self.delay_s)
         if self.queue_packets < 1:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")
+        if self.queue_packets > MAX_QUEUE_PACKETS:
+            raise ValueError(f"queue_packets: at most {MAX_QUEUE_PACKETS} packets, got {self.queue_packets:g}")
 
     @property
     def uncounted_bytes(self) -> int:
