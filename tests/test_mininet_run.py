@@ -129,6 +129,28 @@ def test_a_signal_ends_a_run_in_order(start: Callable[..., Run], number: int, co
     assert [p.name for p in run.out.parent.iterdir()] == ["printed"]
 
 
+def test_of_two_runs_started_together_one_says_whom_it_met(start: Callable[..., Run], tmp_path: Path) -> None:
+    runs = [Run(tmp_path / name, "embedded", GRPC_PORT, "--duration", "5") for name in ("a", "b") if (tmp_path / name).mkdir() is None]
+    codes = [run.process.wait(90) for run in runs]
+    assert sorted(codes) == [0, 2], [run.printed() for run in runs]
+    winner, loser = runs[codes.index(0)], runs[codes.index(2)]
+    assert f"belongs to a run that is under way: fairlane als-3, process {winner.process.pid}" in loser.printed() or (
+        f"port {GRPC_PORT} is taken" in loser.printed()
+    )
+
+
+def test_a_switch_of_somebody_else_is_not_taken_for_ours(start: Callable[..., Run]) -> None:
+    run = start("--duration", "5")
+    # Ports are looked at first; then a stranger comes.
+    run.wait_for(lambda _: any(r.owner.pid == run.process.pid for r in leftovers.records()))
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stranger.bind(("127.0.0.1", GRPC_PORT + 1))
+        stranger.listen()
+        assert run.process.wait(60) == 4, run.printed()
+    assert f"is served by process {os.getpid()}, not by this run's switch s2" in run.printed() or "switch s2 ended with code" in run.printed()
+
+
 def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run]) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,15 +6,18 @@ it; the next run, `fairlane clean`, or `make stop` cleans up after runs whose pr
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fairlane.errors import Refusal
 from fairlane.fabrics.processes import Identity
 
 FOLDER = Path("/run/fairlane")
@@ -23,24 +26,40 @@ _NET = Path("/sys/class/net")
 
 @dataclass
 class RunRecord:
-    """prefix: of all interfaces of this run in the root namespace, such as "f3a2-"."""
+    """prefix: of all interfaces of this run in the root namespace, such as "f3a2-". ports: TCP ports that its switches serve."""
 
     prefix: str
     owner: Identity
     what: str
     children: list[Identity] = field(default_factory=list)
     path: Path | None = None
+    ports: list[int] = field(default_factory=list)
 
     @staticmethod
-    def create(what: str, folder: Path = FOLDER) -> RunRecord:
-        """Take a prefix that no interface and no other run has. Needs root."""
+    def create(what: str, folder: Path = FOLDER, ports: Sequence[int] = ()) -> RunRecord:
+        """Take a prefix that no interface and no other run has. Needs root. Refusal when a live run has one of the ports: it may not listen
+        there yet."""
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            # Until the file is closed.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for other in records(folder):
+                shared = sorted(set(ports) & set(other.ports))
+                if shared and other.owner.alive():
+                    raise Refusal(
+                        f"port {shared[0]} belongs to a run that is under way: {other.what}, process {other.owner.pid}."
+                        " 'make stop' ends it; --grpc-port picks other ports."
+                    )
+            return RunRecord._create(what, folder, list(ports))
+
+    @staticmethod
+    def _create(what: str, folder: Path, ports: list[int]) -> RunRecord:
         owner = Identity.of(os.getpid())
         assert owner is not None
         while True:
             prefix = f"f{secrets.token_hex(1)}{secrets.token_hex(1)[0]}-"
             path = folder / f"{prefix.rstrip('-')}.json"
-            record = RunRecord(prefix, owner, what, path=path)
+            record = RunRecord(prefix, owner, what, path=path, ports=ports)
             if interfaces(prefix):
                 continue
             try:
@@ -81,6 +100,7 @@ class RunRecord:
                 "what": self.what,
                 "owner": [self.owner.pid, self.owner.started],
                 "children": [[c.pid, c.started] for c in self.children],
+                "ports": self.ports,
             }
         )
         temporary = self.path.with_suffix(".new")
@@ -99,7 +119,7 @@ def records(folder: Path = FOLDER) -> list[RunRecord]:
     for path in sorted(folder.glob("f*.json")):
         try:
             data = json.loads(path.read_text())
-            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"], [Identity(*c) for c in data["children"]], path)
+            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"], [Identity(*c) for c in data["children"]], path, data.get("ports", []))
         except (OSError, ValueError, KeyError, TypeError):
             # An empty file is one that a run has this instant created, or died creating.
             if path.exists() and time.time() - path.stat().st_mtime > 10:

@@ -134,14 +134,20 @@ class FairlaneSwitch(Switch):
         super().stop(deleteIntfs)
 
     def wait_ready(self) -> None:
-        """Wait until it serves P4Runtime; FabricError with its last words when it does not."""
+        """Wait until it serves P4Runtime; FabricError with its last words when it does not, or when another process does in its place."""
         assert self.process is not None
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline:
             if self.process.exit_code() is not None:
                 raise FabricError(f"switch {self.name} {self.process.how_it_ended()} at once:\n{self.process.last_words(8)}")
-            if probes.answers(self.settings.grpc_port):
+            owner = probes.listener(self.settings.grpc_port)
+            if owner is not None and self.process.leads(owner):
                 return
+            if owner is not None:
+                raise FabricError(
+                    f"{self.settings.address} is served by process {owner}, not by this run's switch {self.name}:"
+                    f" --grpc-port picks other ports.\n{self.process.last_words(8)}"
+                )
             time.sleep(0.02)
         raise FabricError(
             f"switch {self.name} serves no P4Runtime on {self.settings.address} after {_READY_TIMEOUT_S:g} s:\n{self.process.last_words(8)}"

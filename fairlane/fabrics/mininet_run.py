@@ -58,7 +58,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     # Mininet is imported only where it is needed: it may not be installed.
     from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
 
-    record = RunRecord.create(f"fairlane {experiment.id}")
+    record = RunRecord.create(f"fairlane {experiment.id}", ports=list(grpc_ports.values()))
     fabric = None
     controllers: list[Process] = []
     try:

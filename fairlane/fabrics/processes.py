@@ -116,6 +116,10 @@ class Process:
         except subprocess.TimeoutExpired:
             return None
 
+    def leads(self, pid: int) -> bool:
+        """Whether `pid` is it, or was started by it."""
+        return _session_of(pid) == self.pid
+
     def waited_s(self) -> float:
         """How long it and its children were ready and had no processor so far, in seconds; 0 where the kernel does not say
         (/proc/PID/schedstat, of each thread)."""
