@@ -29,8 +29,8 @@ def fairlane(*arguments: str, **options: object) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["run", "als-3", "--duration", "-1"], 2, "fairlane: --duration -1: give a positive number of seconds\n"),
-        (["run", "als-3", "--duration", "nan"], 2, "fairlane: --duration nan: give a positive number of seconds\n"),
+        (["run", "als-3", "--duration", "-1"], 2, "fairlane: --duration -1: give a positive number of seconds, at most 1e+07\n"),
+        (["run", "als-3", "--duration", "nan"], 2, "fairlane: --duration nan: give a positive number of seconds, at most 1e+07\n"),
         (["run", "als3"], 2, "fairlane: unknown experiment 'als3'; did you mean 'als-3'?\n"),
         (["run", "none.toml"], 2, "fairlane: none.toml: no such file\n"),
         (["run", "als-3", "--seed", "-1"], 2, "fairlane: seed: must be in 0 to 2^32 - 1, got -1\n"),
