@@ -31,6 +31,7 @@ def test_the_skeleton_scores_nothing(lab: labs.Lab, tmp_path: Path) -> None:
 def test_the_solution_scores_all(lab: labs.Lab, tmp_path: Path) -> None:
     grade = graded(lab, labs.solution(lab, tmp_path))
     assert grade.points == grade.of, runner.text(grade)
+    assert not any(s.printed for s in grade.scores), "what is shown as printed by the answer is printed by it alone"
 
 
 @pytest.mark.parametrize(("lab", "mistake"), MISTAKES, ids=[f"{lab.number}-{m.name}" for lab, m in MISTAKES])
@@ -120,6 +121,70 @@ def test_a_loop_without_end_is_told_with_its_line(tmp_path: Path) -> None:
     assert score.points == 0
     assert score.message.startswith(("own.py:2: still not done", "own.py:3: still not done"))
     assert "loop" in score.hint
+
+
+PRINTING = """
+import os, subprocess, sys
+def f(x):
+    print("x is", x)
+    print("to stderr", file=sys.stderr)
+    sys.stdout.write("no newline, ")
+    sys.stdout.flush()
+    subprocess.run(["echo", "a program's own"])
+    {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["return 9", "return 8", "os._exit(3)", "raise ValueError"])
+def test_prints_are_shown_however_the_code_ends(tmp_path: Path, end: str) -> None:
+    assert one(tmp_path, PRINTING.replace("{end}", end)).printed == "x is 3\nto stderr\nno newline, a program's own"
+
+
+def test_prints_of_a_loop_without_end_are_shown_without_their_middle(tmp_path: Path) -> None:
+    printed = one(tmp_path, "def f(x):\n    while True:\n        print(x)\n        x += 1\n", limit_s=0.3).printed
+    assert printed.startswith("3\n4\n5\n") and "bytes left out" in printed and len(printed) < 2100
+
+
+def test_a_message_and_a_print_are_told_once(tmp_path: Path) -> None:
+    def same(answer: Answer) -> None:
+        print("from the file")
+        raise Missed("does not compile", "look at the line")
+
+    told = runner.text(runner.grade("00", [Check(1, "first", same), Check(1, "second", same), Check(1, "third", same)], tmp_path))
+    assert told.splitlines() == [
+        "[ ] 0/1  first",
+        "         does not compile",
+        "         hint: look at the line",
+        "         your program prints:",
+        "           from the file",
+        "[ ] 0/1  second",
+        "         the same as for 'first'",
+        "         your program prints the same as for 'first'",
+        "[ ] 0/1  third",
+        "         the same as for 'first'",
+        "         your program prints the same as for 'first'",
+        "lab 00: 0 of 3 points",
+    ]
+
+
+def test_a_syntax_error_in_p4_is_told_once(tmp_path: Path) -> None:
+    lab = labs.load("04")
+    labs.solution(lab, tmp_path)
+    program = tmp_path / "fair_rate.p4"
+    program.write_text(program.read_text().replace("= fair_rate_bps;", "= fair_rate_bps", 1))
+    told = runner.text(graded(lab, tmp_path))
+    assert told.count("expected `;`") == 1 and told.count("the same as for") == len(lab.checks) - 1
+
+
+def test_after_a_loop_without_end_the_other_checks_wait_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_AFTER_A_LOOP_S", 0.2)
+    (tmp_path / "own.py").write_text("def f(x):\n    while True:\n        x += 1\n")
+
+    def calls(answer: Answer) -> None:
+        answer.function("own.py", "f")(3)
+
+    first, second = runner.grade("00", [Check(1, "first", calls, 0.5), Check(1, "second", calls, 30)], tmp_path).scores
+    assert "still not done after 0.5 s" in first.message and "still not done after 0.2 s" in second.message
 
 
 def test_points_for_part_of_it(tmp_path: Path) -> None:
