@@ -105,8 +105,9 @@ def _write(experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fa
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:
     """A Mininet prompt on the network, until the user leaves it."""
-    from mininet.cli import CLI
     from mininet.log import setLogLevel
+
+    from fairlane.fabrics.prompt import Prompt
 
     console.print(options.toolchain.why, highlight=False)
     # Ctrl-C belongs to the prompt: it ends the command that runs there.
@@ -120,6 +121,14 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
             highlight=False,
             soft_wrap=True,
         )
-        console.print("Try: h1 ping -c 3 h11    (leave with Ctrl-D)", highlight=False)
+        first, last = experiment.topology.hosts[0], experiment.topology.hosts[-1]
+        control = fabric.net[first].cmd("sysctl -n net.ipv4.tcp_congestion_control").strip()
+        console.print(
+            f"TCP on the hosts has this machine's congestion control, {control}. For another one: iperf3 -C reno, or\n"
+            f"    {first} sysctl -w net.ipv4.tcp_congestion_control=reno\n"
+            f"Try: {first} ping -c 3 {last}, or: iperf {first} {last}. Leave with Ctrl-D, which also ends what you started on the hosts.",
+            highlight=False,
+            soft_wrap=True,
+        )
         setLogLevel("output")
-        CLI(fabric.net)
+        Prompt(fabric.net)

@@ -18,6 +18,8 @@ from pathlib import Path
 from fairlane.fabrics.processes import Identity
 
 FOLDER = Path("/run/fairlane")
+# Name of an environment variable.
+MARK = "FAIRLANE_RUN"
 _NET = Path("/sys/class/net")
 
 
@@ -58,6 +60,11 @@ class RunRecord:
             self.children.append(identity)
             self._save()
 
+    @property
+    def mark(self) -> str:
+        """The value of `MARK` in the environment of what a user starts on the run's hosts."""
+        return f"{self.prefix}{self.owner.pid}-{self.owner.started}"
+
     def release(self) -> list[str]:
         """Remove the leftovers of the run, and its file; returns what was removed, in words."""
         removed = []
@@ -65,6 +72,9 @@ class RunRecord:
             for member in child.session():
                 member.kill(signal.SIGKILL)
                 removed.append(f"process {member.pid}")
+        for marked in _marked(self.mark):
+            marked.kill(signal.SIGKILL)
+            removed.append(f"process {marked.pid}")
         for name in interfaces(self.prefix):
             # Deleting one end of a pair takes the other along.
             if subprocess.run(["ip", "link", "del", name], capture_output=True, check=False).returncode == 0:
@@ -86,6 +96,21 @@ class RunRecord:
         temporary = self.path.with_suffix(".new")
         temporary.write_text(text)
         temporary.replace(self.path)
+
+
+def _marked(mark: str) -> list[Identity]:
+    """Processes with this mark in their environment, whatever session they lead: a server that made itself a daemon keeps it."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        identity = Identity.of(int(entry.name)) if wanted in environment.split(b"\0") else None
+        if identity is not None:
+            found.append(identity)
+    return found
 
 
 def interfaces(prefix: str) -> list[str]:

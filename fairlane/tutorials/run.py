@@ -162,12 +162,13 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
 
 
 def _prompt(network, folder: Path, console: Console) -> None:
-    from mininet.cli import CLI
     from mininet.log import setLogLevel
+
+    from fairlane.fabrics.prompt import Prompt
 
     _say(console, f"Mininet's prompt; logs in {folder}. Try: h1 ping -c 3 h2    (leave with Ctrl-D)")
     setLogLevel("output")
-    CLI(network.net)
+    Prompt(network.net)
 
 
 def _check_machine() -> None:
