@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -57,6 +58,42 @@ def test_a_lab_is_whole(lab: labs.Lab, tmp_path: Path) -> None:
     for name in lab.settings.files:
         assert "TODO" in (labs.skeleton(lab, tmp_path) / name).read_text()
         assert "TODO" not in (lab.folder / "solution" / name).read_text()
+
+
+PRIMER = Path(probes.ROOT, "labs", "01", "primer.md")
+
+
+def _played(folder: Path, find: str = "", replace: str = "") -> str:
+    program = folder / "primer.p4"
+    text = PRIMER.with_suffix(".p4").read_text()
+    assert find in text
+    program.write_text(text.replace(find, replace, 1) if find else text)
+    done = subprocess.run(
+        [str(probes.program("fairlane-stf")), "-v", str(program), str(PRIMER.with_suffix(".stf"))], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_primer_says_what_its_program_does(tmp_path: Path) -> None:
+    """Each piece of P4 on the page is in the program, and what the page says of changes comes true."""
+    page, program = PRIMER.read_text(), " ".join(PRIMER.with_suffix(".p4").read_text().split())
+    pieces = re.findall(r"```p4\n(.*?)```", page, re.DOTALL)
+    assert len(pieces) == 5 and all(" ".join(piece.split()) in program for piece in pieces[:4])
+    assert "passed (4 packets in, 1 out)" in _played(tmp_path)
+    assert "FAILED (4 packets in, 2 out)" in _played(tmp_path, "MOST_HOPS = 8", "MOST_HOPS = 9")
+    assert "label 7 has 1 hops" in _played(tmp_path, "hops + 1;", f"hops + 1; {pieces[4]}")
+    assert "there is no table `labels`" in _played(tmp_path, "labels.apply();", "forward(2);")
+    assert "`+` is not defined on `bit<8>` and `bit<9>`" in _played(tmp_path, "hops + 1;", "hops + standard_metadata.ingress_port;")
+    assert "port 2: expected 1 packets, received 0" in _played(tmp_path, "standard_metadata.egress_spec = port;", "")
+
+
+def test_the_course_has_every_lab_once_and_its_minutes() -> None:
+    rows = re.findall(r"^\| (\d+) \|.*\[(\d\d)\]\(\d\d/README.md\), (\d+) min \| (.*) \|$", (PRIMER.parents[1] / "course.md").read_text(), re.MULTILINE)
+    assert [(int(week), number, int(minutes)) for week, number, minutes, _ in rows] == [
+        (n, lab.number, lab.settings.minutes) for n, lab in enumerate(LABS, 1)
+    ]
+    for (*_, handed_in), lab in zip(rows, LABS):
+        assert all(f"`{name}`" in handed_in for name in lab.settings.files)
 
 
 def test_make_check_writes_points(tmp_path: Path) -> None:
