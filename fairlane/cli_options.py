@@ -63,7 +63,9 @@ class Extent:
 class Output:
     """What a run leaves behind."""
 
-    out: Annotated[Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
+    out: Annotated[
+        Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN in the current folder.")
+    ] = None
     strict: Annotated[bool, _option("Exit code 1 if a check does not hold.", None, "--strict")] = False
     pcap: Annotated[
         Path | None,

@@ -69,7 +69,10 @@ def _played(folder: Path, find: str = "", replace: str = "") -> str:
     assert find in text
     program.write_text(text.replace(find, replace, 1) if find else text)
     done = subprocess.run(
-        [str(probes.program("fairlane-stf")), "-v", str(program), str(PRIMER.with_suffix(".stf"))], capture_output=True, text=True, check=False
+        [str(probes.program("fairlane-stf")), "-v", str(program), str(PRIMER.with_suffix(".stf"))],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout + done.stderr
 
@@ -88,7 +91,9 @@ def test_the_primer_says_what_its_program_does(tmp_path: Path) -> None:
 
 
 def test_the_course_has_every_lab_once_and_its_minutes() -> None:
-    rows = re.findall(r"^\| (\d+) \|.*\[(\d\d)\]\(\d\d/README.md\), (\d+) min \| (.*) \|$", (PRIMER.parents[1] / "course.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\d+) \|.*\[(\d\d)\]\(\d\d/README.md\), (\d+) min \| (.*) \|$", (PRIMER.parents[1] / "course.md").read_text(), re.MULTILINE
+    )
     assert [(int(week), number, int(minutes)) for week, number, minutes, _ in rows] == [
         (n, lab.number, lab.settings.minutes) for n, lab in enumerate(LABS, 1)
     ]

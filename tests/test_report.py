@@ -6,6 +6,7 @@ import json
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,8 @@ from fairlane import execute
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
-from fairlane.results import compare
+from fairlane.results import compare, report
+from fairlane.results.figures import FlowFigures
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the module fairlane.native (make build)")
 
@@ -135,6 +137,13 @@ def test_the_table_is_whole_at_80_columns(finished: list[Path], tmp_path: Path, 
         for head in ("kind", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "utilisation", "queue, packets", "checks that hold"):
             assert row[head] in text, (head, text)
     assert any(f"run 4: {runs[3].name} (a, seed 1, virtual time" in line for line in printed)
+
+
+def test_names_of_flows_are_whole_at_80_columns(capsys: pytest.CaptureFixture) -> None:
+    flow = FlowFigures("tcp-newreno-10", "trabol-memory", 12.345e6, 12.345e6, 1234567, 12345)
+    Console(width=80).print(report._flows(SimpleNamespace(flows=[flow, flow])))  # type: ignore[arg-type]
+    shown = capsys.readouterr().out
+    assert shown.count("tcp-newreno-10") == shown.count("trabol-memory") == 2 and max(map(len, shown.splitlines())) <= 80
 
 
 def test_the_page_stands_alone_and_reads_results_only(finished: list[Path], tmp_path: Path) -> None:
