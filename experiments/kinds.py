@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -247,6 +248,11 @@ def names() -> list[str]:
 def tables() -> list[str]:
     """Keys of an experiment file that hold a kind's settings."""
     return [*names(), *_FAMILY_TABLES]
+
+
+def unknown(kind: str, known: Iterable[str] | None = None) -> str:
+    """The message for a kind that does not exist. known: the possible names; all kinds if left out."""
+    return f"unknown flow kind {kind!r}{schema.nearest(kind, known or names())} (a kind of your own: --algorithm FILE.py, docs/own-algorithm.md)"
 
 
 def is_tcp(kind: str) -> bool:

@@ -160,7 +160,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for i, group in enumerate(settings.flows):
         where = ("flows", i)
         if group.kind not in kinds.names():
-            raise document.error((*where, "kind"), f"unknown flow kind {group.kind!r}{schema.nearest(group.kind, kinds.names())}")
+            raise document.error((*where, "kind"), kinds.unknown(group.kind))
         for n in range(group.count):
             if group.hosts:
                 ends = group.hosts[n]

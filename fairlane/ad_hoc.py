@@ -11,14 +11,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import tomllib
-from fairlane.topologies.model import Red
+from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Red
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -26,6 +26,7 @@ TOPOLOGIES = {
     "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
 }
 
+QUEUES = ("red", "droptail")
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
@@ -41,7 +42,7 @@ class Options:
     flows: tuple[str, ...] = ()
     bottleneck: str | None = None
     rtt: str | None = None
-    queue: Literal["red", "droptail"] | None = None
+    queue: str | None = None
     buffer: str | None = None
     side_delay: str | None = None
     side_rate: str | None = None
@@ -85,6 +86,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     if trunk_s < 0:
         raise Refusal(f"--side-delay {options.side_delay}: four times that is more than the round trip, --rtt {options.rtt or '64ms'}")
     queue = options.queue or "droptail"
+    if queue not in QUEUES:
+        raise Refusal(f"--queue {queue}: must be {' or '.join(QUEUES)}{WAY_TO_AN_OWN_AQM}")
     flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
     lines = [
         f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
@@ -115,7 +118,7 @@ def _group(given: str) -> _Group:
         raise Refusal(f"--flow {given}: write KIND, KIND:COUNT or KIND:COUNT@START, as in rap:2@5s")
     kind, count, start = found.groups()
     if kind not in kinds.names():
-        raise Refusal(f"--flow {given}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
+        raise Refusal(f"--flow {given}: {kinds.unknown(kind)}")
     if count is not None and not (count.isascii() and count.isdigit() and len(count) <= 6 and int(count) > 0):
         raise Refusal(f"--flow {given}: {count!r} is not a number of flows: write {kind}:2")
     start_s = (
@@ -137,8 +140,9 @@ def _split(option: str, given: str, units: Mapping[str, Any], example: str) -> t
 def _quantity(option: str, given: str, units: Mapping[str, float], zero: bool = False) -> float:
     example = "10mbit" if units is _RATES else "64ms"
     number, unit = _split(option, given, units, example)
-    if not unit and number and units is _TIMES:
-        raise Refusal(f"{option} {given}: no unit; write {given}ms or {given}s")
+    if not unit and number:
+        usual = ("ms", "s") if units is _TIMES else ("mbit", "kbit")
+        raise Refusal(f"{option} {given}: no unit; write {' or '.join(given + unit for unit in usual)}")
     value = number * units.get(unit, 1.0)
     # 64 times 0.001 is not 0.064: keep numbers that were written in decimal.
     value = float(f"{value:.12g}")
@@ -207,7 +211,7 @@ def _settings(given: tuple[str, ...]) -> dict[str, dict[str, str]]:
             raise Refusal(f"--set {one}: write KIND.KEY=VALUE, as in rap.pacing_jitter=0.1")
         kind, key, value = found.groups()
         if kind not in kinds.tables():
-            raise Refusal(f"--set {one}: unknown flow kind {kind!r}{schema.nearest(kind, kinds.tables())}")
+            raise Refusal(f"--set {one}: {kinds.unknown(kind, kinds.tables())}")
         try:
             tomllib.loads(f"x = {value}")
         except tomllib.TOMLDecodeError:

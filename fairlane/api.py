@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,14 +79,14 @@ class Result:
 
 def run(
     experiment: str | Path,
-    flows: Sequence[str] = (),
+    flows: str | Sequence[str] = (),
     *,
     duration_s: float | None = None,
     seed: int | None = None,
     at: Sequence[str] = (),
     bottleneck: str | None = None,
     rtt: str | None = None,
-    queue: Literal["red", "droptail"] | None = None,
+    queue: str | None = None,
     buffer: str | None = None,
     side_delay: str | None = None,
     side_rate: str | None = None,
@@ -98,7 +99,7 @@ def run(
     out: str | Path | None = None,
 ) -> Result:
     """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
-    `fairlane run`, as text ("10mbit", "64ms").
+    `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list.
 
     algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. out: a folder for all that
     `fairlane run` writes. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
@@ -106,8 +107,25 @@ def run(
     """
     for path in algorithms:
         user_files.use_algorithm(path)
+    flows = (flows,) if isinstance(flows, str) else tuple(flows)
+    _check_types(
+        str,
+        flows=flows,
+        settings=tuple(settings),
+        at=tuple(at),
+        bottleneck=bottleneck,
+        rtt=rtt,
+        queue=queue,
+        buffer=buffer,
+        side_delay=side_delay,
+        side_rate=side_rate,
+        start_jitter=start_jitter,
+    )
+    _check_types(Integral, seed=seed, packet_bytes=packet_bytes, switches=switches)
+    _check_types(Real, duration_s=duration_s)
+    seed, packet_bytes, switches = (None if value is None else int(value) for value in (seed, packet_bytes, switches))
     options = ad_hoc.Options(
-        tuple(flows), bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
+        flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
     )
     if str(experiment) in ad_hoc.TOPOLOGIES:
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
@@ -116,6 +134,32 @@ def run(
     else:
         chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
     return run_experiment(chosen, programs, out)
+
+
+_EXAMPLES = {
+    "flows": '["rap:2", "tcp-sack:2"]',
+    "settings": '["rap.pacing_jitter=0.1"]',
+    "at": '["n=8"]',
+    "bottleneck": '"10mbit"',
+    "rtt": '"64ms"',
+    "queue": '"red"',
+    "buffer": '"80packets"',
+    "side_delay": '"2ms"',
+    "side_rate": '"100mbit"',
+    "start_jitter": '"500ms"',
+    "seed": "1",
+    "packet_bytes": "1000",
+    "switches": "3",
+    "duration_s": "30",
+}
+
+
+def _check_types(kind: type, **given: Any) -> None:
+    """Refusal for an argument, or an element of a tuple, that is of another type."""
+    for name, value in given.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if one is not None and (not isinstance(one, kind) or isinstance(one, bool)):
+                raise Refusal(f"{name}={value!r}: write it as in {name}={_EXAMPLES[name]}")
 
 
 def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,6 +41,21 @@ console = Console()
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 ExperimentArgument = Annotated[str, typer.Argument(help="An id from 'fairlane list', or a TOML file.", show_default=False)]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"fairlane {version('fairlane')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version_: Annotated[
+        bool, typer.Option("--version", help="Print the version of Fairlane, and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

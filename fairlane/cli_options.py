@@ -63,12 +63,17 @@ class Extent:
 class Output:
     """What a run leaves behind."""
 
-    out: Annotated[Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN.")] = None
+    out: Annotated[
+        Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN in the current folder.")
+    ] = None
     strict: Annotated[
         bool,
         _option("Exit code 1 if a check does not hold, 5 if the machine did not keep up and the figures are not valid.", None, "--strict"),
     ] = False
-    pcap: Annotated[Path | None, _option("Folder for packet captures of every link (mininet: always raw/pcap of the results).")] = None
+    pcap: Annotated[
+        Path | None,
+        _option("Folder for packet captures of every link (mininet: give any name; the captures go to raw/pcap in the results)."),
+    ] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
 
 
@@ -89,7 +94,9 @@ class AdHoc:
     flow: Annotated[list[str] | None, _option("Flows: KIND, KIND:COUNT or KIND:COUNT@START, such as rap:2@5s. Repeatable.", _AD_HOC)] = None
     bottleneck: Annotated[str | None, _option("Rate of the bottleneck. Default: 10mbit.", _AD_HOC)] = None
     rtt: Annotated[str | None, _option("Round trip without queues. Default: 64ms.", _AD_HOC)] = None
-    queue: Annotated[Literal["red", "droptail"] | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC)] = None
+    queue: Annotated[
+        str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(ad_hoc.QUEUES))
+    ] = None
     buffer: Annotated[
         str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)
     ] = None

@@ -23,7 +23,6 @@ from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
 
-
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
 
@@ -171,8 +170,9 @@ def _write(
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:
     """A Mininet prompt on the network, until the user leaves it."""
-    from mininet.cli import CLI
     from mininet.log import setLogLevel
+
+    from fairlane.fabrics.prompt import Prompt
 
     console.print(options.toolchain.why, highlight=False)
     # Ctrl-C belongs to the prompt: it ends the command that runs there.
@@ -186,6 +186,14 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
             highlight=False,
             soft_wrap=True,
         )
-        console.print("Try: h1 ping -c 3 h11    (leave with Ctrl-D)", highlight=False)
+        first, last = experiment.topology.hosts[0], experiment.topology.hosts[-1]
+        control = fabric.net[first].cmd("sysctl -n net.ipv4.tcp_congestion_control").strip()
+        console.print(
+            f"TCP on the hosts has this machine's congestion control, {control}. For another one: iperf3 -C reno, or\n"
+            f"    {first} sysctl -w net.ipv4.tcp_congestion_control=reno\n"
+            f"Try: {first} ping -c 3 {last}, or: iperf {first} {last}. Leave with Ctrl-D, which also ends what you started on the hosts.",
+            highlight=False,
+            soft_wrap=True,
+        )
         setLogLevel("output")
-        CLI(fabric.net)
+        Prompt(fabric.net)

@@ -21,7 +21,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     for key in table:
         if key not in fields and key not in others:
             raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
@@ -41,23 +41,30 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
-    """`; did you mean 'x'?` or `; known: a, b`."""
+    """`; did you mean 'x'?` or `; known: a, b`. Without a close name: the names that begin with this one, as tcp-sack does with tcp."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    close = difflib.get_close_matches(name, known, n=1) or [word for word in known if name and word.startswith(f"{name}-")]
+    return (
+        f"; did you mean {', '.join(map(repr, close[:-1]))}{' or ' * (len(close) > 1)}{close[-1]!r}?"
+        if close
+        else f"; known: {', '.join(known)}"
+    )
 
 
-def convert(hint: Any, document: Document, path: KeyPath) -> Any:
-    """The value at `path` as the type that `hint` names; ConfigError when it is another."""
+def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> Any:
+    """The value at `path` as the type that `hint` names; ConfigError when it is another. way_out: ends the message about a value that is
+    not one of several; a field gives it by Annotated[Literal[...], way_out]."""
     value = document.at(path)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return convert(arguments[0], document, path, arguments[1])
     if origin in (types.UnionType, typing.Union):
         inner = [a for a in arguments if a is not type(None)]
-        return convert(inner[0], document, path)
+        return convert(inner[0], document, path, way_out)
     if origin is typing.Literal:
         if value not in arguments:
             choices = ", ".join(map(repr, arguments))
-            raise document.error(path, f"expected one of {choices}, got {_describe(value)}")
+            raise document.error(path, f"expected one of {choices}, got {_describe(value)}{way_out}")
         return value
     if origin is tuple:
         if not isinstance(value, list):

@@ -59,6 +59,28 @@ def test_options_of_a_file_of_its_own_are_refused() -> None:
         api.run("als-3", bottleneck="1mbit")
 
 
+def test_a_single_flow_needs_no_list() -> None:
+    one, listed = (api.run("dumbbell", flows, duration_s=2) for flows in ("als:2", ["als:2"]))
+    assert list(one.kinds.index) == ["als"] and one.kinds.equals(listed.kinds)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"bottleneck": 10}, 'bottleneck=10: write it as in bottleneck="10mbit"'),
+        ({"rtt": 0.064}, 'rtt=0.064: write it as in rtt="64ms"'),
+        ({"flows": [("als", 2)]}, 'write it as in flows=["rap:2", "tcp-sack:2"]'),
+        ({"duration_s": "5"}, "duration_s='5': write it as in duration_s=30"),
+        ({"seed": True}, "seed=True: write it as in seed=1"),
+        ({"switches": 2.5}, "switches=2.5: write it as in switches=3"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_with_an_example(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        api.run("dumbbell", **{"flows": ["als"], **arguments})  # type: ignore[arg-type]
+    assert message in str(refused.value)
+
+
 @pytest.fixture
 def no_other_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(own_algorithms.FILES_VARIABLE, "")

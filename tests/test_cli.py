@@ -15,6 +15,7 @@ from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import preflight, targets
 from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.inputs.located_toml import tomllib
 from fairlane.results import result_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,6 +47,12 @@ def test_bad_input_is_refused(arguments: list[str], code: int, message: str) -> 
 def test_unknown_words_are_refused(arguments: list[str]) -> None:
     done = fairlane(*arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr
+
+
+def test_version_is_that_of_the_package() -> None:
+    done = fairlane("--version")
+    released = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"fairlane {released}\n", "")
 
 
 def test_a_topology_with_a_loop_is_refused(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_the_page_of_commands_is_that_of_the_command_line() -> None:
     assert not missing, f"{commands.PAGE}: no section '## fairlane {missing[0]}'"
 
 
+def test_links_show_titles_and_commands_are_whole(site: Path) -> None:
+    page = (site / "docs" / "index.html").read_text(encoding="utf-8")
+    assert ">A queue management of your own</a></td>" in page and not re.search(r"<td><a [^>]*>[\w-]+\.md</a>", page)
+    assert 'class="language-sh highlight"' in (site / "index.html").read_text(encoding="utf-8")
+    assert "pre-wrap" in (site / "tools/site/code.css").read_text(encoding="utf-8")
+
+
 def test_equations_and_programs_need_no_script(site: Path) -> None:
     concepts = (site / "docs" / "concepts.html").read_text(encoding="utf-8")
     assert "<math" in concepts and "```math" not in concepts

@@ -178,7 +178,11 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
             "shape = 0.5",
             "e.toml:37: flows[4].parameters.shape: Pareto periods with a finite mean need a shape above 1, got 0.5",
         ),
-        ('kind = "mpeg4"', 'kind = "mpeg"', "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'?"),
+        (
+            'kind = "mpeg4"',
+            'kind = "mpeg"',
+            "e.toml:40: flows[5].kind: unknown flow kind 'mpeg'; did you mean 'mpeg4'? (a kind of your own: --algorithm FILE.py",
+        ),
         ("[als]", "[alss]", "e.toml:9: alss: unknown key; did you mean 'als'?"),
         (
             "stop_s = 20.0",
@@ -247,7 +251,10 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ('queue = "ared"', "topology.bottleneck.queue: expected one of 'red', 'droptail', got 'ared'"),
+        (
+            'queue = "ared"',
+            "queue: expected one of 'red', 'droptail', got 'ared'; for a queue management of your own, such as CoDel, write 'red'",
+        ),
         ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
         ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),

@@ -421,6 +421,20 @@ def test_the_page_is_for_everybody(run: Run, page) -> None:
     page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("width", [1280, 420])
+def test_stop_buttons_are_in_sight(run: Run, page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(run.url)
+    page.wait_for_selector("#flows tbody tr")
+    page.keyboard.press(".")
+    page.wait_for_function("() => fairlane.store.now.time > 0.85")
+    beyond = page.evaluate("""() => [...document.querySelectorAll("#flows td button")].map(button =>
+        button.getBoundingClientRect().right - button.closest(".scroll").getBoundingClientRect().right)""")
+    assert len(beyond) == 3 and max(beyond) <= 0.5
+    hidden = page.evaluate("() => { const s = document.querySelector('#flows').parentElement; return s.scrollWidth - s.clientWidth; }")
+    assert width == 420 or hidden <= 0, "nothing of the table is out of sight in a window of usual width"
+
+
 def test_fifty_flows_are_drawn_in_time(page, tmp_path: Path) -> None:
     run = Run(experiment("als:25", "tcp-sack:25", seconds=4.0, bottleneck="20mbit"), tmp_path / "raw")
     try:

@@ -18,6 +18,7 @@ from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.processes import Identity
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import builders
 from fairlane.topologies.builders import LinkSpec
@@ -32,6 +33,10 @@ from fairlane.fabrics.mininet_builder import FabricError, HostShaping, MininetNe
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPOLOGY = builders.dumbbell(2, LinkSpec(10e6, 0.005, 100), LinkSpec(100e6, 0.001, 50))
+
+
+# In a session of its own, whose parent has ended; prints its number.
+DAEMON = "out=$(mktemp) && setsid -f sh -c 'echo $$ > '$out'; exec sleep 300' && sleep 0.3 && cat $out && rm $out"
 
 
 def toolchain(folder: Path, script: str = "exec sleep 60") -> Toolchain:
@@ -77,6 +82,13 @@ def test_hosts_are_what_the_topology_says(network: MininetNetwork) -> None:
     assert f"{address.gateway_ip} dev h1-eth0 lladdr {address.gateway_mac} PERMANENT" in on_host(network, "h1", "ip", "neigh")
     assert [on_host(network, h, "sysctl", "-n", "net.ipv4.tcp_sack").strip() for h in ("h1", "h2")] == ["0", "1"]
     assert Path("/proc/sys/net/ipv4/tcp_sack").read_text().strip() == "1", "the machine's own setting must not change"
+
+
+def test_hosts_know_their_addresses(network: MininetNetwork) -> None:
+    """Without them, the prompt's `h1 ping h2` and `pingpair` look for a host called None."""
+    for name in TOPOLOGY.hosts:
+        assert network.net[name].IP() == network.addressing.hosts[name].ip
+    assert network.net["h1"].intf().prefixLen == 24
 
 
 def test_offloads_are_off_at_both_ends(network: MininetNetwork) -> None:
@@ -153,11 +165,13 @@ network = MininetNetwork(builders.dumbbell(2, LinkSpec(1e7), LinkSpec(1e8)), fol
                          toolchain=Toolchain("embedded", folder / "switch", folder / "switch", ""), first_grpc_port=19559)
 network.net.start()
 network.spawn("h1", "child", ["sh", "-c", "sleep 300 & sleep 300"], folder / "child.log", with_children=True)
-print(record.prefix, flush=True)
+print(record.prefix, network.net["h1"].cmd({DAEMON!r}).strip(), flush=True)
 time.sleep(300)
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    prefix = process.stdout.readline().strip()
+    prefix, daemon_pid = process.stdout.readline().split()
+    daemon = Identity.of(int(daemon_pid))
+    assert daemon is not None
     assert len(leftovers.interfaces(prefix)) == 6
     record = next(r for r in leftovers.records() if r.prefix == prefix)
     members = [m for c in record.children for m in c.session()]
@@ -170,5 +184,5 @@ time.sleep(300)
         time.sleep(0.05)
     assert not [m for m in members if m.alive()], "children die with their run"
     leftovers.clean()
-    assert leftovers.interfaces(prefix) == []
+    assert leftovers.interfaces(prefix) == [] and not daemon.alive()
     assert prefix not in [r.prefix for r in leftovers.records()]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
+import select
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +18,7 @@ import pytest
 
 from fairlane import probes
 from fairlane.fabrics import leftovers
+from fairlane.fabrics.processes import Identity
 from tests.running import Run, flows_are_up
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
@@ -148,7 +153,9 @@ def test_a_switch_of_somebody_else_is_not_taken_for_ours(start: Callable[..., Ru
         stranger.bind(("127.0.0.1", GRPC_PORT + 1))
         stranger.listen()
         assert run.process.wait(60) == 4, run.printed()
-    assert f"is served by process {os.getpid()}, not by this run's switch s2" in run.printed() or "switch s2 ended with code" in run.printed()
+    assert (
+        f"is served by process {os.getpid()}, not by this run's switch s2" in run.printed() or "switch s2 ended with code" in run.printed()
+    )
 
 
 def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run]) -> None:
@@ -160,3 +167,41 @@ def test_a_taken_port_is_refused_before_anything_starts(start: Callable[..., Run
         assert run.process.wait(30) == 2
     assert f"fairlane: port {GRPC_PORT + 1} is taken, and a switch serves P4Runtime on it." in run.printed()
     assert not [r for r in leftovers.records() if r.owner.pid == run.process.pid] and not run.out.exists()
+
+
+def _typed(master: int, until: str, line: str = "") -> str:
+    """What the prompt's terminal shows after a line, up to `until`."""
+    os.write(master, line.encode())
+    shown = ""
+    while until not in shown:
+        if not select.select([master], [], [], 40)[0]:
+            raise AssertionError(f"no {until!r} within 40 s after {line!r}: {shown}")
+        shown += os.read(master, 65536).decode(errors="replace")
+    return shown
+
+
+def test_the_prompt_knows_its_hosts_and_ends_their_servers(tmp_path: Path) -> None:
+    process, master = pty.fork()
+    if process == 0:
+        arguments = ["-m", "fairlane", "shell", "als-3", "--grpc-port", str(GRPC_PORT)]
+        os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, "TERM": "dumb", "COLUMNS": "200"})
+    try:
+        greeting = _typed(master, "mininet> ")
+        control = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+        assert f"congestion control, {control}." in " ".join(greeting.split())
+        assert "Results: 0% dropped (2/2 received)" in _typed(master, "mininet> ", "pingpair\n")
+        assert "1 received" in _typed(master, "mininet> ", "h1 ping -c 1 h11\n")
+        pid_file = tmp_path / "iperf3.pid"
+        _typed(master, "mininet> ", f"h1 iperf3 -s -D -p 5999 -I {pid_file}\n")
+        measured = _typed(master, "mininet> ", "iperf h1 h11\n")
+        found = re.search(r"received ([\d.]+) Mbit/s, congestion control (\w+)", measured)
+        assert found and 7 < float(found[1]) <= 10 and found[2] == control, measured
+        assert "no host h99" in _typed(master, "mininet> ", "iperf h1 h99\n")
+        server = Identity.of(int(pid_file.read_text().rstrip("\0\n")))
+        assert server is not None and server.alive()
+        os.write(master, b"\x04")
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        assert not server.alive()
+    finally:
+        os.close(master)
+        leftovers.clean()

@@ -6,6 +6,7 @@ import json
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,8 @@ from fairlane import execute
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
-from fairlane.results import compare
+from fairlane.results import compare, report
+from fairlane.results.figures import FlowFigures
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the module fairlane.native (make build)")
 
@@ -111,6 +113,37 @@ def test_the_table_says_what_the_summaries_say(finished: list[Path], capsys: pyt
         assert second["run"] == second["utilisation"] == ""
     compare.show(runs, Console(width=200))
     assert capsys.readouterr().out.count("what cannot be: ") == 3
+
+
+def test_the_table_is_whole_at_80_columns(finished: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """No value and no word of a head is folded, with the longest name of a kind."""
+    long = tmp_path / "20261122-234353-seed1"
+    shutil.copytree(finished[0], long)
+    summary = json.loads((long / "summary.json").read_text())
+    summary["kinds"][0]["kind"] = "trabol-memory"
+    (long / "summary.json").write_text(json.dumps(summary))
+    runs = compare.load([*finished, long])
+    compare.show(runs, Console(width=80))
+    printed = capsys.readouterr().out.splitlines()
+    begin = next(i for i, line in enumerate(printed) if not line.strip())
+    table = printed[begin : next(i for i, line in enumerate(printed) if line.startswith("run 1: what"))]
+    assert max(map(len, table)) <= 80
+    lines = [line.split() for line in table if line.strip()]
+    written = [dict(zip(compare.HEADS, row)) for row in compare.rows(runs)]
+    found = [line for line in lines if len(line) > 5 and not line[0].startswith(("run", "─", "Mb/s", "kind"))]
+    assert len(found) == len(written) == 8
+    for line, row in zip(found, written):
+        text = " ".join(line)
+        for head in ("kind", "goodput of a flow, Mb/s", "loss %", "share %", "Jain", "utilisation", "queue, packets", "checks that hold"):
+            assert row[head] in text, (head, text)
+    assert any(f"run 4: {runs[3].name} (a, seed 1, virtual time" in line for line in printed)
+
+
+def test_names_of_flows_are_whole_at_80_columns(capsys: pytest.CaptureFixture) -> None:
+    flow = FlowFigures("tcp-newreno-10", "trabol-memory", 12.345e6, 12.345e6, 1234567, 12345)
+    Console(width=80).print(report._flows(SimpleNamespace(flows=[flow, flow])))  # type: ignore[arg-type]
+    shown = capsys.readouterr().out
+    assert shown.count("tcp-newreno-10") == shown.count("trabol-memory") == 2 and max(map(len, shown.splitlines())) <= 80
 
 
 def test_the_page_stands_alone_and_reads_results_only(finished: list[Path], tmp_path: Path) -> None:

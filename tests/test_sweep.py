@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairlane.experiments import expressions, sweep
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.paper import judge
+from fairlane.paper import intervals, judge, words
 
 FILE = """
 seeds = [1, 2, 3]
@@ -117,6 +117,22 @@ def test_a_bound_holds_for_the_median_of_each_point_that_is_meant():
     verdict = judge.judge(judge.Expectation("x", "m", where={"n": [2, 4]}, low=0.8, high=1.2), data)
     assert verdict.holds and [f.value for f in verdict.findings] == [1.1, 1.0]
     assert not judge.judge(judge.Expectation("x", "m", low=0.8, high=1.2), data).holds
+
+
+def test_what_holds_within_the_noise_of_its_seeds_is_told():
+    """By hand: 1.5 and 3.1 have the mean 2.3, and the half of their interval is 12.706 x 1.1314 / sqrt(2) = 10.16."""
+    noisy = judge.judge(judge.Expectation("x", "m", low=1.0), samples({(1, "a"): [1.5, 3.1], (2, "a"): [3.0, 3.001]}))
+    assert noisy.holds and [f.where for f in noisy.within_noise] == ["n = 1, k = a"]
+    assert noisy.within_noise[0].ends == pytest.approx((2.3 - 10.165, 2.3 + 10.165), abs=0.001)
+    assert words.noise(noisy) == "n = 1, k = a: 2.3, 95% interval -7.865 to 12.46"
+    for settled in ([3.0, 3.001], [3.0], [0.5, 0.9]):  # beyond doubt, a single seed, a bound that is missed
+        assert words.noise(judge.judge(judge.Expectation("x", "m", low=1.0), samples({(1, "a"): settled}))) == ""
+
+
+def test_a_ratio_within_noise_has_the_interval_of_the_quotient():
+    data = samples({(1, "a"): [2.0, 2.2, 1.8], (1, "b"): [1.0, 3.0, 2.0]})
+    (finding,) = judge.judge(judge.Expectation("x", "m", ratio_of={"k": "a"}, ratio_to={"k": "b"}, high=1.5), data).within_noise
+    assert finding.ends == pytest.approx(intervals.quotient([2.0, 2.2, 1.8], [1.0, 3.0, 2.0])) and finding.ends[1] > 1.5
 
 
 def test_a_bound_for_each_seed_is_missed_by_one_that_the_median_hides():

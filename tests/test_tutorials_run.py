@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from fairlane import probes
 from fairlane.fabrics import leftovers, virtual_fabric
+from fairlane.tutorials import run, topology
 from tests.p4runtime import support
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,3 +170,12 @@ def test_options_of_topologies_alone() -> None:
         2,
         "fairlane: --cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'\n",
     )
+
+
+@pytest.mark.parametrize(("received", "said"), [(0, True), (1, False)])
+def test_a_run_without_an_answer_says_when_that_is_right(exercise: Path, received: int, said: bool, capsys: pytest.CaptureFixture) -> None:
+    read = topology.read(exercise / "pair" / "topology.json")
+    pings = [
+        SimpleNamespace(source=a, target=b, sent=1, received=n, least_s=0.001) for a, b, n in (("h1", "h2", received), ("h2", "h1", 0))
+    ]
+    assert not run._show_pings(read, pings, Console(width=400)) and ("(calc)" in capsys.readouterr().out) == said

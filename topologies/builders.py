@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlane.topologies.model import Link, Node, Red, Topology, TopologyError
+from fairlane.topologies.model import Discipline, Link, Node, Red, Topology, TopologyError
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class LinkSpec:
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
-    queue: Literal["red", "droptail"] | None = None
+    queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"

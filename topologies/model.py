@@ -7,7 +7,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
+
+WAY_TO_AN_OWN_AQM = (
+    "; for a queue management of your own, such as CoDel, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
+)
+Discipline = Annotated[Literal["red", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -102,7 +107,7 @@ class Link:
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
-    queue: Literal["red", "droptail"] | None = None
+    queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"

@@ -21,6 +21,8 @@ from fairlane.errors import Refusal
 from fairlane.fabrics.processes import Identity
 
 FOLDER = Path("/run/fairlane")
+# Name of an environment variable.
+MARK = "FAIRLANE_RUN"
 _NET = Path("/sys/class/net")
 
 
@@ -77,6 +79,11 @@ class RunRecord:
             self.children.append(identity)
             self._save()
 
+    @property
+    def mark(self) -> str:
+        """The value of `MARK` in the environment of what a user starts on the run's hosts."""
+        return f"{self.prefix}{self.owner.pid}-{self.owner.started}"
+
     def release(self) -> list[str]:
         """Remove the leftovers of the run, and its file; returns what was removed, in words."""
         removed = []
@@ -84,6 +91,9 @@ class RunRecord:
             for member in child.session():
                 member.kill(signal.SIGKILL)
                 removed.append(f"process {member.pid}")
+        for marked in _marked(self.mark):
+            marked.kill(signal.SIGKILL)
+            removed.append(f"process {marked.pid}")
         for name in interfaces(self.prefix):
             # Deleting one end of a pair takes the other along.
             if subprocess.run(["ip", "link", "del", name], capture_output=True, check=False).returncode == 0:
@@ -108,6 +118,21 @@ class RunRecord:
         temporary.replace(self.path)
 
 
+def _marked(mark: str) -> list[Identity]:
+    """Processes with this mark in their environment, whatever session they lead: a server that made itself a daemon keeps it."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        identity = Identity.of(int(entry.name)) if wanted in environment.split(b"\0") else None
+        if identity is not None:
+            found.append(identity)
+    return found
+
+
 def interfaces(prefix: str) -> list[str]:
     """Interfaces of this namespace whose names begin with `prefix`."""
     return sorted(p.name for p in _NET.iterdir() if p.name.startswith(prefix)) if _NET.is_dir() else []
@@ -119,7 +144,14 @@ def records(folder: Path = FOLDER) -> list[RunRecord]:
     for path in sorted(folder.glob("f*.json")):
         try:
             data = json.loads(path.read_text())
-            record = RunRecord(data["prefix"], Identity(*data["owner"]), data["what"], [Identity(*c) for c in data["children"]], path, data.get("ports", []))
+            record = RunRecord(
+                data["prefix"],
+                Identity(*data["owner"]),
+                data["what"],
+                [Identity(*c) for c in data["children"]],
+                path,
+                data.get("ports", []),
+            )
         except (OSError, ValueError, KeyError, TypeError):
             # An empty file is one that a run has this instant created, or died creating.
             if path.exists() and time.time() - path.stat().st_mtime > 10:

@@ -13,12 +13,14 @@ Offloads and IPv6 are off on every interface: only the experiment's packets appe
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,7 @@ from mininet.net import Mininet
 from mininet.node import Host, Switch
 
 from fairlane import probes
-from fairlane.fabrics import delay_lines
+from fairlane.fabrics import delay_lines, leftovers
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import HostTcp
@@ -116,6 +118,22 @@ def interface_name(topology: Topology, prefix: str, switch: str, port: int) -> s
     return name if len(name) <= 15 else f"{prefix}{topology.switches.index(switch) + 1}-p{port}"
 
 
+class FairlaneHost(Host):
+    """A host that knows its address, so that the prompt's `h1 ping h2`, `pingpair` and `iperf` find it. All that is started on it carries the
+    run's mark, and ends with the run."""
+
+    def __init__(self, name: str, *, mark: str, **params) -> None:
+        self._mark = mark
+        super().__init__(name, **params)
+
+    def _popen(self, cmd: list[str], **params) -> subprocess.Popen:
+        return super()._popen(cmd, **{"env": {**os.environ, leftovers.MARK: self._mark}, **params})
+
+    def know(self, address: IPv4Interface) -> None:
+        """Its address, which is configured without Mininet."""
+        self.intf().ip, self.intf().prefixLen = str(address.ip), address.network.prefixlen
+
+
 class FairlaneSwitch(Switch):
     """A switch whose data plane is a process in the root namespace, for every target: `launch` starts it."""
 
@@ -198,7 +216,7 @@ class MininetNetwork:
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
         self._starts = 0
         self.delays: Process | None = None
-        self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=Host, link=MininetLink)
+        self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=FairlaneHost, link=MininetLink)
         ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line")
         for index, name in enumerate(topology.switches):
             settings = SwitchSettings(
@@ -214,7 +232,8 @@ class MininetNetwork:
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
         for name in topology.hosts:
             address = self.addressing.hosts[name]
-            record.add(self.net.addHost(name, ip=f"{address.ip}/{addresses.PREFIX_LENGTH}", mac=address.mac).pid)
+            ip = f"{address.ip}/{addresses.PREFIX_LENGTH}"
+            record.add(self.net.addHost(name, ip=ip, mac=address.mac, mark=record.mark).pid)
         for index in range(len(topology.links)):
             self._add_link(index)
         self._configure_root()
@@ -390,6 +409,7 @@ class MininetNetwork:
         if shape is not None:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
+        node.know(IPv4Interface(f"{address.ip}/{addresses.PREFIX_LENGTH}"))
 
 
 def _bmv2_switches(sizes: PacketSizes) -> Bmv2Switches:

@@ -40,7 +40,7 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
     hosts = experiment.topology.hosts
     algorithm = kinds.algorithm(kind)
     if kind not in kinds.names():
-        raise Refusal(f"unknown flow kind {kind!r}{schema.nearest(kind, kinds.names())}")
+        raise Refusal(kinds.unknown(kind))
     if algorithm is not None and algorithm.layered:
         raise Refusal(f"{kind}: a layered flow cannot join a run; give it at the start, with --flow.")
     for host in (sender, receiver):

@@ -57,6 +57,7 @@ def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "expected": words.expected(verdict.expectation, program),
         "found": words.found(verdict),
         "holds": verdict.holds,
+        "within_noise": words.noise(verdict),
         "not_at": [{"where": f.where, "value": f.value} for f in verdict.findings if not f.holds]
         if not verdict.holds or verdict.expectation.at_least
         else [],

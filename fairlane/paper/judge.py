@@ -38,12 +38,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.sweep import matching
+from fairlane.paper import intervals
 from fairlane.paper.reference import Reference
 
 Axes = tuple[tuple[str, Value], ...]
@@ -102,11 +103,13 @@ def check_arithmetic(key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding at one point or curve. where: its axes as text. holds: whether it is as expected."""
+    """The finding at one point or curve. where: its axes as text. holds: whether it is as expected. ends: of the value's 95% interval over
+    seeds; None where there is none."""
 
     where: str
     value: float
     holds: bool
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,12 @@ class Verdict:
         """The least and the largest value found; NaN without values."""
         values = [f.value for f in self.findings if not math.isnan(f.value)]
         return (min(values), max(values)) if values else (math.nan, math.nan)
+
+    @property
+    def within_noise(self) -> tuple[Finding, ...]:
+        """Findings that hold although their interval reaches beyond the expectation's bounds: other seeds may miss them."""
+        low, high = self.expectation.low, self.expectation.high
+        return tuple(f for f in self.findings if f.holds and f.ends is not None and not low <= f.ends[0] <= f.ends[1] <= high)
 
 
 def medians(samples: Mapping[Axes, Iterable[float]]) -> dict[Axes, float]:
@@ -147,9 +156,13 @@ def judge(expectation: Expectation, samples: Mapping[Axes, Iterable[float]], ref
     elif expectation.seeds == "each":
         findings = [_bounded(expectation, axes, v) for axes in picked for v in _extremes(samples[axes])]
     elif expectation.ratio_of:
-        findings = [_bounded(expectation, axes, value) for axes, value in _ratios(expectation, picked)]
+        findings = [_bounded(expectation, axes, value, ends) for axes, value, ends in _ratios(expectation, picked, samples)]
     else:
-        findings = [_bounded(expectation, axes, value) for axes, value in picked.items()]
+        theirs = {axes: reference.values(axes, expectation.measure) for axes in picked} if expectation.of_reference and reference else None
+        ends = {
+            axes: _ends(list(samples[axes])) if theirs is None else intervals.quotient(list(samples[axes]), theirs[axes]) for axes in picked
+        }
+        findings = [_bounded(expectation, axes, value, ends[axes]) for axes, value in picked.items()]
     if expectation.any:
         holds = _any(expectation, picked, findings)
     else:
@@ -162,8 +175,16 @@ def points_of(expectation: Expectation, points: Iterable[Axes]) -> int:
     return len(judge(expectation, dict.fromkeys(points, (1.0,))).findings)
 
 
-def _bounded(expectation: Expectation, axes: Axes, value: float) -> Finding:
-    return Finding(describe(axes), value, expectation.low <= value <= expectation.high)
+def _bounded(expectation: Expectation, axes: Axes, value: float, ends: tuple[float, float] | None = None) -> Finding:
+    return Finding(describe(axes), value, expectation.low <= value <= expectation.high, ends)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """Of the mean's interval; None for a single value, or with a value that is not a number."""
+    if len(values) < 2 or any(math.isnan(v) for v in values):
+        return None
+    middle, half = statistics.fmean(values), intervals.mean(values)
+    return middle - half, middle + half
 
 
 def _extremes(values: Iterable[float]) -> tuple[float, ...]:
@@ -172,13 +193,17 @@ def _extremes(values: Iterable[float]) -> tuple[float, ...]:
     return (min(values), max(values)) if values and not any(math.isnan(v) for v in values) else (math.nan,)
 
 
-def _ratios(expectation: Expectation, at: Mapping[Axes, float]) -> list[tuple[Axes, float]]:
-    below = {_without(axes, expectation.ratio_to): at[axes] for axes in matching(at, expectation.ratio_to)}
+def _ratios(
+    expectation: Expectation, at: Mapping[Axes, float], samples: Mapping[Axes, Iterable[float]]
+) -> list[tuple[Axes, float, tuple[float, float] | None]]:
+    below = {_without(axes, expectation.ratio_to): axes for axes in matching(at, expectation.ratio_to)}
     result = []
     for axes in matching(at, expectation.ratio_of):
         rest = _without(axes, expectation.ratio_of)
         if rest in below:
-            result.append((rest, at[axes] / below[rest] if below[rest] else math.nan))
+            other = below[rest]
+            ends = intervals.quotient(list(samples[axes]), list(samples[other]))
+            result.append((rest, at[axes] / at[other] if at[other] else math.nan, ends))
     return result
 
 

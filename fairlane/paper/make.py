@@ -129,6 +129,10 @@ def show(outcomes: list[Outcome], console: Console) -> None:
             highlight=False,
         )
         for verdict in counted:
+            if noise := words.noise(verdict):
+                console.print(
+                    f"{'':16}{verdict.expectation.name}: holds within the noise of the seeds ({noise})", highlight=False, markup=False
+                )
             if not verdict.holds:
                 console.print(
                     f"{'':16}{verdict.expectation.name}: {words.found(verdict)}, expected {words.expected(verdict.expectation)}",

@@ -43,6 +43,13 @@ def found(verdict: Verdict) -> str:
     return text
 
 
+def noise(verdict: Verdict) -> str:
+    """Where an expectation holds by chance, perhaps: "" where it holds beyond the noise of the seeds, or does not hold."""
+    found_ = verdict.within_noise if verdict.holds else ()
+    places = [f"{f.where}: {number(f.value)}, 95% interval {number(f.ends[0])} to {number(f.ends[1])}" for f in found_ if f.ends]
+    return "; ".join(places[:3]) + (f"; and {len(places) - 3} more" if len(places) > 3 else "")
+
+
 def number(value: float | None) -> str:
     """Four digits; large values with a unit's prefix."""
     if value is None or math.isnan(value):

@@ -17,6 +17,7 @@ from typing import Any
 import jinja2
 import matplotlib
 import pandas as pd
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -201,25 +202,43 @@ def _number(value: float | None, digits: int, times: float = 1.0) -> str:
     return "–" if value is None or math.isnan(value) else f"{value * times:.{digits}f}"
 
 
+_ON_TERMINAL = {
+    "kind": "kind",
+    "flows": "flows",
+    "goodput of a flow, Mb/s": "Mb/s of\na flow",
+    "loss %": "loss\n%",
+    "share %": "share\n%",
+    "Jain": "Jain",
+    "utilisation": "utili-\nsation",
+    "queue, packets": "queue,\npackets",
+    "checks that hold": "checks\nhold",
+}
+"""Columns of the table on a terminal of 80 characters, by their heads on the page. Each run's line above the table has the rest."""
+
+
 def show(runs: Sequence[Finished], console: Console) -> None:
-    """One table on the terminal, and what does not hold."""
-    table = Table()
-    for head in HEADS:
-        table.add_column(head, justify="left" if head in TEXTS else "right", overflow="fold")
-    before = None
+    """Each run by a number, one table on the terminal, and what does not hold."""
+    for number, run in enumerate(runs, 1):
+        own = f"{run.summary['experiment']}, seed {run.summary['seed']}, {run.clock}, switches {run.switch}, link {run.link['name']}"
+        console.print(f"run {number}: {run.name} ({own})", highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=0)
+    table.add_column("run", justify="right")
+    for head, shown in _ON_TERMINAL.items():
+        table.add_column(shown, justify="left" if head in TEXTS else "right", overflow="fold")
+    number = 0
     for line in rows(runs):
-        if before is not None and line[0]:
+        if line[0]:
+            number += 1
             table.add_section()
-        table.add_row(*line)
-        before = line
+        table.add_row(str(number) if line[0] else "", *(line[HEADS.index(head)] for head in _ON_TERMINAL))
     console.print(table)
-    for run in runs:
+    for number, run in enumerate(runs, 1):
         for reason in run.fidelity["reasons"]:
-            console.print(f"{run.name}: {reason['verdict']}: {reason['what']}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"run {number}: {reason['verdict']}: {reason['what']}", highlight=False, markup=False, soft_wrap=True)
         for check in run.summary["checks"]:
             if not check["holds"]:
                 console.print(
-                    f"{run.name}: {check['name']}: {_number(check['value'], 4)}, expected {_range(check)}",
+                    f"run {number}: {check['name']}: {_number(check['value'], 4)}, expected {_range(check)}",
                     highlight=False,
                     markup=False,
                     soft_wrap=True,

@@ -98,7 +98,7 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
         axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, ls=":", lw=1.8, zorder=4)
         handles.append(Line2D([], [], color=FAIR_RATE, ls=":", label="R_f = b U_l / n in force"))
     axes.axvspan(experiment.window_s[0], experiment.window_s[1], color="0.93", zorder=0)
-    handles.append(Line2D([], [], color="0.85", lw=8, label="window of the figures"))
+    handles.append(Line2D([], [], color="0.85", lw=8, label="part that the tables measure"))
     axes.legend(handles=handles, fontsize=8, loc="upper right")
     axes.set_ylabel("goodput (Mb/s)")
     # TCP's slow start and R_f before the first flow would squeeze all else: they leave the picture at the top.

@@ -132,7 +132,8 @@ def _trunks(experiment: Experiment) -> list[str]:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right")
+        # At 80 columns heads are broken, and not names.
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=column in ("flow", "kind", "link"))
     return table
 
 

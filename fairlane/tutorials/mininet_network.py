@@ -16,14 +16,13 @@ from google.protobuf import text_format
 from mininet.link import Link as MininetLink
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Host as MininetHost
 
 from fairlane import probes
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.p4info import P4Info
 from fairlane.errors import RunFailed
 from fairlane.fabrics.leftovers import RunRecord
-from fairlane.fabrics.mininet_builder import FabricError, FairlaneSwitch, HostShaping
+from fairlane.fabrics.mininet_builder import FabricError, FairlaneHost, FairlaneSwitch, HostShaping
 from fairlane.fabrics.processes import Process, spawn
 from fairlane.fabrics.switch_process import SwitchSettings
 from fairlane.fabrics.targets import Toolchain
@@ -68,7 +67,7 @@ class TutorialNetwork:
         self._pcap = pcap
         self._say = say
         self._shaping = HostShaping.probe()
-        self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=MininetHost, link=MininetLink)
+        self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=FairlaneHost, link=MininetLink)
         for index, switch in enumerate(topology.switches):
             settings = SwitchSettings(
                 switch.name,
@@ -82,7 +81,7 @@ class TutorialNetwork:
             )
             record.add(self.net.addSwitch(switch.name, settings=settings, launch=self._launch).pid)
         for host in topology.hosts:
-            record.add(self.net.addHost(host.name, ip=None, mac=host.mac).pid)
+            record.add(self.net.addHost(host.name, ip=None, mac=host.mac, mark=record.mark).pid)
         for link in topology.links:
             self._add_link(link)
         self._configure_root()
@@ -242,6 +241,7 @@ class TutorialNetwork:
             shape = self._shaping.command("eth0", link.rate_bps or 10e9, link.delay_s, 1000)
             lines += [] if shape is None else [shape]
         _shell(["mnexec", "-a", str(pid), "sh", "-ec", "\n".join(lines)])
+        self.net[host.name].know(host.ip)
         for command in host.commands:
             done = subprocess.run(["mnexec", "-a", str(pid), *command.argv], capture_output=True, text=True, check=False, timeout=10)
             # As in the tutorials, a host goes on without: a route that its address made already is the usual case.

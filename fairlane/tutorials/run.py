@@ -162,12 +162,13 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
 
 
 def _prompt(network, folder: Path, console: Console) -> None:
-    from mininet.cli import CLI
     from mininet.log import setLogLevel
+
+    from fairlane.fabrics.prompt import Prompt
 
     _say(console, f"Mininet's prompt; logs in {folder}. Try: h1 ping -c 3 h2    (leave with Ctrl-D)")
     setLogLevel("output")
-    CLI(network.net)
+    Prompt(network.net)
 
 
 def _check_machine() -> None:
@@ -210,6 +211,12 @@ def _show_pings(read: TutorialTopology, pings: Sequence[Ping], console: Console)
     _matrix(read, {(p.source, p.target): cell(p) for p in pings}, console)
     answered = sum(p.received > 0 for p in pings)
     _say(console, f"pings: {answered} of {len(pings)} pairs answered")
+    if pings and not answered:
+        _say(
+            console,
+            "Is that right? It is for a switch that answers only its own protocol (calc), one address (load_balance), or whose entries your"
+            " controller writes (p4runtime): stay with --cli, and try the exercise's own scripts there. docs/tutorials-files.md lists them.",
+        )
     return answered == len(pings)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairlane import probes, user_files
 from fairlane.fabrics import targets
-from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, check
 from fairlane.labs.grading.answer import stf
 from fairlane.labs.grading.packets import Seen, checksum, ipv4, played
 from fairlane.tutorials import programs, topology, virtual_network
@@ -176,7 +176,7 @@ def broken(answer: Answer) -> None:
     )
 
 
-@check(2, "three routers and three hosts: everybody reaches everybody, in virtual time")
+@check(2, "three routers and three hosts: everybody reaches everybody, in virtual time", NETWORK_S)
 def network(answer: Answer) -> None:
     forwards_at_all(answer)
     answer.p4(PROGRAM)

@@ -7,7 +7,7 @@ import random
 
 from fairlane import api
 from fairlane.hosts.algorithms.base import Feedback, Sender
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 from fairlane.labs.grading.answer import close, number
 
 MEASURE, POLITE, KIND = "measure.py", "polite.py", "polite"
@@ -65,7 +65,7 @@ def least(answer: Answer) -> None:
         close(f(sent, 2e6), 0.0, f"least_loss({sent:g}, 2e6)", "what is lost when less is sent than the link carries?")
 
 
-@check(2, "a run that starves TCP, as your measures see it")
+@check(2, "a run that starves TCP, as your measures see it", NETWORK_S)
 def starved(answer: Answer) -> None:
     for one in (jain, shares):
         try:
@@ -187,7 +187,7 @@ def limits(answer: Answer) -> None:
         raise Missed(f"twenty reports of 100% loss: {said(rate)}", "what keeps the rate within its limits? (clamp)")
 
 
-@check(3, "beside two TCP flows on 2 Mb/s with drop-tail, in virtual time")
+@check(3, "beside two TCP flows on 2 Mb/s with drop-tail, in virtual time", NETWORK_S)
 def beside(answer: Answer) -> None:
     reacts_at_all(answer)
     algorithms.use(answer, POLITE, KIND)

@@ -6,7 +6,7 @@ import itertools
 from functools import cache
 
 from fairlane import api
-from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, check
 from fairlane.labs.grading.packets import Seen, ipv4, played
 
 FIRST = "first make the check before this one hold"
@@ -177,7 +177,7 @@ def departure(answer: Answer) -> None:
         )
 
 
-@check(3, "four TCP flows share a link of 4 Mb/s, in virtual time")
+@check(3, "four TCP flows share a link of 4 Mb/s, in virtual time", NETWORK_S)
 def network(answer: Answer) -> None:
     drops_at_all(answer)
     result = api.run(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from fairlane import api
-from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, check
 from fairlane.labs.grading.answer import stf
 
 ENTRIES = """
@@ -128,7 +128,7 @@ def checksum(answer: Answer) -> None:
         )
 
 
-@check(2, "five senders share a link of 2 Mb/s, in virtual time")
+@check(2, "five senders share a link of 2 Mb/s, in virtual time", NETWORK_S)
 def shares(answer: Answer) -> None:
     works_at_all(answer)
     result = api.run(

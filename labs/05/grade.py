@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fairlane.controller.connections import Connection
-from fairlane.labs.grading import Answer, Missed, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, check
 from fairlane.labs.grading.answer import close, number
 from fairlane.labs.grading.packets import ipv4, played
 
@@ -307,7 +307,7 @@ def right(answer: Answer, counter: str) -> None:
         )
 
 
-@check(1, "joins.toml in virtual time, counted exactly")
+@check(1, "joins.toml in virtual time, counted exactly", NETWORK_S)
 def run_exact(answer: Answer) -> None:
     counts_at_all(answer)
     if not answer.function(COUNTING, "fair_rate_bps")(2e6, 0.9, 1):
@@ -315,7 +315,7 @@ def run_exact(answer: Answer) -> None:
     right(answer, "exact")
 
 
-@check(1, "joins.toml in virtual time, counted by the sketch")
+@check(1, "joins.toml in virtual time, counted by the sketch", NETWORK_S)
 def run_sketch(answer: Answer) -> None:
     sketches_at_all(answer)
     if not answer.function(COUNTING, "fair_rate_bps")(2e6, 0.9, 1):

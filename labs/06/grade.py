@@ -6,19 +6,17 @@ import math
 import random
 
 from fairlane import api
-from fairlane.hosts.algorithms.base import Loss, LossCause, PathState, Sender, SetTimer, Timer
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.hosts.algorithms.base import Loss, LossCause, PathState, Sender, SenderAction, SetTimer, Timer
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 from fairlane.labs.grading.answer import close
 
 FILE, KIND = "my_rap.py", "my-rap"
 RNG = random.Random(6)
 SRTT_S = 0.1
 FIRST = "first make the checks before this one hold"
-QUICK_S = 10
-"""Of processor time, for checks that run nothing."""
 
 
-@check(1, "equation 1: the rate of a gap", QUICK_S)
+@check(1, "equation 1: the rate of a gap")
 def rate(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "rate_bps")
     if f(1000, 0.02) * 8 == 400_000:
@@ -29,7 +27,7 @@ def rate(answer: Answer) -> None:
         )
 
 
-@check(2, "equations 1 and 5: the gap of the next step", QUICK_S)
+@check(2, "equations 1 and 5: the gap of the next step")
 def increase(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "increased_ipg_s")
     for gap, srtt in ((0.1, 0.1), (0.02, 0.1), (0.3, 0.05)):
@@ -46,7 +44,7 @@ def increase(answer: Answer) -> None:
             )
 
 
-@check(1, "equation 3: the gap after a loss", QUICK_S)
+@check(1, "equation 3: the gap after a loss")
 def decrease(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "decreased_ipg_s")
     for gap in (0.01, 0.5):
@@ -83,14 +81,19 @@ def packets(rate_bps: float | None, srtt_s: float = SRTT_S) -> float:
     return (rate_bps or 0) * srtt_s / 8000
 
 
-@check(2, "a step lasts a round trip, and adds a packet to it", QUICK_S)
+def step_of(actions: tuple[SenderAction, ...]) -> float | None:
+    """When the next step is to begin; None without such a timer."""
+    return next((a.at_s for a in actions if isinstance(a, SetTimer) and a.name == "step"), None)
+
+
+@check(2, "a step lasts a round trip, and adds a packet to it")
 def steps(answer: Answer) -> None:
     sender, now, _ = started(answer)
     wanted = 1
     for srtt in (SRTT_S, SRTT_S, SRTT_S):
         actions = sender.on_timer(now + srtt, Timer("step", path(srtt, 100 + wanted, 90 + wanted)), RNG)
         now, wanted = now + srtt, wanted + 1
-        at = next((a.at_s for a in actions if isinstance(a, SetTimer) and a.name == "step"), None)
+        at = step_of(actions)
         seen = packets(algorithms.rate_of(actions))
         if not math.isclose(seen, wanted, rel_tol=1e-6):
             raise Missed(
@@ -112,7 +115,7 @@ def loss(first: int, last: int, last_sent: int) -> Loss:
     return Loss(first, last, last - first + 1, LossCause.GAP, path(last_sent=last_sent, acked=last + 3))
 
 
-@check(2, "a cluster of losses makes one back-off", QUICK_S)
+@check(2, "a cluster of losses makes one back-off")
 def clusters(answer: Answer) -> None:
     sender, now, _ = started(answer)
     before = 1.0
@@ -122,11 +125,24 @@ def clusters(answer: Answer) -> None:
     if not math.isclose(before, 4, rel_tol=1e-6):
         raise Missed("the steps before the loss come out wrong", FIRST)
     # 120 to 129 were on the way when the loss of 120 was found.
-    after = packets(algorithms.rate_of(sender.on_loss(now, loss(120, 120, 129), RNG)))
+    actions = sender.on_loss(now, loss(120, 120, 129), RNG)
+    if algorithms.rate_of(actions) is None:
+        raise Missed(
+            f"packet 120 is lost: on_loss sets no rate, which stays at {before:.3g} packets in a round trip",
+            "what happens on a loss, and when (decision function)?",
+        )
+    after = packets(algorithms.rate_of(actions))
     if not math.isclose(after, 2, rel_tol=1e-6):
         raise Missed(
             f"packet 120 is lost: {before:.3g} packets in a round trip become {after:.3g}",
             "what happens on a loss, and when (decision function)?",
+        )
+    at = step_of(actions)
+    if at is None or not math.isclose(at - now, SRTT_S, rel_tol=1e-6):
+        seen_at = "stays where the last step had set it" if at is None else f"is set to {at - now:.3g} s later"
+        raise Missed(
+            f"packet 120 is lost, with a round trip of 0.1 s: the rate is halved, and the timer of the next step {seen_at}",
+            "a step is a round trip without loss: when does the one after a back-off begin, and which timer says so (TODO 5)?",
         )
     for first, last in ((122, 123), (129, 129)):
         seen = algorithms.rate_of(sender.on_loss(now + 0.02, loss(first, last, 131), RNG))
@@ -143,7 +159,7 @@ def clusters(answer: Answer) -> None:
         )
 
 
-@check(2, "two flows beside two of Fairlane's RAP, in virtual time")
+@check(2, "two flows beside two of Fairlane's RAP, in virtual time", NETWORK_S)
 def beside(answer: Answer) -> None:
     answer.needs(rate, increase, decrease, steps, clusters)
     algorithms.use(answer, FILE, KIND)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane import api
 from fairlane.hosts.algorithms.base import Feedback, Sender, SetTimer, Timer
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 from fairlane.labs.grading.answer import number
 
 FILE, KIND, SHARES = "my_als.py", "my-als", "max_min.py"
@@ -269,7 +269,7 @@ count = 4
 """
 
 
-@check(3, "two links of 500 kb/s, four connections, in virtual time: everybody has a max-min share")
+@check(3, "two links of 500 kb/s, four connections, in virtual time: everybody has a max-min share", NETWORK_S)
 def network(answer: Answer) -> None:
     adapts_at_all(answer)
     algorithms.use(answer, FILE, KIND)

@@ -7,19 +7,17 @@ import math
 from pathlib import Path
 
 from fairlane import api
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 
 FILE, KIND = "my_layers.py", "my-layers"
 TREE = Path(__file__).with_name("tree.toml")
-QUICK_S = 10
-"""Of processor time, for checks that run nothing."""
 
 
 def kbps(values: list[float]) -> str:
     return ", ".join(f"{v / 1e3:g}" for v in values) + " kb/s"
 
 
-@check(2, "the rate of each layer", QUICK_S)
+@check(2, "the rate of each layer")
 def rates(answer: Answer) -> None:
     f = algorithms.numbers(answer, FILE, "layer_rates_bps", 3)
     for given in ([90e3, 230e3, 160e3], [500e3, 100e3], [120e3]):
@@ -33,7 +31,7 @@ def rates(answer: Answer) -> None:
             raise Missed(told, "section 3.4: how does the paper divide the upper layers?")
 
 
-@check(2, "the sizes that are announced", QUICK_S)
+@check(2, "the sizes that are announced")
 def sizes(answer: Answer) -> None:
     f = algorithms.numbers(answer, FILE, "announced_sizes_bps", 3)
     for given in ([90e3, 225e3, 180e3], [100_000.9, 333_333.4], [120_000.5]):
@@ -49,7 +47,7 @@ def sizes(answer: Answer) -> None:
             raise Missed(told, "section 3.4: sizes of the upper layers; of what difference are they a half?")
 
 
-@check(2, "the layers that a receiver joins", QUICK_S)
+@check(2, "the layers that a receiver joins")
 def joins(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "layers_to_join")
     paper = [90e3, 70e3, 70e3]
@@ -81,7 +79,7 @@ def ran(answer: Answer) -> dict[str, float]:
     return json.loads(kept.read_text())
 
 
-@check(2, "in the tree each receiver has the layers that its path has room for")
+@check(2, "in the tree each receiver has the layers that its path has room for", NETWORK_S)
 def tree(answer: Answer) -> None:
     found = ran(answer)
     layers = [found[f"layers of receiver {n} after"] for n in range(3)]
@@ -91,7 +89,7 @@ def tree(answer: Answer) -> None:
         raise Missed(seen, "narrow, wide, middle: compare R_d, sizes and joins in layers.png of a run")
 
 
-@check(2, "no receiver probes, and the best one does not suffer from the worst")
+@check(2, "no receiver probes, and the best one does not suffer from the worst", NETWORK_S)
 def probing(answer: Answer) -> None:
     found = ran(answer)
     if found["joins that R_d did not allow"]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 from fairlane.labs.grading.answer import close
 
 runs = importlib.import_module("fairlane.labs.09.runs")
@@ -21,8 +21,6 @@ PAPER = {"ssvp": 0.0868, "ssvp-adp": 0.0581}
 BETA_SSVP = 0.875
 _SAME = 0.01
 T = TypeVar("T")
-QUICK_S = 10
-"""Of processor time, for checks that run nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def same(a: float, b: float, tolerance: float = _SAME) -> bool:
     return math.isclose(a, b, rel_tol=tolerance)
 
 
-@check(1, "the coefficient of variation of one flow", QUICK_S)
+@check(1, "the coefficient of variation of one flow")
 def variation(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "cov")
     for rates in ([100.0, 500.0], [200.0, 400.0, 300.0, 300.0]):
@@ -95,7 +93,7 @@ def variation(answer: Answer) -> None:
         )
 
 
-@check(1, "the smoothness of a figure: over its flows", QUICK_S)
+@check(1, "the smoothness of a figure: over its flows")
 def of_all(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "smoothness")
     # The second flow is the first upside down: their sum does not vary at all.
@@ -116,7 +114,7 @@ def of_all(answer: Answer) -> None:
     )
 
 
-@check(1, "equation 17: the decrease that follows the buffer", QUICK_S)
+@check(1, "equation 17: the decrease that follows the buffer")
 def decrease(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "beta")
     for buffer_packets, product in ((8, 8), (2, 10), (30, 10)):
@@ -128,7 +126,7 @@ def decrease(answer: Answer) -> None:
         )
 
 
-@check(1, "the coefficient of variation of a sawtooth", QUICK_S)
+@check(1, "the coefficient of variation of a sawtooth")
 def sawtooth(answer: Answer) -> None:
     f = algorithms.function(answer, FILE, "sawtooth_cov")
     for beta in (0.5, 0.875, 0.2):
@@ -159,7 +157,7 @@ def recomputed(answer: Answer, buffer_packets: int) -> Pair:
     return Pair(*(f(runs.rates(kind, buffer_packets)) for kind in runs.KINDS))
 
 
-@check(1, "what comes out here")
+@check(1, "what comes out here", NETWORK_S)
 def here(answer: Answer) -> None:
     told, ours = found(answer, "here", Pair), recomputed(answer, 4)
     if not (same(told.cov_ssvp, ours.cov_ssvp) and same(told.cov_ssvp_adp, ours.cov_ssvp_adp)):
@@ -209,7 +207,7 @@ def cause(answer: Answer) -> None:
         raise Missed(f"{line(answer, 'cause')} same_beta_packets is {told.same_beta_packets:g}", "solve equation 17 for the buffer")
 
 
-@check(2, "another run, which the cause predicts")
+@check(2, "another run, which the cause predicts", NETWORK_S)
 def test(answer: Answer) -> None:
     told = found(answer, "test", Test)
     if told.buffer_packets == 4 or told.buffer_packets not in runs.BUFFERS:

@@ -8,14 +8,12 @@ import math
 import random
 
 from fairlane.hosts.algorithms.base import Feedback, Kind, Sender, SetTimer, Timer
-from fairlane.labs.grading import Answer, Missed, algorithms, check
+from fairlane.labs.grading import NETWORK_S, Answer, Missed, algorithms, check
 from fairlane.labs.ranking.measures import Measures, measure, score, situations, stored
 
 FILE, KIND = "my_scheme.py", "my-scheme"
 RNG = random.Random(10)
 MOST_BPS, PACKET_BYTES, RTT_S, REPORT_S = 10e6, 1000, 0.1, 0.05
-QUICK_S = 10
-"""Of processor time, for checks that run nothing."""
 
 
 class Flow:
@@ -69,7 +67,7 @@ def climbed(answer: Answer) -> Flow:
     return flow
 
 
-@check(1, "without loss the rate climbs, after a loss too", QUICK_S)
+@check(1, "without loss the rate climbs, after a loss too")
 def climbs(answer: Answer) -> None:
     flow = climbed(answer)
     low = flow.reports(20, 0.1)
@@ -80,7 +78,7 @@ def climbs(answer: Answer) -> None:
         )
 
 
-@check(1, "losses lower the rate", QUICK_S)
+@check(1, "losses lower the rate")
 def falls(answer: Answer) -> None:
     flow = climbed(answer)
     before = flow.rate_bps
@@ -92,7 +90,7 @@ def falls(answer: Answer) -> None:
         )
 
 
-@check(1, "no report takes the rate out of its limits", QUICK_S)
+@check(1, "no report takes the rate out of its limits")
 def limits(answer: Answer) -> None:
     climbed(answer)
     flow = Flow(answer)
@@ -108,7 +106,7 @@ def limits(answer: Answer) -> None:
             )
 
 
-@check(1, "without reports the rate falls", QUICK_S)
+@check(1, "without reports the rate falls")
 def silence(answer: Answer) -> None:
     flow = climbed(answer)
     before = flow.rate_bps
@@ -130,7 +128,7 @@ def measured(answer: Answer) -> Measures:
     return Measures(**json.loads(kept.read_text()))
 
 
-@check(2, "four flows use a link of 2 Mb/s, and share it")
+@check(2, "four flows use a link of 2 Mb/s, and share it", NETWORK_S)
 def alone(answer: Answer) -> None:
     found = measured(answer)
     seen = f"{100 * found.utilisation:.0f}% of the link is used, {100 * found.loss:.1f}% of the packets are lost, Jain's index is {found.jain:.2f}"
@@ -142,7 +140,7 @@ def alone(answer: Answer) -> None:
         raise Missed(seen, "does a flow that has more also gain more? One of the four came 20 s late: how does it catch up?")
 
 
-@check(2, "TCP beside it has its part, and it has its own")
+@check(2, "TCP beside it has its part, and it has its own", NETWORK_S)
 def beside(answer: Answer) -> None:
     x = measured(answer).beside_tcp
     seen = "TCP SACK has nothing" if math.isinf(x) else f"a flow has {x:.2f} times what a TCP SACK flow has"
@@ -152,7 +150,7 @@ def beside(answer: Answer) -> None:
         raise Missed(seen, "a few losses belong to one congestion; how often does your sender answer it, and how strongly?")
 
 
-@check(2, "among the better half of all schemes, all marks counting alike")
+@check(2, "among the better half of all schemes, all marks counting alike", NETWORK_S)
 def rank(answer: Answer) -> None:
     own = score(measured(answer))
     others = [score(m) for m in stored().values()]

@@ -19,7 +19,7 @@ within a run.
 """
 
 from fairlane.labs.grading.answer import Answer
-from fairlane.labs.grading.checks import Check, check
+from fairlane.labs.grading.checks import NETWORK_S, Check, check
 from fairlane.labs.grading.missed import Missed
 
-__all__ = ["Answer", "Check", "Missed", "check"]
+__all__ = ["NETWORK_S", "Answer", "Check", "Missed", "check"]

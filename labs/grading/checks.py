@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from fairlane.labs.grading.answer import Answer
 
-DEFAULT_LIMIT_S = 30.0
+DEFAULT_LIMIT_S = 2.0
+"""For functions and single packets, which take some hundredths of it."""
+NETWORK_S = 10.0
+"""For checks that run a network in virtual time, which take up to a second."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def copy(folder: Path) -> None:
         raise Refusal(f"{folder}: exists already, and is not overwritten. Give another folder, or remove it.")
     for number in numbers():
         shutil.copytree(FOLDER / number, folder / number, ignore=shutil.ignore_patterns("solution", "grade.py", "lab.toml", "__pycache__"))
-    for name in ("README.md", "lab.mk"):
+    for name in ("README.md", "course.md", "lab.mk"):
         shutil.copyfile(FOLDER / name, folder / name)
 
 

@@ -23,18 +23,23 @@ from fairlane.labs.grading.missed import Missed
 _GRACE_S = 5.0
 # Seconds by the clock for each of a check's seconds of processor time.
 _PATIENCE = 6
+# Once a check has met a loop without end, the others meet it, too, more often than not.
+_AFTER_A_LOOP_S = 3.0
+# Of what an answer prints, so many characters from the beginning and as many from the end are kept.
+_PRINTED = 1000
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
 @dataclass(frozen=True)
 class Score:
-    """What one check gave."""
+    """What one check gave. printed: what the answer wrote to standard output and standard error."""
 
     title: str
     points: float
     of: int
     message: str = ""
     hint: str = ""
+    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Grade:
         return sum(s.of for s in self.scores)
 
     def as_json(self) -> dict:
-        """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint"}]}."""
+        """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint", "printed"}]}."""
         return {"lab": self.lab, "points": self.points, "of": self.of, "checks": [asdict(s) for s in self.scores]}
 
 
@@ -62,22 +67,27 @@ def grade(lab: str, checks: list[Check], folder: Path) -> Grade:
     with TemporaryDirectory(prefix="fairlane-lab-") as scratch:
         answer = Answer(folder, Path(scratch))
         scores = []
+        looped = False
         for check in checks:
-            scores.append(_one(check, answer))
+            limit_s = min(check.limit_s, _AFTER_A_LOOP_S) if looped else check.limit_s
+            score, in_time = _one(check, limit_s, answer)
+            looped = looped or not in_time
+            scores.append(score)
             if scores[-1].points >= check.points:
                 answer.remember(check)
         return Grade(lab, tuple(scores))
 
 
-def _one(check: Check, answer: Answer) -> Score:
+def _one(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
+    """The score, and whether the check ended by itself."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    with TemporaryFile("w+") as stacks, TemporaryFile("w+") as printed:
-        child = context.Process(target=_child, args=(check, answer, theirs, stacks, printed), daemon=False)
+    with TemporaryFile("w+") as stacks, TemporaryFile() as output:
+        child = context.Process(target=_child, args=(check, limit_s, answer, theirs, stacks, output), daemon=False)
         child.start()
         theirs.close()
         try:
-            told = ours.recv() if ours.poll(_PATIENCE * check.limit_s + _GRACE_S) else None
+            told = ours.recv() if ours.poll(_PATIENCE * limit_s + _GRACE_S) else None
         except EOFError:
             told = None
         child.join(0 if told is None else _GRACE_S)
@@ -86,32 +96,45 @@ def _one(check: Check, answer: Answer) -> Score:
             child.join()
         stacks.seek(0)
         found = stacks.read()
+        printed = _printed(output)
     if told is not None:
         points, message, hint = told
-        return Score(check.title, points, check.points, message, hint)
+        return Score(check.title, points, check.points, message, hint, printed), True
     if child.exitcode is not None and child.exitcode >= 0 and not found:
-        return Score(
-            check.title, 0, check.points, f"the answer ended the program (exit code {child.exitcode})", "take sys.exit and the like out"
-        )
-    return Score(
-        check.title,
-        0,
-        check.points,
-        f"{_place(found, answer)}still not done after {check.limit_s:g} s: a loop without end?",
-        "what changes in the loop, and does that make its condition false some day?",
-    )
+        message = f"the answer ended the program (exit code {child.exitcode})"
+        return Score(check.title, 0, check.points, message, "take sys.exit and the like out", printed), True
+    message = f"{_place(found, answer)}still not done after {limit_s:g} s: a loop without end?"
+    hint = "what changes in the loop, and does that make its condition false some day?"
+    return Score(check.title, 0, check.points, message, hint, printed), False
 
 
-def _child(check: Check, answer: Answer, told: Connection, stacks: IO[str], printed: IO[str]) -> None:
-    """Works a check out and sends (points, message, hint). An endless loop leaves the place where it was in `stacks`."""
+def _printed(output: IO[bytes]) -> str:
+    """What was written, without its middle if it is long."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    begin = output.read(_PRINTED if size > 2 * _PRINTED else size)
+    if size <= 2 * _PRINTED:
+        return begin.decode(errors="replace").rstrip()
+    output.seek(-_PRINTED, os.SEEK_END)
+    left_out = f"\n... {size - 2 * _PRINTED} bytes left out ...\n"
+    return begin.decode(errors="replace") + left_out + output.read().decode(errors="replace").rstrip()
+
+
+def _child(check: Check, limit_s: float, answer: Answer, told: Connection, stacks: IO[str], output: IO[bytes]) -> None:
+    """Works a check out and sends (points, message, hint). An endless loop leaves the place where it was in `stacks`, and what the answer
+    prints is in `output`, line by line, however it ends."""
     os.setpgid(0, 0)  # a kill of the grader's group by Ctrl-C goes to the grader, which ends this
-    os.dup2(printed.fileno(), sys.stdout.fileno())
-    os.dup2(printed.fileno(), sys.stderr.fileno())
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)
     # Processor time, so that a busy machine makes no loop look endless; the clock for code that only waits.
-    faulthandler.register(signal.SIGVTALRM, file=stacks, chain=True)
-    signal.setitimer(signal.ITIMER_VIRTUAL, check.limit_s)
-    faulthandler.dump_traceback_later(_PATIENCE * check.limit_s, exit=True, file=stacks)
-    told.send(_worked_out(check, answer))
+    faulthandler.register(signal.SIGPROF, file=stacks, chain=True)
+    signal.setitimer(signal.ITIMER_PROF, limit_s)
+    faulthandler.dump_traceback_later(_PATIENCE * limit_s, exit=True, file=stacks)
+    result = _worked_out(check, answer)
+    sys.stdout.flush()
+    told.send(result)
     told.close()
     os._exit(0)
 
@@ -164,12 +187,22 @@ def _own_name(file: str, answer: Answer) -> str:
 
 
 def text(grade_: Grade) -> str:
-    """For people."""
+    """For people. What was told or printed before is not repeated."""
     lines = []
+    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     for score in grade_.scores:
         lines.append(f"[{'x' if score.points >= score.of else '~' if score.points else ' '}] {score.points:g}/{score.of}  {score.title}")
-        lines += [f"         {line}" for line in score.message.splitlines()]
-        if score.hint:
-            lines.append(f"         hint: {score.hint}")
+        if score.message and told.setdefault(score.message, score.title) != score.title:
+            lines.append(f"         the same as for '{told[score.message]}'")
+        else:
+            lines += [f"         {line}" for line in score.message.splitlines()]
+            if score.hint:
+                lines.append(f"         hint: {score.hint}")
+        if score.printed and shown.setdefault(score.printed, score.title) != score.title:
+            lines.append(f"         your program prints the same as for '{shown[score.printed]}'")
+        elif score.printed:
+            lines.append("         your program prints:")
+            lines += [f"           {line}" for line in score.printed.splitlines()]
     lines.append(f"lab {grade_.lab}: {math.floor(grade_.points * 10 + 0.5) / 10:g} of {grade_.of} points")
     return "\n".join(lines)

@@ -48,7 +48,8 @@ def _spelt(parameter: Any) -> str:
     name = "/".join([*parameter.opts, *parameter.secondary_opts])
     if parameter.is_flag:
         return name
-    return f"{name} {_value(parameter.type_descriptor.annotation)}"
+    given = (parameter.metavar or "").replace("|", r"\|") or _value(parameter.type_descriptor.annotation)
+    return f"{name} {given}"
 
 
 def _value(annotation: Any) -> str:

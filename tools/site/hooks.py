@@ -1,7 +1,7 @@
 """Hooks of mkdocs: pages keep the paths that they have in the repository, so that a link works there and on the site.
 
 - Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
-- A link to a folder goes to its README.
+- A link to a folder goes to its README. A link whose text is the page's file name shows the page's title.
 - In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
 - LaTeX, as a block ```math or in a line as $`x`$, both of which GitHub draws, becomes MathML, which browsers draw without any script.
 """
@@ -46,10 +46,11 @@ FOLDERS = (
     "tools",
     "topologies",
 )
-STYLE = "tools/site/math.css"
+STYLES = ("tools/site/math.css", "tools/site/code.css")
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_NAMED_LINK = re.compile(r"\[([\w./-]+)\]\(([\w./-]+\.md)(?=[)#])")
 _CODE = re.compile(r"`[^`\n]*`")
 _NAME = re.compile(r'<mrow>((?:<mi mathvariant="italic">\w</mi>){2,})</mrow>')
 _PRIME = re.compile(r"<msup>(<mi[^>]*>[^<]*</mi>)<mi>&#x02032;</mi></msup>")  # fonts have it small and high by itself
@@ -78,7 +79,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
     fences["custom_fences"] = FENCES
     config.markdown_extensions.append(LineMath())
-    config.extra_css.append(STYLE)
+    config.extra_css.extend(STYLES)
     every = pages()
     named = set(_named(config.nav))
     config.nav = _expanded(config.nav, [page for page in every if page not in named])
@@ -90,7 +91,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     chosen = Files(
         [file for file in files if file.generated_by is not None or not Path(file.abs_src_path or "").is_relative_to(ROOT / "docs")]
     )
-    assets = {STYLE}
+    assets = set(STYLES)
     for path in pages():
         chosen.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
         for target in links((ROOT / path).read_text(encoding="utf-8")):
@@ -111,7 +112,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0]
         return f"{match[1]}{posixpath.join(target, 'README.md')}{match[3] or ''}{match[4]}"
 
-    lines = _FENCE.sub("```p4", _LINK.sub(readme, markdown)).split("\n")
+    def titled(match: re.Match[str]) -> str:
+        text, target = match[1].rstrip("/"), match[2].removesuffix("README.md").rstrip("/")
+        page_ = ROOT / folder / match[2]
+        if text not in (target, posixpath.basename(target)) or not page_.is_file():
+            return match[0]
+        title = re.search(r"^# (.+)$", page_.read_text(encoding="utf-8"), re.MULTILINE)
+        return f"[{title[1]}]({match[2]}" if title else match[0]
+
+    lines = _FENCE.sub("```p4", _NAMED_LINK.sub(titled, _LINK.sub(readme, markdown))).split("\n")
     # In a table GitHub wants a backslash before a bar of code, and Python-Markdown would show it.
     return "\n".join(_CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line for line in lines)
 

@@ -96,7 +96,7 @@ export function drawPorts() {
       cell(row);
     }
     const port = now.ports[about.id] ?? {drops: {}};
-    const drops = Object.entries(port.drops).map(([cause, n]) => `${causeName(cause)} ${n}`).join(", ");
+    const drops = Object.entries(port.drops).map(([cause, n]) => `${causeName(cause)}: ${n}`).join("; ");
     [about.name, megabits(port.rate, 3).replace(/\.?0+$/, ""), percent(port.load), port.queue?.toFixed(1) ?? "–", about.red ? port.average?.toFixed(2) ?? "–" : "drop-tail",
       about.red ? port.probability?.toFixed(4) ?? "–" : "–", String(port.connections ?? "–"), megabits(port.fair_rate), drops || "none"].forEach((text, k) => put(row.cells[k], text));
   });
