@@ -9,6 +9,7 @@ use fairlane_endpoint::algorithm::{LossCause, NoteValue};
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_virtual::record::PortSample;
 use fairlane_virtual::Nanos;
+use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -24,14 +25,25 @@ macro_rules! dict {
 }
 pub(crate) use dict;
 
-/// `[(time_ns, kind, fields)]`
-pub(crate) fn flow_log<'py>(py: Python<'py>, log: &FlowLog) -> PyResult<Bound<'py, PyList>> {
-    let rows = log.iter().map(|(time, record)| {
+/// The records of one end of a flow, a sequence of `(time_ns, kind, fields)`. Each is made when it is read: there are many, most of
+/// them are read once, and some never.
+#[pyclass(frozen, sequence)]
+pub(crate) struct Log(pub(crate) FlowLog);
+
+#[pymethods]
+impl Log {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Record<'py>> {
+        let (time, record) = self.0.get(index).ok_or_else(|| PyIndexError::new_err("the log has no such record"))?;
         let (kind, fields) = flow_record(py, record)?;
-        (*time, kind, fields).into_pyobject(py)
-    });
-    PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+        Ok((*time, kind, fields))
+    }
 }
+
+type Record<'py> = (Nanos, Bound<'py, PyString>, Bound<'py, PyDict>);
 
 fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyDict>)> {
     macro_rules! kind {
