@@ -11,6 +11,7 @@ both are written.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -117,7 +118,9 @@ class SwitchControl:
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
-        self._digest_fields = [] if self._sketch else p4info.digest_fields(DIGEST)
+        fields = Connection._fields if self._sketch else p4info.digest_fields(DIGEST)
+        # A digest's members as `Connection` orders them.
+        self._in_order = operator.itemgetter(*map(fields.index, Connection._fields))
         self._group_ports = {} if group_ports is None else group_ports
         # Each port's entry, or the entry that it would have if the port wrote fair rates.
         self._fair_rates = {
@@ -217,7 +220,8 @@ class SwitchControl:
             entry = entity.counter_entry
             name = names.get(entry.counter_id)
             if name is not None:
-                values.setdefault(name, {})[entry.index.index] = (entry.data.packet_count, entry.data.byte_count)
+                data = entry.data
+                values.setdefault(name, {})[entry.index.index] = (data.packet_count, data.byte_count)
         if self._sketch:
             self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
         self._previous, self._latest = (
@@ -237,8 +241,8 @@ class SwitchControl:
         if self._sketch or digests.digest_id != self._p4info.digest_id(DIGEST):
             return None
         for data in digests.data:
-            members = {name: int.from_bytes(member.bitstring, "big") for name, member in zip(self._digest_fields, data.struct.members)}
-            self._counter.add(Connection(**members))
+            members = [int.from_bytes(member.bitstring, "big") for member in data.struct.members]
+            self._counter.add(Connection(*self._in_order(members)))
         ack = p4runtime_pb2.DigestListAck(digest_id=digests.digest_id, list_id=digests.list_id)
         return p4runtime_pb2.StreamMessageRequest(digest_ack=ack)
 
@@ -251,10 +255,11 @@ class SwitchControl:
     def finish(self, now_s: float, epoch: int) -> tuple[list[p4runtime_pb2.Entity], list[PortRecord]]:
         """Close an interval: the entities to write, and the record of each port."""
         connections = self._sketch.close(epoch) if self._sketch else self._counter.close(epoch, self._group_ports)
+        latest = self._latest or _NOTHING_READ
         entities, records = [], []
         for port in self.switch.ports:
             count = connections.get(port.number, 0)
-            packets, sent = self._latest.transmitted.get(port.number, (0, 0)) if self._latest else (0, 0)
+            packets, sent = latest.transmitted.get(port.number, _NOTHING)
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
             # A copy with other values is much cheaper than a new entry.
@@ -264,8 +269,8 @@ class SwitchControl:
             self._p4info.set_action(entity.table_entry.action.action, _SET_FAIR_RATE, {"rate_bps": rate, "utilisation_ppm": utilisation})
             if port.als:
                 entities.append(entity)
-            early, _ = self._latest.early_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
-            forced, _ = self._latest.forced_drops.get(port.number, (0, 0)) if self._latest else (0, 0)
+            early, _ = latest.early_drops.get(port.number, _NOTHING)
+            forced, _ = latest.forced_drops.get(port.number, _NOTHING)
             record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
             if port.number in self._shares:
                 self._shares[port.number] = self._next_share(port, rate, utilisation)
@@ -274,28 +279,28 @@ class SwitchControl:
         return entities, records
 
     def _utilisation(self, port: int, rate_bps: float) -> int:
-        sent, elapsed_s = self._grown("transmitted", port)
-        dropped = self._grown("early_drops", port)[0] + self._grown("forced_drops", port)[0]
-        return utilisation_ppm(sent, dropped, elapsed_s, rate_bps)
+        """In the interval that ended; `_within_share_bps` too."""
+        before, after = self._previous, self._latest
+        if before is None or after is None:
+            return 0
+        sent = _growth(before.transmitted, after.transmitted, port)
+        dropped = _growth(before.early_drops, after.early_drops, port) + _growth(before.forced_drops, after.forced_drops, port)
+        return utilisation_ppm(sent, dropped, after.time_s - before.time_s, rate_bps)
 
-    def _grown(self, counter: str, port: int) -> tuple[int, float]:
-        """Bytes by which a counter of `Reading` grew in the interval that ended, and its length in seconds."""
-        if self._previous is None or self._latest is None:
-            return 0, 0.0
-        before = getattr(self._previous, counter).get(port, (0, 0))[1]
-        after = getattr(self._latest, counter).get(port, (0, 0))[1]
-        # A counter that went back belongs to a switch that was restarted in between: all it shows is new.
-        return after - before if after >= before else after, self._latest.time_s - self._previous.time_s
+    def _within_share_bps(self, port: int) -> float:
+        before, after = self._previous, self._latest
+        if before is None or after is None or not after.time_s > before.time_s:
+            return 0.0
+        return 8 * _growth(before.within_share, after.within_share, port) / (after.time_s - before.time_s)
 
     def _next_share(self, port: Port, fair_rate: int, utilisation: int) -> float:
-        within, elapsed_s = self._grown("within_share", port.number)
         return share_bps(
             self._shares[port.number],
             fair_rate,
             port.rate_bps,
             self._config.utilisation_target,
             utilisation / PPM,
-            8 * within / elapsed_s if elapsed_s > 0 else 0.0,
+            self._within_share_bps(port.number),
         )
 
     def _limits(self, port: Port) -> list[p4runtime_pb2.Entity]:
@@ -326,6 +331,17 @@ class SwitchControl:
         return p4runtime_pb2.Entity(digest_entry=entry)
 
 
+_NOTHING = (0, 0)
+_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {})
+
+
+def _growth(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], port: int) -> int:
+    """Bytes by which a counter of `Reading` grew between two."""
+    first, last = before.get(port, _NOTHING)[1], after.get(port, _NOTHING)[1]
+    # A counter that went back belongs to a switch that was restarted in between: all it shows is new.
+    return last - first if last >= first else last
+
+
 def _sum(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[str]) -> dict[int, tuple[int, int]]:
     """Packets and bytes that several counters have of each port, in all."""
     total: dict[int, tuple[int, int]] = {}
@@ -336,10 +352,10 @@ def _sum(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[st
     return total
 
 
-def updates(entities: Iterable[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> list[p4runtime_pb2.Update]:
-    """Wrap entities for a Write; what has no INSERT (default actions, digest configuration is INSERT only once) is mended."""
-    wrapped = []
+def write_request(entities: Iterable[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> p4runtime_pb2.WriteRequest:
+    """A Write of entities, not yet addressed; what has no INSERT (default actions, digest configuration is INSERT only once) is mended."""
+    request = p4runtime_pb2.WriteRequest()
     for entity in entities:
         only_modify = entity.HasField("table_entry") and entity.table_entry.is_default_action
-        wrapped.append(_Update(type=_Update.MODIFY if only_modify else kind, entity=entity))
-    return wrapped
+        request.updates.add(type=_Update.MODIFY if only_modify else kind).entity.CopyFrom(entity)
+    return request

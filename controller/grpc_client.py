@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -16,7 +16,7 @@ from finsy.proto import rpc_code as code_pb2
 from finsy.proto import rpc_status as status_pb2
 
 from fairlane.controller.config import Tls
-from fairlane.controller.core import updates
+from fairlane.controller.core import write_request
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
 _OPTIONS = [
@@ -150,9 +150,9 @@ class GrpcSwitch:
 
     def _write(self, entities: list[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> dict[int, int]:
         """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
-        return self._send(updates(entities, kind), {code_pb2.ALREADY_EXISTS})
+        return self._send(write_request(entities, kind).updates, {code_pb2.ALREADY_EXISTS})
 
-    def _send(self, wanted: list[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
+    def _send(self, wanted: Sequence[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
         """Codes of the updates that failed in a tolerated way, by position; other failures raise."""
         if not wanted:
             return {}

@@ -14,9 +14,10 @@ from google.protobuf import text_format
 
 def canonical(value: int, width_bits: int) -> bytes:
     """The shortest byte string of an unsigned value (section 8.4); ValueError when it needs more than width_bits."""
-    if value < 0 or value.bit_length() > width_bits:
+    bits = value.bit_length()
+    if value < 0 or bits > width_bits:
         raise ValueError(f"{value} does not fit {width_bits} bits")
-    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+    return value.to_bytes((bits + 7) // 8 or 1, "big")
 
 
 class MissingName(KeyError):

@@ -21,7 +21,7 @@ from typing import Any
 from finsy.proto import p4r as p4runtime_pb2
 
 from fairlane.controller.config import Config, Switch
-from fairlane.controller.core import PortRecord, SwitchControl, record_kind, updates
+from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
@@ -176,7 +176,7 @@ class SwitchSession:
             entities, records = self._control.finish(time.time(), epoch)
         try:
             # A controller may have left the switch between its pipeline and its first entries: then there is nothing to modify yet.
-            client.write(updates(entities, p4runtime_pb2.Update.MODIFY))
+            client.write(write_request(entities, p4runtime_pb2.Update.MODIFY).updates)
         except SwitchError as error:
             self._give_up(str(error))
             return []

@@ -17,7 +17,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from fairlane.controller.config import Config
-from fairlane.controller.core import PortRecord, SwitchControl, record_kind, updates
+from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.timetable import NS, Begin, Finish, Timetable
@@ -78,7 +78,7 @@ class VirtualController:
         self._timetable = Timetable(config.interval_s, config.grace_s)
         self._step: Begin | Finish | None = None
         self._files, self._writers = [], {}
-        ports = record_kind(self._p4info)
+        self._ports = ports = record_kind(self._p4info)
         # The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
         self._port_columns = operator.attrgetter(*(f.name for f in dataclasses.fields(ports)))
         for kind, name in ((ports, "controller.csv"), (Membership, "memberships.csv")):
@@ -163,11 +163,13 @@ class VirtualController:
             control.on_counters(now_ns / NS, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
         elif token == _RATES:
             # A record's time is when its values are known to be in force.
-            for record in self._pending.pop(switch, ()):
+            records = self._pending.pop(switch, [])
+            for record in records:
                 record.time_s = now_ns / NS
-                self._writers[type(record)].writerow(self._port_columns(record))
                 self.latest[record.switch, record.port] = record
-                if self.tap is not None:
+            self._writers[self._ports].writerows(map(self._port_columns, records))
+            if self.tap is not None:
+                for record in records:
                     self.tap(record)
         return []
 
@@ -206,14 +208,14 @@ class VirtualController:
     def _carry_out(self, changes: Changes) -> list[Action]:
         self._writers[Membership].writerows(dataclasses.astuple(m) for m in changes.memberships)
         return [
-            *(self._send(self._numbers[name], _GROUPS, wanted) for name, wanted in changes.updates.items()),
+            *(self._send(self._numbers[name], _GROUPS, p4r.WriteRequest(updates=wanted)) for name, wanted in changes.updates.items()),
             *(("stream", self._numbers[name], _STREAM, message.SerializeToString()) for name, message in changes.packets),
         ]
 
     def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: p4r.Update.Type.ValueType) -> Action:
-        return self._send(switch, token, updates(entities, kind))
+        return self._send(switch, token, write_request(entities, kind))
 
-    def _send(self, switch: int, token: int, wanted: list[p4r.Update]) -> Action:
-        request = p4r.WriteRequest(device_id=self._controls[switch].switch.device_id, updates=wanted)
+    def _send(self, switch: int, token: int, request: p4r.WriteRequest) -> Action:
+        request.device_id = self._controls[switch].switch.device_id
         request.election_id.low = self._config.election_id
         return ("write", switch, token, request.SerializeToString())

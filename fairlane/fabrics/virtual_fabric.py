@@ -431,7 +431,7 @@ class Records:
         for file in (*self._ports, *self._logs.values()):
             file.flush()
 
-    def _take_logs(self, flow: Flow) -> list[list[tuple]]:
+    def _take_logs(self, flow: Flow) -> list[native.Log]:
         """As `record_roles` orders them."""
         if not flow.receivers:
             return list(self._network.take_flow_logs(flow.name))

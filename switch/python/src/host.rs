@@ -10,10 +10,11 @@ use fairlane_endpoint::{
 use fairlane_host::{Addresses, Arrival, Driver, Progress, Role, SocketError, Sockets, Trace};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 
 use crate::algorithm::PythonHalf;
-use crate::{ipv4, records, refused, Application};
+use crate::records::Log;
+use crate::{ipv4, refused, Application};
 
 /// Whom an end talks to, and when. Times are of CLOCK_MONOTONIC; epoch_ns: Unix time of its instant 0. name and seed: of its streams of
 /// randomness. base_group: of a flow in layers. wake_fd: a file that interrupts run_until when it can be read.
@@ -232,9 +233,9 @@ impl HostEnd {
         driver!(self, driver => driver.close());
     }
 
-    /// Takes the records since they were last taken: `[(time_ns, kind, fields)]`.
-    fn take_log<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        records::flow_log(py, &driver!(self, driver => driver.take_log()))
+    /// Takes the records since they were last taken.
+    fn take_log(&mut self) -> Log {
+        Log(driver!(self, driver => driver.take_log()))
     }
 
     /// Datagrams that the host refused to send.

@@ -10,6 +10,7 @@ mod host;
 mod records;
 mod wire;
 
+use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use algorithm::PythonHalf;
+use records::Log;
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -424,23 +426,18 @@ impl Network {
         self.inner.now()
     }
 
-    /// Takes the records of a flow since they were last taken: two lists `[(time_ns, kind, fields)]`, of the sender and of the
-    /// (first) receiver. Raises KeyError.
-    fn take_flow_logs<'py>(&mut self, py: Python<'py>, flow: &str) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+    /// Takes the records of a flow since they were last taken: a log of the sender and one of the (first) receiver. Raises KeyError.
+    fn take_flow_logs(&mut self, flow: &str) -> PyResult<(Log, Log)> {
         let (sender, receiver) = self.take_logs(flow)?;
         let receiver = receiver.into_iter().next().map(|(_, log)| log).unwrap_or_default();
-        Ok((records::flow_log(py, &sender)?, records::flow_log(py, &receiver)?))
+        Ok((Log(sender), Log(receiver)))
     }
 
-    /// Takes the records of a layered flow since they were last taken: the list of the sender, and the list of each receiver's host.
+    /// Takes the records of a layered flow since they were last taken: the log of the sender, and of each receiver by its host.
     /// Raises KeyError.
-    fn take_layered_logs<'py>(&mut self, py: Python<'py>, flow: &str) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
+    fn take_layered_logs(&mut self, flow: &str) -> PyResult<(Log, HashMap<String, Log>)> {
         let (sender, receivers) = self.take_logs(flow)?;
-        let hosts = PyDict::new(py);
-        for (host, log) in &receivers {
-            hosts.set_item(host, records::flow_log(py, log)?)?;
-        }
-        Ok((records::flow_log(py, &sender)?, hosts))
+        Ok((Log(sender), receivers.into_iter().map(|(host, log)| (host, Log(log))).collect()))
     }
 
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken; see `records.rs`.
@@ -558,6 +555,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host::HostEnd>()?;
     module.add_class::<host::Place>()?;
     module.add_class::<LayeredReceiver>()?;
+    module.add_class::<Log>()?;
     wire::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -9,45 +9,62 @@ use fairlane_endpoint::algorithm::{LossCause, NoteValue};
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_virtual::record::PortSample;
 use fairlane_virtual::Nanos;
+use pyo3::exceptions::PyIndexError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use pyo3::IntoPyObjectExt;
 
+/// A dictionary. Its keys are strings that Python makes once.
 macro_rules! dict {
     ($py:expr, $($key:ident = $value:expr),* $(,)?) => {{
         let dict = PyDict::new($py);
-        $(dict.set_item(stringify!($key), $value)?;)*
+        $(dict.set_item(pyo3::intern!($py, stringify!($key)), $value)?;)*
         dict
     }};
 }
 pub(crate) use dict;
 
-/// `[(time_ns, kind, fields)]`
-pub(crate) fn flow_log<'py>(py: Python<'py>, log: &FlowLog) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for (time, record) in log {
-        let (kind, fields) = flow_record(py, record)?;
-        list.append((*time, kind, fields))?;
+/// The records of one end of a flow, a sequence of `(time_ns, kind, fields)`. Each is made when it is read: there are many, most of
+/// them are read once, and some never.
+#[pyclass(frozen, sequence)]
+pub(crate) struct Log(pub(crate) FlowLog);
+
+#[pymethods]
+impl Log {
+    fn __len__(&self) -> usize {
+        self.0.len()
     }
-    Ok(list)
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Record<'py>> {
+        let (time, record) = self.0.get(index).ok_or_else(|| PyIndexError::new_err("the log has no such record"))?;
+        let (kind, fields) = flow_record(py, record)?;
+        Ok((*time, kind, fields))
+    }
 }
 
-fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, Bound<'py, PyDict>)> {
-    let kind = |kind: &str, fields| Ok((kind.to_string(), fields));
+type Record<'py> = (Nanos, Bound<'py, PyString>, Bound<'py, PyDict>);
+
+fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyDict>)> {
+    macro_rules! kind {
+        ($kind:literal, $fields:expr $(,)?) => {
+            Ok((intern!(py, $kind).clone(), $fields))
+        };
+    }
     match record {
-        FlowRecord::Start => kind("start", PyDict::new(py)),
+        FlowRecord::Start => kind!("start", PyDict::new(py)),
         FlowRecord::Sent { rate_bps, packets, bytes, window_packets } => {
             let fields = dict!(py, rate_bps = *rate_bps, sent_packets = *packets, sent_bytes = *bytes);
             if let Some(window) = window_packets {
-                fields.set_item("window_packets", window)?;
+                fields.set_item(intern!(py, "window_packets"), window)?;
             }
-            kind("sent", fields)
+            kind!("sent", fields)
         }
-        FlowRecord::LayerSent { layer, group, rate_bps, packets } => kind(
+        FlowRecord::LayerSent { layer, group, rate_bps, packets } => kind!(
             "layer_sent",
             dict!(py, layer = *layer, group = Ipv4Addr::from(*group).to_string(), rate_bps = *rate_bps, sent_packets = *packets),
         ),
-        FlowRecord::LayerData { layer, group, member, packets, bytes, lost } => kind(
+        FlowRecord::LayerData { layer, group, member, packets, bytes, lost } => kind!(
             "layer_data",
             dict!(
                 py,
@@ -59,9 +76,9 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 lost_packets = *lost,
             ),
         ),
-        FlowRecord::Join { group } => kind("join", dict!(py, group = Ipv4Addr::from(*group).to_string())),
-        FlowRecord::Leave { group } => kind("leave", dict!(py, group = Ipv4Addr::from(*group).to_string())),
-        FlowRecord::Application { produced_packets, produced_bytes, waiting_packets, discarded_packets } => kind(
+        FlowRecord::Join { group } => kind!("join", dict!(py, group = Ipv4Addr::from(*group).to_string())),
+        FlowRecord::Leave { group } => kind!("leave", dict!(py, group = Ipv4Addr::from(*group).to_string())),
+        FlowRecord::Application { produced_packets, produced_bytes, waiting_packets, discarded_packets } => kind!(
             "application",
             dict!(
                 py,
@@ -82,7 +99,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
             utilisation,
             rtt_s,
             jitter_s,
-        } => kind(
+        } => kind!(
             "feedback",
             dict!(
                 py,
@@ -98,7 +115,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 jitter_s = *jitter_s,
             ),
         ),
-        FlowRecord::Report { reporter, loss, rtt_s, receive_rate_bps, loss_event_rate, expected_packets, lost_packets } => kind(
+        FlowRecord::Report { reporter, loss, rtt_s, receive_rate_bps, loss_event_rate, expected_packets, lost_packets } => kind!(
             "feedback",
             dict!(
                 py,
@@ -111,7 +128,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 lost_packets = *lost_packets,
             ),
         ),
-        FlowRecord::Loss { first_sequence, last_sequence, lost_packets, cause } => kind(
+        FlowRecord::Loss { first_sequence, last_sequence, lost_packets, cause } => kind!(
             "loss",
             dict!(
                 py,
@@ -124,7 +141,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 },
             ),
         ),
-        FlowRecord::Path { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets } => kind(
+        FlowRecord::Path { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets } => kind!(
             "path",
             dict!(py, latest_rtt_s = *latest_rtt_s, srtt_s = *srtt_s, rttvar_s = *rttvar_s, in_flight_packets = *in_flight_packets,),
         ),
@@ -138,14 +155,14 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                     NoteValue::Text(value) => fields.set_item(name, value)?,
                 }
             }
-            Ok((kind.clone(), fields))
+            Ok((PyString::new(py, kind), fields))
         }
         FlowRecord::Control { sender, bytes, desired_rate_bps, utilisation, layers_bps } => {
             let fields = dict!(py, ssrc = *sender, bytes = *bytes, rd_bps = *desired_rate_bps, u = *utilisation);
             if !layers_bps.is_empty() {
-                fields.set_item("layers_bps", layers_bps)?;
+                fields.set_item(intern!(py, "layers_bps"), layers_bps)?;
             }
-            kind("control", fields)
+            kind!("control", fields)
         }
         FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media } => {
             let fields = dict!(
@@ -158,14 +175,14 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 delay_max_ns = *delay_max_ns,
             );
             if let Some(media) = media {
-                fields.set_item("delayed_packets", media.delayed_packets)?;
-                fields.set_item("overdue_packets", media.overdue_packets)?;
-                fields.set_item("age_sum_ns", media.age_sum_ns)?;
-                fields.set_item("age_max_ns", media.age_max_ns)?;
+                fields.set_item(intern!(py, "delayed_packets"), media.delayed_packets)?;
+                fields.set_item(intern!(py, "overdue_packets"), media.overdue_packets)?;
+                fields.set_item(intern!(py, "age_sum_ns"), media.age_sum_ns)?;
+                fields.set_item(intern!(py, "age_max_ns"), media.age_max_ns)?;
             }
-            kind("data", fields)
+            kind!("data", fields)
         }
-        FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind(
+        FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind!(
             "tcp_sent",
             dict!(
                 py,
@@ -179,15 +196,15 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
             ),
         ),
         FlowRecord::TcpData { segments, delivered_bytes } => {
-            kind("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
+            kind!("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
         }
-        FlowRecord::Source { ssrc } => kind("source", dict!(py, ssrc = *ssrc)),
-        FlowRecord::Bye { ssrc } => kind("bye", dict!(py, ssrc = *ssrc)),
-        FlowRecord::Timeout { ssrc } => kind("timeout", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Bye { ssrc } => kind!("bye", dict!(py, ssrc = *ssrc)),
+        FlowRecord::Timeout { ssrc } => kind!("timeout", dict!(py, ssrc = *ssrc)),
         FlowRecord::Malformed { rtcp } => {
             let fields = PyDict::new(py);
-            fields.set_item("where", if *rtcp { "rtcp" } else { "rtp" })?;
-            kind("malformed", fields)
+            fields.set_item(intern!(py, "where"), if *rtcp { "rtcp" } else { "rtp" })?;
+            kind!("malformed", fields)
         }
         FlowRecord::End { packets, rtcp_sent, rtcp_received, feedback, malformed, foreign, forgiven } => {
             let fields = dict!(
@@ -200,9 +217,9 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(String, B
                 foreign_packets = *foreign,
             );
             if *forgiven > 0 {
-                fields.set_item("forgiven_packets", forgiven)?;
+                fields.set_item(intern!(py, "forgiven_packets"), forgiven)?;
             }
-            kind("end", fields)
+            kind!("end", fields)
         }
     }
 }

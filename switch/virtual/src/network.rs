@@ -147,12 +147,17 @@ pub struct Network {
     pub(crate) captures: Vec<Capture>,
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
+    /// Where the present run ends.
+    until: Nanos,
     pub(crate) work: WorkCounts,
     pub(crate) pool: FramePool,
     pub(crate) memberships: Vec<(u32, bool)>,
     segments: Vec<Transmit>,
     departures: Departures,
 }
+
+/// Intervals whose records get room at once.
+const MAX_ROOM: u64 = 10_000;
 
 /// Frames that leave a switch at an instant, in the buffers that they came in.
 #[derive(Default)]
@@ -191,6 +196,7 @@ impl Network {
             captures: Vec::new(),
             trace: None,
             samples: Vec::new(),
+            until: 0,
             work: WorkCounts::default(),
             pool: FramePool::default(),
             memberships: Vec::new(),
@@ -249,6 +255,7 @@ impl Network {
             self.check()?;
             self.begin()?;
         }
+        self.until = end;
         while let Some((time, slot)) = self.queue.peek() {
             if time > end {
                 break;
@@ -554,6 +561,7 @@ impl Network {
     /// Writes the periodic records of all ports and ends.
     fn record(&mut self) {
         let now = self.now;
+        let before = self.samples.len();
         for (switch, node) in self.switches.iter().enumerate() {
             for port in node.device.ports() {
                 if node.channels.get(port as usize).copied().flatten().is_some() {
@@ -563,6 +571,9 @@ impl Network {
                 }
             }
         }
+        // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
+        let left = self.until.saturating_sub(now) / self.options.record_interval;
+        self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
         for node in &mut self.ends {
             node.end.sample(now);
         }
