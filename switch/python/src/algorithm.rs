@@ -179,7 +179,10 @@ impl PythonHalf {
 fn layers_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<Layer>> {
     let layer = |layer: PyResult<Bound<'_, PyAny>>| {
         let layer = layer?;
-        Ok(Layer { address: layer.getattr(intern!(layer.py(), "address"))?.extract()?, rate_bps: layer.getattr(intern!(layer.py(), "rate_bps"))?.extract()? })
+        Ok(Layer {
+            address: layer.getattr(intern!(layer.py(), "address"))?.extract()?,
+            rate_bps: layer.getattr(intern!(layer.py(), "rate_bps"))?.extract()?,
+        })
     };
     object.try_iter()?.map(layer).collect()
 }
