@@ -34,7 +34,17 @@ impl PortIo {
             let name = interface.name();
             warn!("port {number}: interface {name} is down; frames flow once it is up (ip link set {name} up)");
         }
-        PortIo { number, interface, capture_in, capture_out, sender: Sender::new(), counts: SocketCounts::default(), missed_before: 0, down, failing: false }
+        PortIo {
+            number,
+            interface,
+            capture_in,
+            capture_out,
+            sender: Sender::new(),
+            counts: SocketCounts::default(),
+            missed_before: 0,
+            down,
+            failing: false,
+        }
     }
 
     /// Looks whether an interface that was down is up again, or was made anew.
