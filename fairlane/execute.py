@@ -86,8 +86,8 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if least > free:
         raise Refusal(
-            f"a run of {experiment.duration_s:g} s would write at least {least / 1e9:.3g} GB of records to {_shown(folder.parent)}, where"
-            f" {free / 1e9:.3g} GB are free: give a shorter --duration, or --out on a larger disk",
+            f"a run of {experiment.duration_s:g} s would write at least {least / 1e6:,.1f} MB of records to {_shown(folder.parent)}, where"
+            f" {free / 1e6:,.1f} MB are free: give a shorter --duration, or --out on a larger disk",
             errors.CANNOT_RUN_HERE,
         )
 

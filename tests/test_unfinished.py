@@ -103,6 +103,6 @@ def test_huge_numbers_are_refused(tmp_path: Path, option: str, value: str, said:
 
 def test_a_run_that_the_disk_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execute.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 100_000})())
-    with pytest.raises(errors.Refusal, match="would write at least .* GB of records") as raised:
+    with pytest.raises(errors.Refusal, match="would write at least .* MB of records") as raised:
         _run(tmp_path / "out")
     assert raised.value.code == errors.CANNOT_RUN_HERE and list(tmp_path.iterdir()) == []
