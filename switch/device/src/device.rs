@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlane_pipeline::{
     Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry, TableId,
 };
-use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, TrafficManager};
+use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, Trace, TrafficManager};
 
 use crate::counters::PortCounters;
 use crate::delay::DelayLines;
@@ -236,6 +236,12 @@ impl Device {
             empty => *empty = Some(Port { config, counters: PortCounters::default() }),
         }
         Ok(())
+    }
+
+    /// From `now` on, the link of a port follows a trace that began at `origin`, until [`Device::set_port`] gives it another rate. False
+    /// if there is no such port.
+    pub fn follow(&mut self, now: Nanos, port: PortId, trace: Arc<Trace>, origin: Nanos) -> bool {
+        self.tm.follow(now, port, trace, origin)
     }
 
     /// Removes a port. What waits there is dropped; what is in its delay line still leaves.

@@ -20,7 +20,7 @@
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
 //! | `application.rs`, `raw.rs` | applications above a flow, and flows of datagrams without feedback |
 //! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
-//! | `record.rs`, `rng.rs` | records; streams of randomness |
+//! | `record.rs` | records |
 
 mod acks;
 pub mod algorithm;
@@ -32,7 +32,6 @@ mod receiver;
 mod reception;
 pub mod record;
 mod report;
-pub mod rng;
 pub mod rtcp_schedule;
 mod sender;
 pub mod statistics;

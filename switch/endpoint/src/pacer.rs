@@ -1,6 +1,6 @@
 //! When the next data packet of a paced flow is due.
 
-use crate::rng::Rng;
+use fairlane_sources::Rng;
 use crate::Nanos;
 
 /// An end that was kept waiting sends at once what it owes of so long; the rest is forgiven, for a long burst is not what a paced

@@ -6,7 +6,7 @@ use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgo
 use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
 use crate::report::{loss_event_field, ReportBook, ReportPacket};
-use crate::rng::Rng;
+use fairlane_sources::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
 use crate::sender::{rate_field, utilisation_field};
 use crate::statistics::SourceStatistics;

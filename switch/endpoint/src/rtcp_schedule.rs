@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::E;
 
-use crate::rng::Rng;
+use fairlane_sources::Rng;
 
 /// 1.21828 (RFC 3550 section 6.3.1).
 const COMPENSATION: f64 = E - 1.5;

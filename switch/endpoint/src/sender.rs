@@ -8,7 +8,7 @@ use crate::application::Backlog;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::report::ReportPacket;
-use crate::rng::Rng;
+use fairlane_sources::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::{loss_between, packets_between};
 use crate::stream::DataStream;

@@ -3,7 +3,7 @@
 use crate::algorithm::Fault;
 use crate::application::Piece;
 use crate::pacer::Pacer;
-use crate::rng::Rng;
+use fairlane_sources::Rng;
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};

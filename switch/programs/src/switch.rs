@@ -11,7 +11,7 @@ use fairlane_device::Device;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options};
 use fairlane_realtime::engine::Engine;
-use fairlane_realtime::signals::Termination;
+use fairlane_realtime::signals::{Reload, Termination};
 use fairlane_realtime::{clock, handle, logging};
 
 pub fn main() -> ExitCode {
@@ -46,6 +46,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     // Before any thread is started, so that all inherit the blocked signals.
     let termination = Termination::take_over().map_err(|error| error.to_string())?;
+    let reload = options.links.as_ref().map(|_| Reload::take_over()).transpose().map_err(|error| error.to_string())?;
     let (handle, jobs) = handle::pair().map_err(|error| error.to_string())?;
     // Before any file is opened for writing: a switch started twice must not empty the records of the first.
     let config = ServerConfig {
@@ -57,6 +58,7 @@ fn run(options: &Options) -> Result<(), String> {
     };
     let server = Server::start(config, Arc::new(handle)).map_err(serve_error)?;
     let mut engine = Engine::new(device, options, termination, jobs).map_err(|error| error.to_string())?;
+    reload.into_iter().for_each(|reload| engine.set_reload(reload));
     let sink = server.event_sink();
     engine.set_event_sink(Box::new(move |events, now| sink.deliver(events, now)));
     ready(options, server.local_addr());

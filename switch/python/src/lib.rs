@@ -22,7 +22,7 @@ use fairlane_endpoint::{RawSpec, RawTraffic};
 use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec, Trace, TraceError,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -173,6 +173,13 @@ fn mpeg4_parameters(text: Option<&str>) -> PyResult<Mpeg4Parameters> {
 #[pyclass(unsendable)]
 struct Network {
     inner: fairlane_virtual::Network,
+}
+
+impl Network {
+    fn follow(&mut self, at: u64, node: &str, port: u32, trace: Result<Trace, TraceError>) -> PyResult<()> {
+        let trace = Arc::new(trace.map_err(refused)?);
+        self.inner.schedule(at, Change::LinkTrace { from: LinkEnd::new(node, port), trace }).map_err(refused)
+    }
 }
 
 #[pymethods]
@@ -393,6 +400,22 @@ impl Network {
     fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let loss = loss_model(loss)?;
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
+    }
+
+    /// Plans another jitter of one direction of a link, for frames sent from then on. Raises ValueError.
+    fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter_ns }).map_err(refused)
+    }
+
+    /// From an instant on, one direction of a link follows a trace that begins then: instants at each of which so many bytes may leave,
+    /// repeated after the last. Raises ValueError.
+    fn schedule_opportunities(&mut self, at_ns: u64, node: &str, port: u32, opportunities_ns: Vec<u64>, bytes: u32) -> PyResult<()> {
+        self.follow(at_ns, node, port, Trace::opportunities(opportunities_ns, bytes))
+    }
+
+    /// The same with rates in bit/s, each from an instant on; the last one lasts. Raises ValueError.
+    fn schedule_rates(&mut self, at_ns: u64, node: &str, port: u32, rates: Vec<(u64, u64)>) -> PyResult<()> {
+        self.follow(at_ns, node, port, Trace::rates(rates))
     }
 
     /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.fabrics.virtual_control`).

@@ -58,6 +58,9 @@ struct General {
     /// Bytes that each frame takes on the link beside its own (24 for Ethernet's preamble, FCS and gap; default: 0)
     #[arg(long, value_name = "PORT=BYTES")]
     port_overhead: Vec<String>,
+    /// Losses, jitter, changes and traces of the ports' links, as JSON; read again at SIGHUP
+    #[arg(long, value_name = "FILE.json")]
+    links: Option<PathBuf>,
     /// Seed of the program's random()
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -180,6 +183,8 @@ pub struct Options {
     pub dump_bytes: usize,
     pub pcap: Option<PathBuf>,
     pub stats: Option<StatsOptions>,
+    /// What the ports' links do; see `links.rs`.
+    pub links: Option<PathBuf>,
     /// Sentences for the user: options that were ignored, and why.
     pub notes: Vec<String>,
 }
@@ -289,6 +294,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         dump_bytes: general.dump_packet_data,
         pcap: general.pcap,
         stats,
+        links: general.links,
         notes,
     })
 }

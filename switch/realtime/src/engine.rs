@@ -10,9 +10,10 @@ use tracing::{error, info, warn};
 use crate::cli::{LogLevel, LogTarget, Options};
 use crate::clock;
 use crate::handle::JobQueue;
+use crate::links::{Arrived, Links};
 use crate::pcap::Capture;
 use crate::port::{PortIo, Wire};
-use crate::signals::Termination;
+use crate::signals::{Reload, Termination};
 use crate::socket::{Interface, OpenError, Receiver};
 use crate::stats::{SocketCounts, StatsWriter};
 
@@ -33,6 +34,8 @@ pub enum EngineError {
     Port(u32, fairlane_device::ConfigError),
     #[error("{what} {path}: {error}")]
     File { what: &'static str, path: String, error: io::Error },
+    #[error("{0}")]
+    Links(String),
     #[error("waiting for frames: {0}")]
     System(#[from] io::Error),
 }
@@ -44,6 +47,7 @@ pub struct Engine {
     receiver: Receiver,
     jobs: JobQueue,
     termination: Termination,
+    reload: Option<Reload>,
     sink: Option<EventSink>,
     stats: Option<(StatsWriter, Nanos, Nanos)>,
     next_recovery: Option<Nanos>,
@@ -89,13 +93,18 @@ impl Engine {
             None => None,
         };
         let logging = options.log != LogTarget::None && options.log_level != LogLevel::Off;
-        let wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 });
+        let links = match &options.links {
+            Some(path) => Links::open(path, &device).map_err(EngineError::Links)?,
+            None => Links::default(),
+        };
+        let wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 }, links);
         let next_capture_flush = wire.capturing().then(clock::now);
         Ok(Engine {
             device,
             receiver: Receiver::new(),
             jobs,
             termination,
+            reload: None,
             sink: None,
             stats,
             next_recovery: None,
@@ -112,6 +121,11 @@ impl Engine {
         self.sink = Some(sink);
     }
 
+    /// Sets what asks for the links' file to be read again.
+    pub fn set_reload(&mut self, reload: Reload) {
+        self.reload = Some(reload);
+    }
+
     /// Runs until SIGINT or SIGTERM; then writes the last statistics and captures.
     ///
     /// # Errors
@@ -120,8 +134,12 @@ impl Engine {
         clock::sharpen_timers();
         loop {
             let now = clock::now();
+            let before = self.served;
             self.served = self.served.max(now);
             self.wire.now = now;
+            if self.wire.links.is_used() {
+                self.carry(before);
+            }
             self.device.poll(self.served, &mut self.wire);
             self.wire.flush();
             self.forward_events();
@@ -132,6 +150,18 @@ impl Engine {
         }
         self.finish();
         Ok(())
+    }
+
+    /// What is due on the links: frames at their ends, and changes. before: the latest instant given to the device.
+    fn carry(&mut self, before: Nanos) {
+        self.wire.links.change(self.served, &mut self.device);
+        while let Some(Arrived { port, inward, at, frame }) = self.wire.links.arrived(self.served) {
+            if inward {
+                self.device.receive_owned(at.max(before), port, frame);
+            } else {
+                self.wire.send(port, at, frame);
+            }
+        }
     }
 
     /// Hands events to the control plane and `log_msg` lines to the log.
@@ -167,7 +197,7 @@ impl Engine {
             self.next_capture_flush = self.wire.capturing().then_some(now + CAPTURE_FLUSH_INTERVAL);
         }
         let stats = self.stats.as_ref().map(|(_, _, due)| *due);
-        [self.device.next_event(), stats, self.next_recovery, self.next_capture_flush].into_iter().flatten().min()
+        [self.device.next_event(), self.wire.links.next(), stats, self.next_recovery, self.next_capture_flush].into_iter().flatten().min()
     }
 
     fn write_stats(&mut self, now: Nanos) {
@@ -195,6 +225,8 @@ impl Engine {
         self.polled.clear();
         self.polled.push(readable(self.termination.as_raw_fd()));
         self.polled.push(readable(self.jobs.as_raw_fd()));
+        // A negative descriptor is passed over.
+        self.polled.push(readable(self.reload.as_ref().map_or(-1, AsRawFd::as_raw_fd)));
         self.polled.extend(self.wire.ports.iter().map(|port| readable(port.interface.as_raw_fd())));
         let timeout = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
         if poll(&mut self.polled, timeout)? == 0 {
@@ -204,14 +236,26 @@ impl Engine {
             return Ok(true);
         }
         for at in 0..self.wire.ports.len() {
-            if self.polled[at + 2].revents != 0 {
+            if self.polled[at + 3].revents != 0 {
                 self.receive(at);
             }
+        }
+        if self.polled[2].revents != 0 {
+            self.reread();
         }
         if self.polled[1].revents != 0 {
             self.jobs.run(&mut self.device, clock::now);
         }
         Ok(false)
+    }
+
+    fn reread(&mut self) {
+        self.reload.iter().for_each(Reload::take);
+        // Whoever changed the file looks at the standard output for the answer.
+        match self.wire.links.read(&self.device) {
+            Ok(()) => println!("links read"),
+            Err(reason) => eprintln!("fairlane-switch: {reason}; the links stay as they are"),
+        }
     }
 
     fn receive(&mut self, at: usize) {
@@ -228,7 +272,9 @@ impl Engine {
             // The instant of arrival counts, however late the frame is read; only the device's time never goes back.
             self.served = self.served.max(frame.arrival);
             self.wire.received(at, self.served, frame.bytes);
-            self.device.receive(self.served, number, frame.bytes);
+            if !self.wire.links.come(number, frame.arrival, frame.bytes) {
+                self.device.receive(self.served, number, frame.bytes);
+            }
         }
         if self.receiver.incomplete_checksums > 0 && !self.incomplete_reported {
             self.incomplete_reported = true;
@@ -244,6 +290,9 @@ impl Engine {
         self.wire.now = now;
         self.device.poll(now, &mut self.wire);
         self.wire.flush();
+        for line in self.wire.links.summary() {
+            println!("{line}");
+        }
         self.write_stats(now);
         self.wire.ports.iter_mut().for_each(PortIo::flush_captures);
         info!("the switch ends");

@@ -10,6 +10,7 @@ pub mod cli_server;
 pub mod clock;
 pub mod engine;
 pub mod handle;
+mod links;
 pub mod logging;
 pub mod pcap;
 mod port;

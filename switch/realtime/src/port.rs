@@ -6,6 +6,7 @@ use std::io;
 use fairlane_device::{Nanos, Output, PortId};
 use tracing::{debug, error, info, warn};
 
+use crate::links::Links;
 use crate::pcap::Capture;
 use crate::socket::{Interface, Sender};
 use crate::stats::SocketCounts;
@@ -129,16 +130,17 @@ pub(crate) struct Wire {
     /// The instant at which the device hands over what is due.
     pub(crate) now: Nanos,
     dump_bytes: usize,
+    pub(crate) links: Links,
 }
 
 impl Wire {
-    pub(crate) fn new(ports: Vec<PortIo>, dump_bytes: usize) -> Self {
+    pub(crate) fn new(ports: Vec<PortIo>, dump_bytes: usize, links: Links) -> Self {
         let size = ports.iter().map(|port| port.number as usize + 1).max().unwrap_or(0);
         let mut index = vec![None; size];
         for (at, port) in ports.iter().enumerate() {
             index[port.number as usize] = Some(at);
         }
-        Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes }
+        Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes, links }
     }
 
     pub(crate) fn capturing(&self) -> bool {
@@ -165,6 +167,16 @@ impl Wire {
 
 impl Output for Wire {
     fn transmit(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
+        match self.links.leave(port, departure, frame) {
+            Some(frame) => self.send(port, departure, frame),
+            None => self.spare.pop(),
+        }
+    }
+}
+
+impl Wire {
+    /// Puts a frame on a port's interface.
+    pub(crate) fn send(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
         let Some(at) = self.index.get(port as usize).copied().flatten() else { return Some(frame) };
         let port = &mut self.ports[at];
         debug!("port {}: sending a frame of {} bytes", port.number, frame.len());

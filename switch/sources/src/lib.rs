@@ -6,7 +6,7 @@
 //! | `on_off.rs` | bursts at a constant rate, exponential or Pareto |
 //! | `persistent.rs` | always more to send |
 //! | `mpeg4.rs` | MPEG-4: I, P and B frames from three TES models (`tes.rs`), parameters in `data/mpeg4.toml` |
-//! | `rng.rs` | one random stream per component, from the run's seed and the component's name |
+//! | `rng.rs`, `draws.rs` | one random stream per component, from the run's seed and the component's name; draws from it |
 //!
 //! Nothing here reads a clock. The same seed and name give the same items on every x86-64 machine: the generator and the
 //! logarithms come from crates at pinned versions, never from the platform's mathematics library.
@@ -25,6 +25,7 @@
 //! ```
 
 mod cbr;
+mod draws;
 mod error;
 mod mpeg4;
 mod on_off;
@@ -33,6 +34,7 @@ pub mod rng;
 pub mod tes;
 
 pub use cbr::ConstantBitRate;
+pub use draws::{seed_of, Rng};
 pub use error::ParameterError;
 pub use mpeg4::{Frame, FrameKind, FrameModel, Mpeg4, Mpeg4Parameters};
 pub use on_off::{OnOff, OnOffParameters, Period};

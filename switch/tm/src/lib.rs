@@ -20,12 +20,14 @@ mod link;
 mod manager;
 mod port;
 mod schedule;
+mod trace;
 pub mod units;
 
 pub use link::Link;
 pub use manager::TrafficManager;
 pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, Rejected};
 pub use schedule::Schedule;
+pub use trace::{Trace, TraceError};
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
 pub type Nanos = u64;

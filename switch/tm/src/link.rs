@@ -1,5 +1,8 @@
 //! A link's time line in exact rational arithmetic.
 
+use std::sync::Arc;
+
+use crate::trace::{Follower, Trace};
 use crate::Nanos;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -20,27 +23,54 @@ pub struct Link {
     /// Where the transmission last dequeued begins, if it is a transmission at all.
     start: Exact,
     busy: Exact,
+    /// Serves in place of the rate.
+    follower: Option<Box<Follower>>,
 }
 
 impl Link {
     /// A free link of that many bits per second; `None` transmits in no time.
     pub fn new(rate_bps: Option<u64>) -> Self {
-        Link { rate_bps, free: Exact::default(), start: Exact::default(), busy: Exact::default() }
+        Link { rate_bps, free: Exact::default(), start: Exact::default(), busy: Exact::default(), follower: None }
+    }
+
+    /// From `now` on, what is not in service yet is sent as a trace says that began at `origin`. [`Link::set_rate`] ends that.
+    pub fn follow(&mut self, now: Nanos, trace: Arc<Trace>, origin: Nanos) {
+        let free = self.free_at().max(now).max(origin);
+        self.follower = Some(Box::new(Follower::new(trace, origin, free)));
+    }
+
+    /// The instant at which a packet that arrived at `arrival` is served, if no other comes before it.
+    pub fn free_for(&self, arrival: Nanos) -> Nanos {
+        match &self.follower {
+            None => self.free_at().max(arrival),
+            Some(follower) => follower.free_for(arrival),
+        }
     }
 
     /// The first whole nanosecond at which the link is free.
     pub fn free_at(&self) -> Nanos {
+        if let Some(follower) = &self.follower {
+            return follower.free_at();
+        }
         self.free.ns.saturating_add((self.free.frac > 0) as u64)
     }
 
     /// Marks that the next transmission begins when a packet that arrived at `arrival` meets a free link.
     pub fn begin(&mut self, arrival: Nanos) {
+        if let Some(follower) = &mut self.follower {
+            follower.begin(arrival);
+        }
         self.start = if arrival > self.free.ns { Exact { ns: arrival, frac: 0 } } else { self.free };
     }
 
     /// Occupies the link for `bits` from the instant last given to [`Link::begin`], and returns the first whole nanosecond
     /// at which the last bit has left.
     pub fn transmit(&mut self, bits: u64) -> Nanos {
+        if let Some(follower) = &mut self.follower {
+            let (finish, busy) = follower.transmit(bits);
+            self.busy = Exact { ns: self.busy.ns.saturating_add(busy), frac: 0 };
+            return finish;
+        }
         let Some(rate) = self.rate_bps else {
             self.free = self.start;
             return self.free_at();
@@ -63,6 +93,10 @@ impl Link {
     /// Changes the rate. What is in service ends when it would have; the fraction of a nanosecond carried is rounded down
     /// once to the new denominator.
     pub fn set_rate(&mut self, rate_bps: Option<u64>) {
+        if let Some(follower) = self.follower.take() {
+            self.free = Exact { ns: follower.free_at(), frac: 0 };
+            self.start = self.free;
+        }
         let (from, to) = (self.rate_bps, rate_bps);
         self.rate_bps = rate_bps;
         for exact in [&mut self.free, &mut self.start, &mut self.busy] {
@@ -75,6 +109,10 @@ impl Link {
 
     /// Nanoseconds the link has been busy up to `now`: a transmission that goes on after `now` counts with its past part.
     pub fn busy_until(&self, now: Nanos) -> Nanos {
+        if self.follower.is_some() {
+            // What an opportunity stands for lies before it, and a rate may pause: the time is counted with the transmission's beginning.
+            return self.busy.ns;
+        }
         self.busy.ns.saturating_sub(self.free.ns.saturating_sub(now))
     }
 }

@@ -1,7 +1,10 @@
 //! The traffic manager: all ports and the order in which they have something to do.
 
+use std::sync::Arc;
+
 use crate::port::Port;
 use crate::schedule::Schedule;
+use crate::trace::Trace;
 use crate::{ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, Rejected, MAX_PORT};
 
 /// Queues and links of all ports of a switch; see the crate's description for the loop around it.
@@ -44,6 +47,15 @@ impl<T> TrafficManager<T> {
         }
         self.reschedule(port);
         Ok(())
+    }
+
+    /// From `now` on, the link of a port follows a trace that began at `origin`, until it is configured with another rate. False if
+    /// there is no such port.
+    pub fn follow(&mut self, now: Nanos, port: PortId, trace: Arc<Trace>, origin: Nanos) -> bool {
+        let Some(target) = self.port_mut(port) else { return false };
+        target.follow(now, trace, origin);
+        self.reschedule(port);
+        true
     }
 
     /// Removes a port and hands back what waited there, highest priority first.

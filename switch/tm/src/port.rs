@@ -1,8 +1,10 @@
 //! One port: its priority queues, its link and what it counts.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::link::Link;
+use crate::trace::Trace;
 use crate::{ConfigError, Nanos, PortId, MAX_PRIORITIES};
 
 /// How much one priority queue may hold. What is in service on the link is not in the queue.
@@ -180,6 +182,10 @@ impl<T> Port<T> {
         self.config = config;
     }
 
+    pub(crate) fn follow(&mut self, now: Nanos, trace: Arc<Trace>, origin: Nanos) {
+        self.link.follow(now, trace, origin);
+    }
+
     /// Moves what waits in queues that cease to exist into the highest one left, in order of arrival.
     fn fold_queues(&mut self, left: usize) {
         let removed: Vec<Queue<T>> = self.queues.drain(left..).collect();
@@ -227,7 +233,7 @@ impl<T> Port<T> {
             Capacity::Bytes(limit) => u64::from(bytes) <= limit,
             Capacity::Unlimited => true,
         };
-        if self.stats.depth_packets > 0 || !admits || priority >= self.queues.len() || self.link.free_at() > now {
+        if self.stats.depth_packets > 0 || !admits || priority >= self.queues.len() || self.link.free_for(now) > now {
             return false;
         }
         self.link.begin(now);
@@ -246,7 +252,7 @@ impl<T> Port<T> {
             [only] => only.entries.front()?.enq_time,
             queues => queues.iter().filter_map(|queue| queue.entries.front()).map(|entry| entry.enq_time).min()?,
         };
-        Some(earliest.max(self.link.free_at()))
+        Some(self.link.free_for(earliest))
     }
 
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Dequeued<T>> {

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use fairlane_channel::{Channel, ChannelConfig, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
-use fairlane_endpoint::rng::{seed_of, Rng};
+use fairlane_endpoint::sources::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
-use crate::channel::{Attachment, Channel, ChannelConfig, LossModel};
 use crate::description::{BuildError, LinkEnd};
 use crate::flow::{End, FlowKind, FlowSpec, RtpSpec};
 use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
-use crate::network::{Actor, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
+use crate::network::{Actor, Attachment, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
 use crate::tcp::{TcpReceiver, TcpSender};
 use crate::trace::TraceWriter;
 use crate::Nanos;
@@ -113,7 +113,6 @@ impl Network {
                 None => continue,
             };
             let slot = self.slot(Actor::Channel(index));
-            let rng = Rng::stream(self.options.seed, &format!("link {}->{}", from.node, to.node));
             let from_host = match self.node(&from.node) {
                 Some(NodeIndex::Host(host)) => {
                     self.hosts[host].channel = Some(index);
@@ -139,7 +138,8 @@ impl Network {
                 }
                 None => false,
             };
-            self.channels.push(Channel::new(config.clone(), attachment, from_host, rng));
+            self.channels.push(Channel::new(config.clone(), from_host, self.options.seed, &from.node, &to.node));
+            self.channel_ends.push(attachment);
             self.channel_slots.push(slot);
             self.channel_names.push((from.node.clone(), to.node.clone()));
         }
@@ -300,10 +300,13 @@ impl Network {
     /// # Errors
     /// A link that is not there, a rate of 0, a probability that is none, an instant that has passed or lies after the run's end.
     pub fn schedule(&mut self, at: Nanos, change: Change) -> Result<(), BuildError> {
-        let (from, what) = match &change {
-            Change::LinkRate { from, .. } => (from, "rate"),
-            Change::LinkDelay { from, .. } => (from, "delay"),
-            Change::LinkLoss { from, .. } => (from, "loss"),
+        let from = change.from();
+        let what = match &change {
+            Change::LinkRate { .. } => "rate",
+            Change::LinkDelay { .. } => "delay",
+            Change::LinkLoss { .. } => "loss",
+            Change::LinkJitter { .. } => "jitter",
+            Change::LinkTrace { .. } => "trace",
         };
         let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);
         let fail = |what: String| Err(BuildError::new(key.clone(), what));

@@ -1,10 +1,10 @@
 //! What the end of a flow can do to the network at an instant.
 
+use fairlane_channel::{Channel, Sent};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::{Kind, Outgoing};
 use fairlane_tcp::Transmit;
 
-use crate::channel::{Channel, Sent};
 use crate::events::{EventQueue, Slot};
 use crate::ip::{self, HostAddress, PROTOCOL_UDP, UDP_BYTES};
 use crate::record::WorkCounts;

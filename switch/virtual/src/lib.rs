@@ -15,7 +15,6 @@
 //! | file | what |
 //! |---|---|
 //! | `events.rs` | the event queue |
-//! | `channel.rs` | a direction of a link: a host's queue, propagation, loss, jitter |
 //! | `description.rs`, `build.rs` | what a network is described by; building it |
 //! | `network.rs`, `control.rs` | event loop, control plane |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
@@ -25,7 +24,6 @@
 
 mod build;
 mod capture;
-mod channel;
 mod control;
 mod description;
 mod events;
@@ -40,7 +38,7 @@ pub mod record;
 mod tcp;
 mod trace;
 
-pub use channel::{ChannelConfig, ChannelStats, LossModel};
+pub use fairlane_channel::{ChannelConfig, ChannelStats, LossModel, Trace, TraceError};
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use description::{BuildError, LinkEnd};
 pub use fairlane_tm::{Nanos, PortId};

@@ -1,7 +1,9 @@
 //! The network and its event loop.
 
 use std::io;
+use std::sync::Arc;
 
+use fairlane_channel::{Channel, ChannelStats, LossModel, Trace};
 use fairlane_device::{Device, Output, QueueStep};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::is_multicast;
@@ -11,7 +13,6 @@ use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
-use crate::channel::{Attachment, Channel, ChannelStats, LossModel};
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
 use crate::events::{EventQueue, Slot};
@@ -54,6 +55,23 @@ pub enum Change {
     LinkDelay { from: LinkEnd, delay_ns: Nanos },
     /// How one direction of a link loses frames, from then on; `None`: not at all.
     LinkLoss { from: LinkEnd, loss: Option<LossModel> },
+    /// How much longer than its delay one direction of a link may take, from then on.
+    LinkJitter { from: LinkEnd, jitter_ns: Nanos },
+    /// A trace that one direction of a link follows in place of its rate; the trace begins then.
+    LinkTrace { from: LinkEnd, trace: Arc<Trace> },
+}
+
+impl Change {
+    /// The end that sends.
+    pub(crate) fn from(&self) -> &LinkEnd {
+        match self {
+            Change::LinkRate { from, .. }
+            | Change::LinkDelay { from, .. }
+            | Change::LinkLoss { from, .. }
+            | Change::LinkJitter { from, .. }
+            | Change::LinkTrace { from, .. } => from,
+        }
+    }
 }
 
 /// Why a run cannot go on.
@@ -100,6 +118,13 @@ pub(crate) struct SwitchNode {
     pub(crate) channels: Vec<Option<usize>>,
 }
 
+/// Where a channel ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attachment {
+    Host(usize),
+    Switch(usize, PortId),
+}
+
 pub(crate) struct EndNode {
     pub(crate) end: End,
     pub(crate) host: usize,
@@ -134,6 +159,7 @@ pub struct Network {
     pub(crate) switches: Vec<SwitchNode>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) channel_slots: Vec<Slot>,
+    pub(crate) channel_ends: Vec<Attachment>,
     /// From and to, for captures and messages.
     pub(crate) channel_names: Vec<(String, String)>,
     pub(crate) ends: Vec<EndNode>,
@@ -185,6 +211,7 @@ impl Network {
             switches: Vec::new(),
             channels: Vec::new(),
             channel_slots: Vec::new(),
+            channel_ends: Vec::new(),
             channel_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
@@ -394,7 +421,7 @@ impl Network {
     fn deliver(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
         self.work.link_traversals += 1;
         if let Some(trace) = &mut self.trace {
-            let port = match self.channels[index].to {
+            let port = match self.channel_ends[index] {
                 Attachment::Switch(_, port) => port,
                 Attachment::Host(_) => 0,
             };
@@ -404,7 +431,7 @@ impl Network {
             let written = capture.write(self.options.epoch + self.now, &frame);
             written.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
         }
-        match self.channels[index].to {
+        match self.channel_ends[index] {
             Attachment::Switch(switch, port) => {
                 self.work.switch_packets += 1;
                 self.switches[switch].device.receive_owned(self.now, port, frame);
@@ -583,38 +610,42 @@ impl Network {
     fn change(&mut self) {
         while self.changes.front().is_some_and(|(at, _)| *at <= self.now) {
             let Some((_, change)) = self.changes.pop_front() else { break };
-            let (from, rate, delay) = match change {
-                Change::LinkRate { from, rate_bps } => (from, Some(rate_bps), None),
-                Change::LinkDelay { from, delay_ns } => (from, None, Some(delay_ns)),
-                Change::LinkLoss { from, loss } => {
-                    if let Some(index) = self.channel_of(&from) {
-                        self.channels[index].set_loss(loss);
-                    }
-                    continue;
-                }
-            };
-            if let Some(index) = self.channel_of(&from) {
-                let channel = &mut self.channels[index];
-                if let Some(rate_bps) = rate {
-                    channel.set_rate(self.now, rate_bps);
-                    self.queue.set(self.channel_slots[index], channel.next());
-                }
-                if let Some(delay_ns) = delay {
-                    channel.set_delay(delay_ns);
-                }
-            }
-            if let Some(switch) = self.switches.iter().position(|node| node.name == from.node) {
-                let device = &mut self.switches[switch].device;
-                if let Some(mut config) = device.port_config(from.port).cloned() {
-                    config.rate_bps = rate.unwrap_or(config.rate_bps);
-                    config.delay_ns = delay.unwrap_or(config.delay_ns);
-                    // The rate was checked when the change was added.
-                    let _ = device.set_port(from.port, config);
-                }
-                self.settle(switch, false);
-            }
+            self.change_link(change);
         }
         self.queue.reset(self.changes_slot, self.changes.front().map(|(at, _)| *at));
+    }
+
+    fn change_link(&mut self, change: Change) {
+        let from = change.from();
+        let Some(index) = self.channel_of(from) else { return };
+        let switch = self.switches.iter().position(|node| node.name == from.node);
+        let (now, port, channel) = (self.now, from.port, &mut self.channels[index]);
+        let mut device = switch.map(|switch| &mut self.switches[switch].device);
+        let mut config = device.as_ref().and_then(|device| device.port_config(port).cloned());
+        match change {
+            Change::LinkRate { rate_bps, .. } => {
+                channel.set_rate(now, rate_bps);
+                config.iter_mut().for_each(|config| config.rate_bps = rate_bps);
+            }
+            Change::LinkDelay { delay_ns, .. } => {
+                channel.set_delay(delay_ns);
+                config.iter_mut().for_each(|config| config.delay_ns = delay_ns);
+            }
+            Change::LinkLoss { loss, .. } => channel.set_loss(loss),
+            Change::LinkJitter { jitter_ns, .. } => channel.set_jitter(jitter_ns),
+            Change::LinkTrace { trace, .. } => match &mut device {
+                Some(device) => _ = device.follow(now, port, trace, now),
+                None => channel.follow(now, trace, now),
+            },
+        }
+        if let (Some(device), Some(config)) = (device, config) {
+            // The rate was checked when the change was added.
+            let _ = device.set_port(port, config);
+        }
+        self.queue.set(self.channel_slots[index], self.channels[index].next());
+        if let Some(switch) = switch {
+            self.settle(switch, false);
+        }
     }
 
     fn flush(&mut self) -> Result<(), RunError> {

@@ -1,10 +1,15 @@
 //! One direction of a link: serialisation and queue where a host sends (a switch has its own), propagation, loss, jitter.
+//!
+//! The network in virtual time has a channel for each direction of each link. The real-time switch has one for each direction that loses
+//! or delays frames at random, and for what hosts send to it over a link that changes or follows a trace. The instant is an argument; the
+//! stream of random numbers is named after the link, so that the same seed gives both the same stream.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use fairlane_sources::Rng;
+pub use fairlane_tm::{Trace, TraceError};
 use fairlane_tm::{Link, Nanos};
-
-use fairlane_endpoint::rng::Rng;
 
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,13 +62,6 @@ impl ChannelConfig {
     }
 }
 
-/// Where a channel ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attachment {
-    Host(usize),
-    Switch(usize, u32),
-}
-
 /// What a channel has counted since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChannelStats {
@@ -84,16 +82,19 @@ struct OnTheWay {
     /// When its transmission begins: until then it waits.
     start: Nanos,
     arrival: Nanos,
+    /// What jitter adds.
+    late: Nanos,
+    /// When the transmitter had sent the frame before it.
+    free: Nanos,
     lost: bool,
     frame: Vec<u8>,
 }
 
 /// One direction of a link.
 #[derive(Debug)]
-pub(crate) struct Channel {
-    pub(crate) config: ChannelConfig,
-    pub(crate) to: Attachment,
-    pub(crate) stats: ChannelStats,
+pub struct Channel {
+    pub config: ChannelConfig,
+    pub stats: ChannelStats,
     rng: Rng,
     bad: bool,
     /// The transmitter, where a host sends.
@@ -105,7 +106,7 @@ pub(crate) struct Channel {
 
 /// What became of a frame that a host sends.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub enum Sent {
     /// It is the only one on its way, and arrives then.
     First(Nanos),
     /// It follows others.
@@ -115,19 +116,21 @@ pub(crate) enum Sent {
 }
 
 impl Channel {
-    pub(crate) fn new(config: ChannelConfig, to: Attachment, from_host: bool, rng: Rng) -> Channel {
+    /// The direction of a link from node `from` to node `to` in a run of seed `seed`. from_host: it has a transmitter and a queue.
+    pub fn new(config: ChannelConfig, from_host: bool, seed: u64, from: &str, to: &str) -> Channel {
         let transmitter = from_host.then(|| Link::new(config.rate_bps));
-        Channel { config, to, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0 }
+        let rng = Rng::stream(seed, &format!("link {from}->{to}"));
+        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0 }
     }
 
     /// A host sends a frame.
-    pub(crate) fn send(&mut self, now: Nanos, frame: Vec<u8>) -> Sent {
+    pub fn send(&mut self, now: Nanos, frame: Vec<u8>) -> Sent {
         self.stats.offered_packets += 1;
         while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
             self.begun += 1;
         }
         let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
-        let start = transmitter.free_at().max(now);
+        let (free, start) = (transmitter.free_at(), transmitter.free_for(now));
         if start > now && self.frames.len() - self.begun >= self.config.queue_packets as usize {
             self.stats.dropped_tail += 1;
             return Sent::Full(frame);
@@ -135,8 +138,9 @@ impl Channel {
         transmitter.begin(now);
         let finish = transmitter.transmit(self.config.bits(&frame));
         let lost = self.loses();
-        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns));
-        self.frames.push_back(OnTheWay { start, arrival, lost, frame });
+        let late = self.late();
+        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns).saturating_add(late));
+        self.frames.push_back(OnTheWay { start, arrival, late, free, lost, frame });
         if self.frames.len() == 1 {
             Sent::First(arrival)
         } else {
@@ -145,12 +149,12 @@ impl Channel {
     }
 
     /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.config.loss.is_none() && self.config.jitter_ns == 0
     }
 
     /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
-    pub(crate) fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
+    pub fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
         self.stats.offered_packets += 1;
         if self.is_plain() && self.frames.is_empty() {
             self.count_delivery(&frame);
@@ -160,22 +164,23 @@ impl Channel {
             self.stats.dropped_loss += 1;
             return Err(Some(frame));
         }
-        let arrival = self.arrival(now);
+        let late = self.late();
+        let arrival = self.arrival(now.saturating_add(late));
         if arrival == now && self.frames.is_empty() {
             self.count_delivery(&frame);
             return Ok(frame);
         }
-        self.frames.push_back(OnTheWay { start: now, arrival, lost: false, frame });
+        self.frames.push_back(OnTheWay { start: now, arrival, late, free: now, lost: false, frame });
         Err(None)
     }
 
     /// When the next frame arrives.
-    pub(crate) fn next(&self) -> Option<Nanos> {
+    pub fn next(&self) -> Option<Nanos> {
         self.frames.front().map(|first| first.arrival)
     }
 
     /// Takes the frame that arrives now. `Err`: it was lost on the way.
-    pub(crate) fn arrive(&mut self) -> Option<Result<Vec<u8>, Vec<u8>>> {
+    pub fn arrive(&mut self) -> Option<Result<Vec<u8>, Vec<u8>>> {
         let first = self.frames.pop_front()?;
         self.begun = self.begun.saturating_sub(1);
         if first.lost {
@@ -187,43 +192,59 @@ impl Channel {
     }
 
     /// A new rate holds from the next transmission: what is in transmission ends at the old one, what waits is planned anew.
-    pub(crate) fn set_rate(&mut self, now: Nanos, rate_bps: Option<u64>) {
+    pub fn set_rate(&mut self, now: Nanos, rate_bps: Option<u64>) {
         self.config.rate_bps = rate_bps;
+        self.plan_anew(now, |link| link.set_rate(rate_bps));
+    }
+
+    /// From now on a host sends as a trace says that began at `origin`, until it gets another rate.
+    pub fn follow(&mut self, now: Nanos, trace: Arc<Trace>, origin: Nanos) {
+        self.plan_anew(now, |link| link.follow(now, trace, origin));
+    }
+
+    fn plan_anew(&mut self, now: Nanos, change: impl FnOnce(&mut Link)) {
         let Some(transmitter) = &mut self.transmitter else { return };
         while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
             self.begun += 1;
         }
-        let free = match self.begun.checked_sub(1).and_then(|last| self.frames.get(last)) {
-            Some(last) if self.begun < self.frames.len() => self.frames.get(self.begun).map_or(last.start, |first| first.start),
-            _ => transmitter.free_at(),
-        };
-        let mut link = Link::new(rate_bps);
-        link.begin(free);
-        link.transmit(0);
+        let mut link = transmitter.clone();
+        if let Some(first) = self.frames.get(self.begun) {
+            // Back to the instant at which the first that waits met a free transmitter.
+            link = Link::new(None);
+            link.begin(first.free);
+            link.transmit(0);
+        }
+        change(&mut link);
         let mut before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(0, |last| last.arrival);
         for waiting in self.frames.iter_mut().skip(self.begun) {
-            waiting.start = link.free_at().max(now);
+            (waiting.free, waiting.start) = (link.free_at(), link.free_for(now));
             link.begin(now);
             let finish = link.transmit(self.config.bits(&waiting.frame));
-            waiting.arrival = finish.saturating_add(self.config.delay_ns).max(before);
+            let arrival = finish.saturating_add(self.config.delay_ns).saturating_add(waiting.late);
+            waiting.arrival = arrival.max(before);
             before = waiting.arrival;
         }
         *transmitter = link;
     }
 
     /// A new propagation delay for frames sent from now on.
-    pub(crate) fn set_delay(&mut self, delay_ns: Nanos) {
+    pub fn set_delay(&mut self, delay_ns: Nanos) {
         self.config.delay_ns = delay_ns;
     }
 
     /// Another way to lose frames, for those sent from now on; it begins in its good state.
-    pub(crate) fn set_loss(&mut self, loss: Option<LossModel>) {
+    pub fn set_loss(&mut self, loss: Option<LossModel>) {
         self.config.loss = loss;
         self.bad = false;
     }
 
+    /// Another jitter, for frames sent from now on.
+    pub fn set_jitter(&mut self, jitter_ns: Nanos) {
+        self.config.jitter_ns = jitter_ns;
+    }
+
     /// Frames that wait or are on their way.
-    pub(crate) fn in_flight(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.frames.len()
     }
 
@@ -232,9 +253,16 @@ impl Channel {
         self.stats.delivered_bytes += frame.len() as u64;
     }
 
-    fn arrival(&mut self, undisturbed: Nanos) -> Nanos {
-        let late = if self.config.jitter_ns > 0 { self.rng.up_to(self.config.jitter_ns) } else { 0 };
-        let arrival = undisturbed.saturating_add(late);
+    fn late(&mut self) -> Nanos {
+        if self.config.jitter_ns > 0 {
+            self.rng.up_to(self.config.jitter_ns)
+        } else {
+            0
+        }
+    }
+
+    /// No frame overtakes the one before it.
+    fn arrival(&self, arrival: Nanos) -> Nanos {
         self.frames.back().map_or(arrival, |last| arrival.max(last.arrival))
     }
 
@@ -257,7 +285,7 @@ mod tests {
     use super::*;
 
     fn channel(config: ChannelConfig) -> Channel {
-        Channel::new(config, Attachment::Host(0), true, Rng::stream(1, "test"))
+        Channel::new(config, true, 1, "a", "b")
     }
 
     fn arrivals(channel: &mut Channel) -> Vec<Nanos> {

@@ -1,8 +1,8 @@
-//! Randomness: one stream for each component, from the run's seed and the component's name (`fairlane_sources::rng`).
+//! Draws from a component's stream (`rng.rs`): each component has one, from the run's seed and the component's name.
 //!
 //! A component draws from its own stream alone, so that adding a flow or a link changes no other component's draws.
 
-use fairlane_sources::Stream;
+use crate::Stream;
 
 /// A stream of pseudo-random numbers.
 #[derive(Debug)]

@@ -1,0 +1,289 @@
+//! What the links of a switch's ports do beside rate and delay: losses, jitter, changes at their times, traces, and a host's sending end.
+//!
+//! A file (`--links`, JSON) describes them. The switch reads it when it starts, and again at SIGHUP, so that a run can say when it begins:
+//!
+//! ```json
+//! {"seed": 1, "begin_unix_ns": 1700000000000000000, "links": [
+//!   {"port": 1, "direction": "out", "from": "s1", "to": "s2", "loss": 0.01, "jitter_ns": 500000,
+//!    "changes": [{"at_ns": 20000000000, "rate_bps": 5000000, "delay_ns": 10000000, "loss": 0.02, "jitter_ns": 0}],
+//!    "trace": {"opportunities_ns": [0, 1000000, 1000000, 3000000], "bytes": 1500}},
+//!   {"port": 2, "direction": "in", "from": "h1", "to": "s1", "rate_bps": 100000000, "delay_ns": 1000000, "queue_packets": 1000}
+//! ]}
+//! ```
+//!
+//! `out` is what the port sends; its rate, queue and delay are those of the command line. `in` is what comes to the port: with `rate_bps` the
+//! switch is the sender's transmitter and queue, too. `at_ns` counts from `begin_unix_ns`; without it changes and traces wait. A trace may be
+//! `{"rates_ns_bps": [[0, 5000000], [1000000000, 0], [2000000000, 8000000]]}` instead, and begins at `begin_unix_ns`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fairlane_channel::{Channel, ChannelConfig, LossModel, Sent, Trace};
+use fairlane_device::{Device, Nanos, PortId};
+use serde::Deserialize;
+use tracing::info;
+
+use crate::clock;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    seed: u64,
+    #[serde(default)]
+    begin_unix_ns: Option<u64>,
+    links: Vec<LinkEntry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    In,
+    Out,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkEntry {
+    port: PortId,
+    direction: Direction,
+    from: String,
+    to: String,
+    #[serde(default)]
+    rate_bps: Option<u64>,
+    #[serde(default)]
+    delay_ns: Nanos,
+    #[serde(default = "many_packets")]
+    queue_packets: u32,
+    #[serde(default)]
+    overhead_bytes: i32,
+    #[serde(default)]
+    loss: f64,
+    #[serde(default)]
+    jitter_ns: Nanos,
+    #[serde(default)]
+    changes: Vec<ChangeEntry>,
+    #[serde(default)]
+    trace: Option<TraceEntry>,
+}
+
+fn many_packets() -> u32 {
+    ChannelConfig::default().queue_packets
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeEntry {
+    at_ns: Nanos,
+    rate_bps: Option<u64>,
+    delay_ns: Option<Nanos>,
+    loss: Option<f64>,
+    jitter_ns: Option<Nanos>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum TraceEntry {
+    Opportunities { opportunities_ns: Vec<Nanos>, bytes: u32 },
+    Rates { rates_ns_bps: Vec<(Nanos, u64)> },
+}
+
+#[derive(Debug)]
+enum Step {
+    Change(ChangeEntry),
+    Follow(Arc<Trace>),
+}
+
+type Key = (PortId, Direction);
+
+/// The links of a switch's ports; empty without `--links`.
+#[derive(Default)]
+pub(crate) struct Links {
+    path: Option<PathBuf>,
+    channels: BTreeMap<Key, Channel>,
+    names: BTreeMap<Key, String>,
+    /// By time.
+    steps: VecDeque<(Nanos, Key, Step)>,
+    /// When the run began.
+    origin: Nanos,
+}
+
+impl Links {
+    /// Reads the file. The ports are those of `device`.
+    ///
+    /// # Errors
+    /// One sentence that names the file and what is wrong in it.
+    pub(crate) fn open(path: &Path, device: &Device) -> Result<Links, String> {
+        let mut links = Links { path: Some(path.to_path_buf()), ..Links::default() };
+        links.read(device)?;
+        Ok(links)
+    }
+
+    /// Reads the file again: its values hold from now on, and its changes in place of the ones that were to come. What is under way stays.
+    /// Nothing changes when it is refused.
+    ///
+    /// # Errors
+    /// As [`Links::open`].
+    pub(crate) fn read(&mut self, device: &Device) -> Result<(), String> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let fail = |what: String| format!("--links {}: {what}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        let file: File = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        let mut steps = Vec::new();
+        let origin = file.begin_unix_ns.map(|unix| unix.saturating_sub(clock::unix().wrapping_sub(clock::now())));
+        for (index, entry) in file.links.iter().enumerate() {
+            let place = |what: String| fail(format!("links[{index}]: {what}"));
+            check(entry, device).map_err(place)?;
+            let Some(origin) = origin else { continue };
+            let key = (entry.port, entry.direction);
+            if let Some(trace) = &entry.trace {
+                let trace = match trace {
+                    TraceEntry::Opportunities { opportunities_ns, bytes } => Trace::opportunities(opportunities_ns.clone(), *bytes),
+                    TraceEntry::Rates { rates_ns_bps } => Trace::rates(rates_ns_bps.clone()),
+                };
+                steps.push((origin, key, Step::Follow(Arc::new(trace.map_err(|error| place(error.to_string()))?))));
+            }
+            steps.extend(entry.changes.iter().map(|change| (origin.saturating_add(change.at_ns), key, Step::Change(change.clone()))));
+        }
+        steps.sort_by_key(|(at, ..)| *at);
+        self.steps = steps.into();
+        self.origin = origin.unwrap_or(0);
+        for entry in file.links {
+            let key = (entry.port, entry.direction);
+            let loss = (entry.loss > 0.0).then_some(LossModel::Bernoulli { p: entry.loss });
+            if let Some(channel) = self.channels.get_mut(&key) {
+                channel.set_loss(loss);
+                channel.set_jitter(entry.jitter_ns);
+                continue;
+            }
+            let config = ChannelConfig {
+                rate_bps: entry.rate_bps,
+                delay_ns: entry.delay_ns,
+                queue_packets: entry.queue_packets,
+                loss,
+                jitter_ns: entry.jitter_ns,
+                overhead_bytes: entry.overhead_bytes,
+            };
+            self.names.insert(key, format!("{}->{}", entry.from, entry.to));
+            self.channels.insert(key, Channel::new(config, entry.direction == Direction::In, file.seed, &entry.from, &entry.to));
+        }
+        Ok(())
+    }
+
+    /// Whether a file describes the links.
+    pub(crate) fn is_used(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// A frame leaves a port: given back when it is on the wire at once.
+    pub(crate) fn leave(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
+        match self.channels.get_mut(&(port, Direction::Out)) {
+            Some(channel) => channel.pass(departure, frame).ok(),
+            None => Some(frame),
+        }
+    }
+
+    /// A frame came to a port: whether its link carries it yet. If so, [`Links::arrived`] gives it out when it is at the port.
+    pub(crate) fn come(&mut self, port: PortId, arrival: Nanos, frame: &[u8]) -> bool {
+        let Some(channel) = self.channels.get_mut(&(port, Direction::In)) else { return false };
+        match channel.send(arrival, frame.to_vec()) {
+            Sent::First(_) | Sent::Behind | Sent::Full(_) => true,
+        }
+    }
+
+    /// The next frame that is at the end of its link by `now`: at a port (`in`), or to be sent from a port.
+    pub(crate) fn arrived(&mut self, now: Nanos) -> Option<Arrived> {
+        while let Some((at, key)) = self.channels.iter().filter_map(|(key, channel)| Some((channel.next()?, *key))).min() {
+            if at > now {
+                return None;
+            }
+            let Some(Ok(frame)) = self.channels.get_mut(&key).and_then(Channel::arrive) else { continue };
+            return Some(Arrived { port: key.0, inward: key.1 == Direction::In, at, frame });
+        }
+        None
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        let step = self.steps.front().map(|(at, ..)| *at);
+        self.channels.values().filter_map(Channel::next).chain(step).min()
+    }
+
+    /// Makes the changes that are due by `now`.
+    pub(crate) fn change(&mut self, now: Nanos, device: &mut Device) {
+        while self.steps.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, key, step)) = self.steps.pop_front() else { return };
+            info!("port {}: {step:?}", key.0);
+            let Some(channel) = self.channels.get_mut(&key) else { continue };
+            let config = device.port_config(key.0).filter(|_| key.1 == Direction::Out).cloned();
+            match step {
+                Step::Follow(trace) if config.is_some() => {
+                    device.follow(now, key.0, trace, self.origin);
+                }
+                Step::Follow(trace) => channel.follow(now, trace, self.origin),
+                Step::Change(change) => {
+                    if let Some(loss) = change.loss {
+                        channel.set_loss((loss > 0.0).then_some(LossModel::Bernoulli { p: loss }));
+                    }
+                    if let Some(jitter_ns) = change.jitter_ns {
+                        channel.set_jitter(jitter_ns);
+                    }
+                    if let Some(mut config) = config {
+                        config.rate_bps = change.rate_bps.or(config.rate_bps);
+                        config.delay_ns = change.delay_ns.unwrap_or(config.delay_ns);
+                        // The rate was checked when the file was read.
+                        let _ = device.set_port(key.0, config);
+                        continue;
+                    }
+                    if change.rate_bps.is_some() {
+                        channel.set_rate(now, change.rate_bps);
+                    }
+                    if let Some(delay_ns) = change.delay_ns {
+                        channel.set_delay(delay_ns);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was lost on each link, in words.
+    pub(crate) fn summary(&self) -> Vec<String> {
+        let counted = self.channels.iter().map(|(key, channel)| (&self.names[key], channel.stats));
+        counted
+            .map(|(name, stats)| {
+                format!(
+                    "link {name}: {} frames, {} lost on the way, {} found the sender's queue full",
+                    stats.offered_packets, stats.dropped_loss, stats.dropped_tail
+                )
+            })
+            .collect()
+    }
+}
+
+/// A frame at the end of its link: at a port, or on the wire behind a port.
+pub(crate) struct Arrived {
+    pub(crate) port: PortId,
+    pub(crate) inward: bool,
+    pub(crate) at: Nanos,
+    pub(crate) frame: Vec<u8>,
+}
+
+fn check(entry: &LinkEntry, device: &Device) -> Result<(), String> {
+    if device.port_config(entry.port).is_none() {
+        return Err(format!("no -i option makes a port {}", entry.port));
+    }
+    if entry.direction == Direction::Out && (entry.rate_bps.is_some() || entry.delay_ns > 0 || entry.overhead_bytes != 0) {
+        return Err("the rate, delay and overhead of what a port sends are options: --port-rate, --port-delay, --port-overhead".into());
+    }
+    if entry.queue_packets == 0 {
+        return Err("queue_packets: a queue of 0 packets holds none: give at least 1".into());
+    }
+    let changed = |pick: fn(&ChangeEntry) -> Option<f64>| entry.changes.iter().filter_map(pick);
+    if changed(|change| change.rate_bps.map(|rate| rate as f64)).chain(entry.rate_bps.map(|rate| rate as f64)).any(|rate| rate == 0.0) {
+        return Err("rate_bps: a rate of 0 bit/s never sends: give a positive rate".into());
+    }
+    match changed(|change| change.loss).chain([entry.loss]).find(|loss| !(0.0..=1.0).contains(loss)) {
+        Some(loss) => Err(format!("loss: {loss} is not a probability from 0 to 1")),
+        None => Ok(()),
+    }
+}
