@@ -19,14 +19,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--ready-timeout", type=float, default=20.0, metavar="S", help="seconds to wait for every switch to answer (default 20)"
     )
+    parser.add_argument("--changes", type=Path, help="JSON, see controller/changes.py; read again at SIGHUP")
     given = parser.parse_args(arguments)
     try:
-        controller = Controller(read(given.config), given.out)
+        controller = Controller(read(given.config), given.out, given.changes)
     except (ConfigError, ValueError, OSError) as error:
         print(f"controller: {error}", file=sys.stderr)
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: controller.stop())
+    signal.signal(signal.SIGHUP, lambda *_: controller.reread())
     late: list[str] = []
 
     def watch() -> None:

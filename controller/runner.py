@@ -20,7 +20,9 @@ from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from fairlane.controller.config import Config, Switch
+from fairlane.controller.changes import Change
+from fairlane.controller.changes import read as read_changes
+from fairlane.controller.config import Config, ConfigError, Switch
 from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
@@ -154,6 +156,18 @@ class SwitchSession:
         if self._client:
             self._client.close()
 
+    def change(self, change: Change) -> None:
+        """Something of this switch changes now. A switch that is not connected gets it with its entries."""
+        with self._control_lock:
+            entities, kind = change.entities(self._control)
+        client = self._client
+        if client is None or not self.ready.is_set():
+            return
+        try:
+            client.write(write_request(entities, kind).updates)
+        except SwitchError as error:
+            self._give_up(str(error))
+
     def begin(self, epoch: int) -> None:
         """Next epoch into the data plane, counters out of it."""
         client = self._client
@@ -252,8 +266,12 @@ class SwitchSession:
 class Controller:
     """All switches of a configuration, on the wall clock. `run` returns when `stop` was called."""
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(self, config: Config, folder: Path, changes: Path | None = None) -> None:
+        """changes: a file of them, read again after `reread`. ConfigError when it cannot be used."""
         self._config = config
+        self._changes = changes
+        self._planned = [] if changes is None else read_changes(changes, config)
+        self._reread = threading.Event()
         p4info = P4Info.read(Path(config.p4info))
         self.log = Log(folder, record_kind(p4info))
         self._multicast = Multicast(config, p4info, self.log)
@@ -262,6 +280,11 @@ class Controller:
 
     def stop(self) -> None:
         self._stop.set()
+        self._reread.set()
+
+    def reread(self) -> None:
+        """Read the file of changes again."""
+        self._reread.set()
 
     def wait_ready(self, timeout_s: float) -> list[str]:
         """Wait for all switches; returns the names of the switches that are not ready in time."""
@@ -271,6 +294,8 @@ class Controller:
     def run(self) -> None:
         for session in self.sessions:
             session.start()
+        # Changes have a thread of their own: a switch that is slow to answer must not delay them.
+        threading.Thread(target=self._keep_changing, name="changes", daemon=True).start()
         timetable = Timetable(self._config.interval_s, self._config.grace_s)
         with ThreadPoolExecutor(max_workers=max(4, len(self.sessions))) as pool:
             try:
@@ -286,3 +311,19 @@ class Controller:
             finally:
                 for session in self.sessions:
                     session.stop()
+
+    def _keep_changing(self) -> None:
+        """Each change at its time, until the end; changes whose time has passed at once, in their order."""
+        sessions = {session.switch.name: session for session in self.sessions}
+        while not self._stop.is_set():
+            wait_s = (self._planned[0].at_ns - time.time_ns()) / NS if self._planned else None
+            if wait_s is not None and wait_s <= 0:
+                change = self._planned.pop(0)
+                sessions[change.switch].change(change)
+            elif self._reread.wait(wait_s) and not self._stop.is_set():
+                self._reread.clear()
+                try:
+                    self._planned = [] if self._changes is None else read_changes(self._changes, self._config)
+                    self.log.event("changes read", changes=len(self._planned))
+                except ConfigError as error:
+                    self.log.event("changes refused", reason=str(error))

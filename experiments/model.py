@@ -138,7 +138,7 @@ class Flow:
 @dataclass(frozen=True)
 class Change:
     """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". Values that are None
-    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1). Or switch, and als: whether its ports write their
+    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1); jitter_s: on top of delay_s. Or switch, and als: whether its ports write their
     fair rates into senders' control packets from then on."""
 
     at_s: float
@@ -146,6 +146,7 @@ class Change:
     rate_bps: float | None = None
     delay_s: float | None = None
     loss: float | None = None
+    jitter_s: float | None = None
     switch: str = ""
     als: bool | None = None
 
@@ -158,14 +159,17 @@ class Change:
             check_delay("delay_s", self.delay_s)
         if self.loss is not None and not 0 <= self.loss < 1:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
+        if self.jitter_s is not None:
+            check_delay("jitter_s", self.jitter_s)
+        of_a_link = (self.rate_bps, self.delay_s, self.loss, self.jitter_s)
         if bool(self.link) == bool(self.switch):
             raise ValueError("give either link or switch")
-        if self.switch and (self.als is None or not self.rate_bps is self.delay_s is self.loss is None):
+        if self.switch and (self.als is None or any(value is not None for value in of_a_link)):
             raise ValueError("switch: only als of a switch can change: give als = true or als = false, and no key of a link")
         if self.link and self.als is not None:
             raise ValueError("als: belongs to a switch: give switch instead of link")
-        if self.link and self.rate_bps is None and self.delay_s is None and self.loss is None:
-            raise ValueError("nothing changes: give rate_bps, delay_s or loss")
+        if self.link and all(value is None for value in of_a_link):
+            raise ValueError("nothing changes: give rate_bps, delay_s, loss or jitter_s")
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,9 @@ class Experiment:
         raise KeyError(name)
 
     def link_rates_bps(self, port: Port) -> list[tuple[float, float]]:
-        """What the link of an output port has from each time on, from the run's beginning."""
+        """What the link of an output port has from each time on, from the run's beginning; of a trace, the mean of each observation interval."""
+        if port.link.trace is not None:
+            return port.link.trace.means_bps(self.settings.control.interval_s, self.duration_s)
         rates = [(0.0, port.link.rate_bps)]
         rates += [(c.at_s, c.rate_bps) for c, node, number in self.changes if (node, number) == (port.node, port.number) and c.rate_bps]
         return rates

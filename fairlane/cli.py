@@ -184,7 +184,7 @@ def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page
     from fairlane import execute
     from fairlane.fabrics.mininet_run import Options
 
-    toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler)
+    toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler, chosen.changes)
     options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, output.pcap is not None)
     if shown is None:
         return execute.execute(chosen, options, where.fabric, output.out, console)
@@ -511,7 +511,7 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
     from fairlane import execute
     from fairlane.fabrics.mininet_run import Options
 
-    execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen)), grpc_port), console)
+    execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), changes=chosen.changes), grpc_port), console)
 
 
 @app.command()

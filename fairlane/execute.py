@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +19,7 @@ from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfin
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
-from fairlane.fabrics.mininet_run import Options, network
+from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
@@ -179,8 +180,9 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder,
         interruptible((signal.SIGTERM, signal.SIGHUP)),
-        network(experiment, options, Path(folder), console.print) as (fabric, _, _),
+        network(experiment, options, Path(folder), console.print) as (fabric, controller, _),
     ):
+        begin_changes(experiment, fabric, controller, Path(folder), time.time_ns())
         console.print(
             f"hosts {', '.join(experiment.topology.hosts)}; switches {', '.join(experiment.topology.switches)}; logs in {folder}.",
             highlight=False,

@@ -55,6 +55,10 @@ def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> 
     """The value at `path` as the type that `hint` names; ConfigError when it is another. way_out: ends the message about a value that is
     not one of several; a field gives it by Annotated[Literal[...], way_out]."""
     value = document.at(path)
+    # A type that reads its value itself, such as one that names a file.
+    own = getattr(hint, "from_document", None)
+    if own is not None:
+        return own(document, path)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return convert(arguments[0], document, path, arguments[1])

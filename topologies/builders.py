@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fairlane.topologies.model import Discipline, Link, Node, Red, Topology, TopologyError
+from fairlane.topologies.trace import Trace
 
 
 @dataclass(frozen=True)
 class LinkSpec:
     """What a kind of link is like; see `Link` for units and ranges."""
 
-    rate_bps: float
+    rate_bps: float = math.nan
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
@@ -22,12 +25,13 @@ class LinkSpec:
     loss: float = 0.0
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
+    trace: Trace | None = None
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link
 
     def between(self, a: str, b: str) -> Link:
-        return Link((a, b), self.rate_bps, self.delay_s, self.queue_packets, self.red, self.queue, self.loss, self.jitter_s, self.framing)
+        return Link((a, b), **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
 
 
 def dumbbell(pairs: int, bottleneck: LinkSpec, access: LinkSpec) -> Topology:

@@ -14,6 +14,8 @@ WAY_TO_AN_OWN_AQM = (
 )
 Discipline = Annotated[Literal["red", "droptail"], WAY_TO_AN_OWN_AQM]
 
+from fairlane.topologies.trace import Trace
+
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
 CPU_PORT = 510
@@ -95,15 +97,15 @@ class Link:
     """A full-duplex link. Both directions have the same rate, delay and queue.
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
-    rate_bps: > 0. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
+    rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
     queue: "red", with the parameters `red`, or "droptail": only a full queue drops. Left out: "red" where `red` is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
-    frames or the IP datagrams in them.
+    frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
     """
 
     ends: tuple[str, str]
-    rate_bps: float
+    rate_bps: float = math.nan
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
@@ -111,8 +113,13 @@ class Link:
     loss: float = 0.0
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
+    trace: Trace | None = None
 
     def __post_init__(self) -> None:
+        if math.isnan(self.rate_bps):
+            if self.trace is None:
+                raise ValueError("missing key 'rate_bps'")
+            object.__setattr__(self, "rate_bps", self.trace.mean_bps())
         discipline = self.queue or ("droptail" if self.red is None else "red")
         if discipline not in ("red", "droptail"):
             raise ValueError(f"queue: must be 'red' or 'droptail', got {discipline!r}")
@@ -122,11 +129,14 @@ class Link:
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
-        if not (math.isfinite(self.jitter_s) and self.jitter_s >= 0):
-            raise ValueError(f"jitter_s: must not be negative, got {self.jitter_s:g} s")
-        if not self.jitter_s <= MAX_DELAY_S:
-            raise ValueError(f"jitter_s: at most {MAX_DELAY_S:g} s, got {self.jitter_s:g} s")
+        check_delay("jitter_s", self.jitter_s)
         check_rate("rate_bps", self.rate_bps)
+        if self.trace is not None:
+            for _, rate_bps in self.trace.rates:
+                if rate_bps:
+                    check_rate("trace", rate_bps)
+            if self.trace.length_s > MAX_DURATION_S:
+                raise ValueError(f"trace: at most {MAX_DURATION_S:g} s, got {self.trace.length_s:g} s")
         check_delay("delay_s", self.delay_s)
         if self.queue_packets < 1:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")

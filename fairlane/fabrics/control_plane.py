@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from fairlane.controller import config as controller_config
+from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config, Port, Route, Switch
 from fairlane.controller.red import Red as ControllerRed
+from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.topologies.addressing import Addressing
@@ -47,6 +50,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                 routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
             )
         )
+    _check_changes(experiment)
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
 
 
@@ -63,6 +67,34 @@ def _red(link: Link) -> ControllerRed | None:
     except ValueError as error:
         raise Refusal(f'link {" - ".join(link.ends)}: {error}; give a smaller queue_packets, or queue = "droptail".') from error
     return parameters
+
+
+def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
+    """What the controller is told of as it happens, as a router knows the rates of its own links, and whether it knows ALS. Of a link
+    that follows a trace it is told, at the end of each observation interval, the mean of that interval."""
+    found: list[Change] = []
+    for change, node, port in experiment.changes:
+        at_ns = begin_ns + round(change.at_s * NS)
+        if change.als is not None:
+            found.append(AlsChange(at_ns, node, change.als))
+        elif change.rate_bps is not None and node in experiment.topology.switches:
+            found.append(RateChange(at_ns, node, port, round(change.rate_bps)))
+    interval_s = experiment.settings.control.interval_s
+    for node in experiment.topology.switches:
+        for p in experiment.topology.ports()[node]:
+            if p.link.trace is not None:
+                means = p.link.trace.means_bps(interval_s, experiment.duration_s)
+                found += [RateChange(begin_ns + round((start_s + interval_s) * NS), node, p.number, round(bps)) for start_s, bps in means]
+    return sorted(found, key=lambda change: change.at_ns)
+
+
+def _check_changes(experiment: Experiment) -> None:
+    """Refusal when a rate that a port will have is none that its RED can represent."""
+    ports = {(p.node, p.number): p for name in experiment.topology.switches for p in experiment.topology.ports()[name]}
+    for change in changes(experiment, 0):
+        if isinstance(change, RateChange):
+            port = ports[change.switch, change.port]
+            _red(dataclasses.replace(port.link, rate_bps=float(change.rate_bps)))
 
 
 def write(config: Config, path: Path) -> None:

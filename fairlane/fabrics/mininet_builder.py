@@ -3,6 +3,7 @@
 Where things live:
   link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`; BMv2's over Thrift): the P4 program sees that queue
   host -> switch        the host's own interface: netem where the kernel has it, otherwise tbf (a rate only)
+  loss, jitter, changes, traces, framing: in the switch port, for what a host sends over such a link too (`link_plans.py`)
   delay, switch port    in the sending switch port (`--port-delay`)
   delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
                         delay, so that every round trip is right, though the two one-way delays are not
@@ -16,9 +17,10 @@ import dataclasses
 import os
 import re
 import shlex
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import Path
@@ -35,6 +37,7 @@ from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.link_plans import LinkPlans
 from fairlane.fabrics.processes import Process, spawn, stop_all
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
 from fairlane.fabrics.targets import Toolchain
@@ -93,9 +96,11 @@ class HostShaping:
         return None
 
 
-def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool, delays: bool = True) -> dict[str, tuple[PortSetting, ...]]:
+def port_settings(
+    topology: Topology, prefix: str, host_delay_in_switch: bool, delays: bool = True, uplinks: Collection[int] = ()
+) -> dict[str, tuple[PortSetting, ...]]:
     """The ports of each switch. host_delay_in_switch: ports towards hosts carry the delay of both directions. delays: False where
-    something else delays, and no port."""
+    something else delays, and no port. uplinks: indices of links whose two directions the switch delays, each by itself."""
     hosts = set(topology.hosts)
     settings = {}
     for name in topology.switches:
@@ -105,7 +110,8 @@ def port_settings(topology: Topology, prefix: str, host_delay_in_switch: bool, d
                 interface_name(topology, prefix, name, p.number),
                 p.link.rate_bps,
                 p.link.queue_packets,
-                p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch else 1) if delays else 0.0,
+                p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch and p.link_index not in uplinks else 1) if delays else 0.0,
+                p.link.uncounted_bytes,
             )
             for p in topology.ports()[name]
         )
@@ -201,8 +207,10 @@ class MininetNetwork:
         pcap: bool = False,
         host_tcp: Mapping[str, HostTcp] | None = None,
         packet_sizes: PacketSizes = PacketSizes(1000, 1000),
+        plans: LinkPlans | None = None,
     ) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets."""
+        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
+        links; None: they lose nothing and do not change."""
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
@@ -214,10 +222,12 @@ class MininetNetwork:
         self._ping_bytes = packet_sizes.largest if toolchain.target == "bmv2" else 98
         self._bmv2 = _bmv2_switches(packet_sizes) if toolchain.target == "bmv2" else None
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
+        self._plans = LinkPlans(topology) if plans is None else plans
         self._starts = 0
         self.delays: Process | None = None
         self.net = Mininet(topo=None, build=False, controller=None, switch=FairlaneSwitch, host=FairlaneHost, link=MininetLink)
-        ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line")
+        uplinks = self._plans.uplinks
+        ports = port_settings(topology, record.prefix, self.shaping.delay == "none", self.shaping.delay != "line", uplinks)
         for index, name in enumerate(topology.switches):
             settings = SwitchSettings(
                 name,
@@ -228,7 +238,10 @@ class MininetNetwork:
                 stats=folder / f"{name}.csv",
                 seed=seed * 1000 + index,
                 pcap=folder / "pcap" if pcap else None,
+                links=self._plan_file(name) if name in self._plans.switches else None,
             )
+            if settings.links is not None:
+                self._plans.write(name, settings.links)
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
         for name in topology.hosts:
             address = self.addressing.hosts[name]
@@ -260,6 +273,26 @@ class MininetNetwork:
             self._configure_queues(switch)
         if self._bmv2 is not None:
             self._bmv2.start_records([s.settings for s in self.switches])
+
+    def begin_links(self, begin_ns: int) -> None:
+        """From now on links lose and delay frames at random; changes and traces begin at begin_ns, in Unix time."""
+        waiting = {}
+        for switch in self.switches:
+            if switch.name in self._plans.switches and switch.process is not None:
+                self._plans.write(switch.name, self._plan_file(switch.name), begin_ns)
+                waiting[switch.name] = switch
+                switch.process.signal(signal.SIGHUP)
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while waiting:
+            waiting = {name: switch for name, switch in waiting.items() if b"links read" not in switch.settings.log.read_bytes()}
+            for name, switch in waiting.items():
+                assert switch.process is not None
+                if switch.process.exit_code() is not None or time.monotonic() > deadline:
+                    raise FabricError(f"switch {name} did not take its links' file:\n{switch.process.last_words(8)}")
+            time.sleep(0.02)
+
+    def _plan_file(self, switch: str) -> Path:
+        return self._folder / f"{switch}.links.json"
 
     def start_delays(self) -> Process:
         """The process that delays frames; also a new one where that has died."""
@@ -406,7 +439,7 @@ class MininetNetwork:
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
         ]
         shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets)
-        if shape is not None:
+        if shape is not None and port.link_index not in self._plans.uplinks:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
         node.know(IPv4Interface(f"{address.ip}/{addresses.PREFIX_LENGTH}"))

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,11 +15,14 @@ from functools import partial
 from pathlib import Path
 
 from fairlane import probes
+from fairlane.controller import changes as controller_changes
+from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import control_plane, flows, leftovers, preflight
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.link_plans import LinkPlans
 from fairlane.fabrics.monitor import Monitor
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.processes import Process, spawn, stop_all
@@ -31,6 +35,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
+# The controller's file of changes.
+_CHANGES = "changes.json"
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
                 pcap=options.pcap,
                 host_tcp=flows.host_tcp(experiment),
                 packet_sizes=flows.packet_sizes(experiment),
+                plans=LinkPlans.of(experiment),
             )
             for sentence in fabric.sentences():
                 say(sentence)
@@ -84,6 +91,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
 
         def start_controller() -> Process:
             argv = [sys.executable, "-m", "fairlane.controller", "--config", str(folder / "controller.json"), "--out", str(folder)]
+            argv += ["--changes", str(folder / _CHANGES)]
             controllers.append(spawn("controller", argv, folder / "controller.log"))
             record.add(controllers[-1].pid)
             return controllers[-1]
@@ -96,6 +104,20 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         if fabric is not None:
             fabric.stop()
         record.release()
+
+
+def begin_changes(experiment: Experiment, fabric, controller: Process, folder: Path, begin_ns: int) -> None:
+    """Switches and controller learn when the run begins, from which the times of all changes count."""
+    from fairlane.fabrics.mininet_builder import FabricError
+
+    try:
+        fabric.begin_links(begin_ns)
+    except FabricError as error:
+        raise RunFailed(str(error)) from error
+    changes = control_plane.changes(experiment, begin_ns)
+    if changes:
+        (folder / _CHANGES).write_text(controller_changes.to_json(changes) + "\n")
+        controller.signal(signal.SIGHUP)
 
 
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
@@ -120,6 +142,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         if fabric.delays is not None:
             supervisor.watch("the delay lines' process", fabric.delays, lambda: _again(fabric.start_delays))
         outcome.timing = _timing(experiment)
+        begin_changes(experiment, fabric, controller, folder, round(outcome.timing.begin_s * NS))
         agents = _start_flows(fabric, experiment, outcome.timing, folder)
         try:
             _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened, waiting)

@@ -28,21 +28,6 @@ def check_machine(experiment: Experiment) -> None:
         flows.host_tcp(experiment)
     except ValueError as error:
         raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
-    for link in experiment.topology.links:
-        if link.loss or link.jitter_s:
-            what = "loss" if link.loss else "jitter_s"
-            raise Refusal(f"link {' - '.join(link.ends)} has {what}, which is in virtual time only: run it without --fabric mininet.")
-        if link.framing != "ethernet":
-            raise Refusal(
-                f"link {' - '.join(link.ends)} has framing = {link.framing!r}, which is in virtual time only: give a rate of whole"
-                " Ethernet frames, or run it without --fabric mininet."
-            )
-    if experiment.changes:
-        change = experiment.changes[0][0]
-        raise Refusal(
-            f"{change.link or change.switch} changes at {change.at_s:g} s: a switch process and its controller"
-            " take their settings only when they start: run it without --fabric mininet."
-        )
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     probes.need("mininet", "--fabric mininet")

@@ -16,18 +16,20 @@ FIRST_GRPC_PORT = 9559
 
 @dataclass(frozen=True)
 class PortSetting:
-    """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves."""
+    """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves. uncounted_bytes: of each
+    frame, those that the rate does not count."""
 
     number: int
     interface: str
     rate_bps: float
     queue_packets: int
     delay_s: float
+    uncounted_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class SwitchSettings:
-    """log: the switch's output. stats: CSV that the embedded switch writes each stats_interval_s."""
+    """log: the switch's output. stats: CSV that the embedded switch writes each stats_interval_s. links: its file of `link_plans.py`."""
 
     name: str
     device_id: int
@@ -38,6 +40,7 @@ class SwitchSettings:
     stats_interval_s: float = 0.1
     seed: int = 1
     pcap: Path | None = None
+    links: Path | None = None
 
     @property
     def thrift_port(self) -> int:
@@ -63,6 +66,10 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
         command += ["--port-rate", f"{port.number}={port.rate_bps:.0f}bit", "--port-queue", f"{port.number}={port.queue_packets}p"]
         if port.delay_s > 0:
             command += ["--port-delay", f"{port.number}={port.delay_s * 1e9:.0f}ns"]
+        if port.uncounted_bytes:
+            command += ["--port-overhead", f"{port.number}={-port.uncounted_bytes}"]
+    if settings.links is not None:
+        command += ["--links", str(settings.links)]
     command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]

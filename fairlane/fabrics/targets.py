@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.fabrics import bmv2_ports
+from fairlane.experiments.model import Change
+from fairlane.fabrics import bmv2_ports, link_plans
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.switch_process import SwitchSettings, Target, bmv2_command, embedded_command
 from fairlane.topologies.model import Topology
@@ -58,13 +59,17 @@ class Toolchain:
 
 
 def resolve(
-    choice: Choice, topology: Topology, sizes: PacketSizes = PacketSizes(1000, 1000), compiler: CompilerChoice = "auto"
+    choice: Choice,
+    topology: Topology,
+    sizes: PacketSizes = PacketSizes(1000, 1000),
+    compiler: CompilerChoice = "auto",
+    changes: Sequence[tuple[Change, str, int]] = (),
 ) -> Toolchain:
     """`auto`: BMv2 if both it and p4c are installed and it can run this network, otherwise the embedded switch; p4c with BMv2
-    if it is installed, otherwise our compiler. sizes: of the packets that the network will carry."""
+    if it is installed, otherwise our compiler. sizes: of the packets that the network will carry. changes: of its links."""
     bmv2 = probes.program("simple_switch_grpc")
     p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
-    obstacle = bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)
+    obstacle = link_plans.bmv2_obstacle(topology, changes) or bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)
     if choice == "bmv2":
         if bmv2 is None:
             raise Refusal(f"--target bmv2: no simple_switch_grpc in PATH. {BMV2_PACKAGES} Or use --target embedded.", CANNOT_RUN_HERE)

@@ -10,12 +10,12 @@ import dataclasses
 import operator
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4r
 
+from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config
 from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
@@ -42,29 +42,10 @@ _WHAT = {
 Action = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class RateChange:
-    """The link of a switch's port has another rate from at_ns on: b of the fair rate."""
-
-    at_ns: int
-    switch: str
-    port: int
-    rate_bps: int
-
-
-@dataclass(frozen=True)
-class AlsChange:
-    """The ports of a switch write their fair rates from at_ns on, or no longer do."""
-
-    at_ns: int
-    switch: str
-    als: bool
-
-
 class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane.native.Network.set_control_plane` calls."""
 
-    def __init__(self, config: Config, folder: Path, changes: Sequence[RateChange | AlsChange] = ()) -> None:
+    def __init__(self, config: Config, folder: Path, changes: Sequence[Change] = ()) -> None:
         """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen."""
         self._changes = list(changes)
         self._config = config
@@ -185,15 +166,12 @@ class VirtualController:
             raise RunFailed(f"switch {control.switch.name}: {response.error.message}")
         return []
 
-    def _change(self, change: RateChange | AlsChange) -> list[Action]:
+    def _change(self, change: Change) -> list[Action]:
         index = self._numbers[change.switch]
-        if isinstance(change, AlsChange):
-            entities = self._controls[index].change_als(change.als)
-            kind = p4r.Update.INSERT if change.als else p4r.Update.DELETE
-            return [self._write(index, _ALS, entities, kind)] if self._ready[index] else []
-        entities = self._controls[index].change_rate(change.port, change.rate_bps)
+        entities, kind = change.entities(self._controls[index])
+        token = _ALS if isinstance(change, AlsChange) else _LINK
         # A switch that has no entries yet gets the new ones with its first.
-        return [self._write(index, _LINK, entities, p4r.Update.MODIFY)] if self._ready[index] else []
+        return [self._write(index, token, entities, kind)] if self._ready[index] else []
 
     def _pipeline(self, control: SwitchControl) -> bytes:
         request = p4r.SetForwardingPipelineConfigRequest(

@@ -14,22 +14,24 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from fairlane import probes
+from fairlane.controller.changes import Change as ControllerChange
 from fairlane.controller.p4info import MissingName
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
-from fairlane.experiments.model import Change, Experiment, Flow
+from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, flows
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Toolchain
-from fairlane.fabrics.virtual_control import AlsChange, RateChange, VirtualController
+from fairlane.fabrics.virtual_control import VirtualController
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
 from fairlane.topologies.model import CPU_PORT, Link
+from fairlane.topologies.trace import OPPORTUNITY_BYTES
 
 try:
     from fairlane import native
@@ -136,7 +138,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     check_built()
     timing = _timing(experiment)
     control = experiment.settings.control
-    network, addresses, controller = build(experiment, options, folder, _controller_changes(experiment, timing))
+    network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
     try:
         _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):
@@ -190,7 +192,7 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
 
 
-def build(experiment: Experiment, options: Options, folder: Path, changes: Sequence[RateChange | AlsChange] = ()):
+def build(experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()):
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     control = experiment.settings.control
@@ -228,30 +230,25 @@ def _link(link: Link):
     )
 
 
-def _change_ns(timing: Timing, change: Change) -> int:
-    return round((timing.begin_s + change.at_s) * NS)
-
-
 def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
     for change, node, port in experiment.changes:
-        at_ns = _change_ns(timing, change)
+        at_ns = round((timing.begin_s + change.at_s) * NS)
         if change.rate_bps is not None:
             network.schedule_rate(at_ns, node, port, round(change.rate_bps))
         if change.loss is not None:
             network.schedule_loss(at_ns, node, port, change.loss or None)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
-
-
-def _controller_changes(experiment: Experiment, timing: Timing) -> list[RateChange | AlsChange]:
-    """Those that the controller is told of, as a router knows the rates of its own links, and whether it knows ALS."""
-    changes: list[RateChange | AlsChange] = []
-    for change, node, port in experiment.changes:
-        if change.als is not None:
-            changes.append(AlsChange(_change_ns(timing, change), node, change.als))
-        elif change.rate_bps is not None and node in experiment.topology.switches:
-            changes.append(RateChange(_change_ns(timing, change), node, port, round(change.rate_bps)))
-    return changes
+        if change.jitter_s is not None:
+            network.schedule_jitter(at_ns, node, port, round(change.jitter_s * NS))
+    begin_ns = round(timing.begin_s * NS)
+    for p in (port for ports in experiment.topology.ports().values() for port in ports):
+        if p.link.trace is None:
+            continue
+        if p.link.trace.opportunities_ms:
+            network.schedule_opportunities(begin_ns, p.node, p.number, p.link.trace.opportunities_ns, OPPORTUNITY_BYTES)
+        else:
+            network.schedule_rates(begin_ns, p.node, p.number, p.link.trace.rates_ns_bps)
 
 
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:

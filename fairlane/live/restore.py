@@ -9,6 +9,7 @@ from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.topologies.model import Link, Node, Red, Topology
+from fairlane.topologies.trace import Trace
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +41,10 @@ def _port(given: list[Any]) -> tuple[str, int]:
 
 
 def _link(given: dict[str, Any]) -> Link:
-    red = given["red"]
-    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red)})
+    red, trace = given["red"], given.get("trace")
+    if trace is not None:
+        trace = Trace(trace["name"], tuple(trace["opportunities_ms"]), tuple((time, rate) for time, rate in trace["rates"]))
+    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red), "trace": trace})
 
 
 def _flow(given: dict[str, Any]) -> Flow:

@@ -266,10 +266,10 @@ mod tests {
         assert_eq!(link.free_for(0), 2 * MS);
         // A full packet each: the two at 5 ms leave together; what comes at 9 ms is too late for 9.
         assert_eq!(departures(&mut link, &[(0, 1500), (1, 1500), (1, 1500), (9, 1500)]), [2, 5, 5, 11]);
-        // 700 + 700 share the first at 14 ms with 100 bytes of the next, whose other 600 use the second. 900 bytes are left for
-        // what waits, and are gone for what comes later.
+        // The first at 14 ms takes 700, 700 and 100 bytes; the second 600 and 900. What comes when both are used, and what comes at 14 ms
+        // itself, share the next.
         assert_eq!(departures(&mut link, &[(12, 700), (12, 700), (12, 700), (13, 900), (13, 1), (14, 100)]), [14, 14, 14, 14, 18, 18]);
-        // One packet over three opportunities: 18 (1399 bytes are left), 20, 23.
+        // One packet over three opportunities: 18 has 1399 bytes left, then 20 and 23.
         assert_eq!(departures(&mut link, &[(15, 4000)]), [23]);
     }
 

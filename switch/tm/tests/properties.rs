@@ -1,6 +1,6 @@
 //! Properties of the traffic manager: exact rates, order, conservation, and an independent model of the queue.
 
-use fairlane_tm::{Capacity, DropCause, Nanos, PortConfig, TrafficManager};
+use fairlane_tm::{Capacity, DropCause, Nanos, PortConfig, Trace, TrafficManager};
 use proptest::prelude::*;
 
 const PORT: u32 = 1;
@@ -276,4 +276,64 @@ fn bad_ports_are_refused_with_the_way_out() {
     );
     assert_eq!(refuse(&mut tm, 3, config(None, Capacity::Unlimited, 0)), "port 3: 0 priority queues: use 1 to 32");
     assert_eq!(tm.ports().count(), 0);
+}
+
+/// Mahimahi's link, as its authors describe it: at each opportunity the packets that wait are sent, in part if need be, until its bytes are
+/// used. `arrivals` in milliseconds with sizes; the result is when each left.
+fn mahimahi(schedule: &[u64], arrivals: &[(u64, u32)]) -> Vec<u64> {
+    let (mut waiting, mut left, mut next, mut base) = (std::collections::VecDeque::new(), Vec::new(), 0, 0);
+    let mut arrivals = arrivals.iter().copied().peekable();
+    while arrivals.peek().is_some() || !waiting.is_empty() {
+        let now = base + schedule[next];
+        // What comes at the instant of an opportunity comes after it.
+        while let Some((_, bytes)) = arrivals.next_if(|(at, _)| *at < now) {
+            waiting.push_back(bytes);
+        }
+        let mut room = 1500;
+        while let Some(bytes) = waiting.front_mut().filter(|_| room > 0) {
+            let sent = room.min(*bytes);
+            (room, *bytes) = (room - sent, *bytes - sent);
+            if *bytes == 0 {
+                waiting.pop_front();
+                left.push(now);
+            }
+        }
+        next += 1;
+        if next == schedule.len() {
+            (next, base) = (0, now);
+        }
+    }
+    left
+}
+
+proptest! {
+    #[test]
+    fn a_trace_is_followed_as_mahimahi_does(
+        steps in prop::collection::vec(0u64..5, 1..12), last in 1u64..4,
+        gaps in prop::collection::vec((0u64..6, 40u32..=1500), 1..60),
+    ) {
+        const MS: u64 = 1_000_000;
+        let mut sum = 0;
+        let schedule: Vec<u64> = steps.iter().chain([&last]).map(|step| { sum += step; sum }).collect();
+        let mut now = 0;
+        let arrivals: Vec<(u64, u32)> = gaps.iter().map(|(gap, bytes)| { now += gap; (now, *bytes) }).collect();
+
+        let mut tm = manager(config(Some(1), Capacity::Unlimited, 1));
+        let trace = Trace::opportunities(schedule.iter().map(|ms| ms * MS).collect(), 1500).expect("a trace");
+        prop_assert!(tm.follow(0, 1, trace.into(), 0));
+        let mut left = Vec::new();
+        let mut serve = |tm: &mut TrafficManager<usize>, until: u64| {
+            while let Some((instant, port)) = tm.next_departure().filter(|(instant, _)| *instant <= until) {
+                let Some(packet) = tm.dequeue(instant, port) else { break };
+                left.extend(tm.transmitted(port, packet.item as u32).map(|finish| finish / MS));
+            }
+        };
+        for (at, bytes) in &arrivals {
+            serve(&mut tm, at * MS);
+            prop_assert!(!tm.pass(at * MS, 1, 0, *bytes), "nothing leaves between opportunities");
+            prop_assert!(tm.enqueue(at * MS, 1, 0, *bytes, *bytes as usize).is_ok());
+        }
+        serve(&mut tm, u64::MAX);
+        prop_assert_eq!(left, mahimahi(&schedule, &arrivals));
+    }
 }

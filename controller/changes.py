@@ -1,0 +1,91 @@
+"""What changes at a switch at times that are known before: the rate of a port's link, and whether its ports write fair rates.
+
+A file of them for the controller on the wall clock (`--changes`), as JSON:
+
+    [{"at_ns": 1700000020000000000, "switch": "s1", "port": 1, "rate_bps": 5000000},
+     {"at_ns": 1700000030000000000, "switch": "s1", "als": false}]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy.proto import p4r
+
+from fairlane.controller.config import Config, ConfigError
+from fairlane.controller.core import SwitchControl
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """The link of a switch's port has another rate from at_ns on: b of the fair rate."""
+
+    at_ns: int
+    switch: str
+    port: int
+    rate_bps: int
+
+    def entities(self, control: SwitchControl) -> tuple[list[p4r.Entity], p4r.Update.Type.ValueType]:
+        """What to write to the switch, and how."""
+        return control.change_rate(self.port, self.rate_bps), p4r.Update.MODIFY
+
+
+@dataclass(frozen=True)
+class AlsChange:
+    """The ports of a switch write their fair rates from at_ns on, or no longer do."""
+
+    at_ns: int
+    switch: str
+    als: bool
+
+    def entities(self, control: SwitchControl) -> tuple[list[p4r.Entity], p4r.Update.Type.ValueType]:
+        """What to write to the switch, and how."""
+        return control.change_als(self.als), p4r.Update.INSERT if self.als else p4r.Update.DELETE
+
+
+Change = RateChange | AlsChange
+
+
+def to_json(changes: Sequence[Change]) -> str:
+    return json.dumps([dataclasses.asdict(change) for change in changes], indent=1)
+
+
+def read(path: Path, config: Config) -> list[Change]:
+    """By time; none when there is no such file yet. ConfigError names the file and the entry at fault."""
+    if not path.exists():
+        return []
+    try:
+        raw = json.loads(path.read_text())
+        if not isinstance(raw, list):
+            raise ConfigError("expected a list")
+        changes = [_change(entry, f"[{i}]", config) for i, entry in enumerate(raw)]
+    except (OSError, json.JSONDecodeError, ConfigError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return sorted(changes, key=lambda change: change.at_ns)
+
+
+def _change(entry: object, where: str, config: Config) -> Change:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}: expected an object")
+    kind: type[Change] = AlsChange if "als" in entry else RateChange
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    if set(entry) != set(fields):
+        raise ConfigError(f"{where}: expected the keys {', '.join(fields)}, got {', '.join(entry)}")
+    for name, field in fields.items():
+        expected = {"int": int, "str": str, "bool": bool}[str(field.type)]
+        if type(entry[name]) is not expected:
+            raise ConfigError(f"{where}.{name}: expected {field.type}, got {entry[name]!r}")
+    switch = next((s for s in config.switches if s.name == entry["switch"]), None)
+    if switch is None:
+        raise ConfigError(f"{where}.switch: no switch {entry['switch']!r}")
+    change = kind(**entry)
+    if isinstance(change, RateChange):
+        if change.port not in {port.number for port in switch.ports}:
+            raise ConfigError(f"{where}.port: switch {switch.name} has no port {change.port}")
+        if change.rate_bps <= 0:
+            raise ConfigError(f"{where}.rate_bps: must be positive, got {change.rate_bps}")
+    return change

@@ -1,0 +1,118 @@
+"""What the links of a switch's ports do beside rate and delay: a file for each switch (`fairlane-switch --links`).
+
+Losses, jitter, changes and traces of what a switch sends are in its port. What a host sends over a link that has one of these, or whose
+rate counts datagrams, is sent, queued, delayed and lost by the switch's port as well: the host's own interface then has no limits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairlane.controller.timetable import NS
+from fairlane.experiments.model import Change, Experiment
+from fairlane.topologies.model import Link, Port, Topology
+from fairlane.topologies.trace import OPPORTUNITY_BYTES
+
+
+def special(link: Link) -> str | None:
+    """The key of a link that only virtual time and Fairlane's own switch have; None: the link has none of them."""
+    keys = {"loss": link.loss, "jitter_s": link.jitter_s, "trace": link.trace, "framing": link.framing != "ethernet"}
+    return next((key for key, value in keys.items() if value), None)
+
+
+@dataclass(frozen=True)
+class LinkPlans:
+    """Of a network: its links, their changes (each with the node and port that sends), and the seed of the run."""
+
+    topology: Topology
+    changes: tuple[tuple[Change, str, int], ...] = ()
+    seed: int = 1
+
+    @staticmethod
+    def of(experiment: Experiment) -> LinkPlans:
+        return LinkPlans(experiment.topology, tuple(c for c in experiment.changes if c[0].link), experiment.seed)
+
+    @cached_property
+    def uplinks(self) -> frozenset[int]:
+        """Indices of the links on which a host's sending end is in the switch's port."""
+        hosts = set(self.topology.hosts)
+        return frozenset(
+            port.link_index for host in hosts for port in self.topology.ports()[host] if special(port.link) or self._changes_of(port)
+        )
+
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """Those that need a file."""
+        return tuple(name for name in self.topology.switches if self._links(name, True))
+
+    def write(self, switch: str, path: Path, begin_ns: int | None = None) -> None:
+        """The switch's file. begin_ns: when the run begins, in Unix time. Before that is known, nothing is lost and nothing jitters, so that
+        round trips can be measured."""
+        begins = {} if begin_ns is None else {"begin_unix_ns": begin_ns}
+        text = json.dumps({"seed": self.seed, **begins, "links": self._links(switch, begin_ns is not None)}, indent=1)
+        fresh = path.with_name(path.name + ".new")
+        fresh.write_text(text + "\n")
+        # The switch may read it at any time.
+        fresh.replace(path)
+
+    def _links(self, switch: str, begun: bool) -> list[dict[str, Any]]:
+        found = []
+        for port in self.topology.ports()[switch]:
+            if special(port.link) in ("loss", "jitter_s", "trace") or self._changes_of(port):
+                found.append({"port": port.number, "direction": "out", **self._direction(port, begun)})
+            if port.link_index in self.uplinks:
+                (sender,) = self.topology.ports()[port.peer]
+                found.append({"port": port.number, "direction": "in", **_sending_end(port.link), **self._direction(sender, begun)})
+        return found
+
+    def _direction(self, sender: Port, begun: bool) -> dict[str, Any]:
+        link = sender.link
+        described: dict[str, Any] = {"from": sender.node, "to": sender.peer}
+        if not begun:
+            return described
+        described |= {"loss": link.loss, "jitter_ns": round(link.jitter_s * NS), "changes": [_change(c) for c in self._changes_of(sender)]}
+        if link.trace is not None:
+            opportunities = link.trace.opportunities_ns
+            described["trace"] = (
+                {"opportunities_ns": opportunities, "bytes": OPPORTUNITY_BYTES} if opportunities else {"rates_ns_bps": link.trace.rates_ns_bps}
+            )
+        return described
+
+    def _changes_of(self, sender: Port) -> list[Change]:
+        return [change for change, node, number in self.changes if (node, number) == (sender.node, sender.number)]
+
+
+def _sending_end(link: Link) -> dict[str, Any]:
+    return {
+        "rate_bps": round(link.rate_bps),
+        "delay_ns": round(link.delay_s * NS),
+        "queue_packets": link.queue_packets,
+        "overhead_bytes": -link.uncounted_bytes,
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    values = {
+        "rate_bps": None if change.rate_bps is None else round(change.rate_bps),
+        "delay_ns": None if change.delay_s is None else round(change.delay_s * NS),
+        "loss": change.loss,
+        "jitter_ns": None if change.jitter_s is None else round(change.jitter_s * NS),
+    }
+    return {"at_ns": round(change.at_s * NS), **{key: value for key, value in values.items() if value is not None}}
+
+
+def bmv2_obstacle(topology: Topology, changes: Sequence[tuple[Change, str, int]] = ()) -> str | None:
+    """The first thing of a network's links that BMv2's ports do not have; None when they have all."""
+    for link in topology.links:
+        key = special(link)
+        if key is not None:
+            return f"link {' - '.join(link.ends)} has {key}, which BMv2's ports do not have"
+    changed = next((change for change, _, _ in changes if change.link), None)
+    if changed is not None:
+        return f"{changed.link} changes at {changed.at_s:g} s, and BMv2's ports do not change while it runs"
+    return None
