@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from fairlane.controller.changes import AlsChange
 from fairlane.errors import Refusal
 from fairlane.experiments import fabrics, loader, sweep
-from fairlane.fabrics import preflight
+from fairlane.fabrics import control_plane, link_plans, preflight, targets
 from fairlane.inputs.located_toml import ConfigError, parse
 from fairlane.paper import read_row, single
 
@@ -72,18 +74,41 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (', framing = "ip"', "link s1 - s2 has framing = 'ip', which is in virtual time only: give a rate of whole Ethernet frames"),
-        (", jitter_s = 0.001", "link s1 - s2 has jitter_s, which is in virtual time only"),
-    ],
-)
-def test_links_that_only_virtual_time_has_are_refused_before_anything_starts(tmp_path: Path, more: str, said: str) -> None:
+@pytest.mark.parametrize("more", [', framing = "ip"', ", jitter_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"'])
+def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))
-    with pytest.raises(Refusal, match=said):
-        preflight.check_machine(loader.load(path, fabric="mininet"))
+    experiment = loader.load(path, fabric="mininet")
+    # Whatever this machine lacks is found only after the experiment was accepted.
+    monkeypatch.setattr(preflight.probes, "is_root", lambda: False)
+    with pytest.raises(Refusal, match="Mininet needs root"):
+        preflight.check_machine(experiment)
+    key = more.split()[1]
+    assert link_plans.bmv2_obstacle(experiment.topology) == f"link s1 - s2 has {key}, which BMv2's ports do not have"
+    monkeypatch.setattr(targets.probes, "program", lambda name: Path("/bin") / name)
+    with pytest.raises(Refusal, match=f"--target bmv2: link s1 - s2 has {key}, .* Use --target embedded."):
+        targets.resolve("bmv2", experiment.topology)
+    assert targets.resolve("auto", experiment.topology).target == "embedded"
+
+
+def test_changes_run_on_mininet_and_bmv2_refuses_those_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "e.toml"
+    change = '[[changes]]\nat_s = 2.0\nlink = "h1->s1"\njitter_s = 0.01\n[[changes]]\nat_s = 1.0\nswitch = "s1"\nals = false\n'
+    path.write_text(FILE + change)
+    experiment = loader.load(path, fabric="mininet")
+    monkeypatch.setattr(preflight.probes, "is_root", lambda: False)
+    with pytest.raises(Refusal, match="Mininet needs root"):
+        preflight.check_machine(experiment)
+    monkeypatch.setattr(targets.probes, "program", lambda name: Path("/bin") / name)
+    with pytest.raises(Refusal, match="--target bmv2: h1->s1 changes at 2 s, and BMv2's ports do not change while it runs"):
+        targets.resolve("bmv2", experiment.topology, changes=experiment.changes)
+    plans = link_plans.LinkPlans.of(experiment)
+    assert plans.switches == ("s1",) and len(plans.uplinks) == 1
+    plans.write("s1", tmp_path / "s1.json", 5)
+    (entry,) = json.loads((tmp_path / "s1.json").read_text())["links"]
+    assert (entry["direction"], entry["from"], entry["to"]) == ("in", "h1", "s1")
+    assert entry["changes"] == [{"at_ns": 2_000_000_000, "jitter_ns": 10_000_000}]
+    assert control_plane.changes(experiment, 5) == [AlsChange(1_000_000_005, "s1", False)]
 
 
 def test_seeds_of_its_own() -> None:

@@ -324,6 +324,38 @@ mod tests {
     }
 
     #[test]
+    fn a_host_follows_a_trace_and_leaves_it() {
+        let mut channel = channel(ChannelConfig { rate_bps: Some(8_000_000), delay_ns: 7, queue_packets: 3, ..ChannelConfig::default() });
+        for _ in 0..3 {
+            channel.send(0, vec![0; 1500]);
+        }
+        // The first is in transmission until 1.5 ms; the others wait for 2 ms and 4 ms.
+        let trace = Trace::opportunities(vec![1_000_000, 3_000_000, 5_000_000], 1500).expect("a trace");
+        channel.follow(1_000_000, Arc::new(trace), 1_000_000);
+        assert_eq!(channel.send(1_100_000, vec![0; 1500]), Sent::Behind);
+        // A full queue: three wait.
+        assert_eq!(channel.send(1_200_000, vec![0; 1500]), Sent::Full(vec![0; 1500]));
+        // Back to a rate, with one that still waits.
+        channel.set_rate(4_500_000, Some(12_000_000));
+        assert_eq!(arrivals(&mut channel), [1_500_007, 2_000_007, 4_000_007, 5_500_007]);
+    }
+
+    #[test]
+    fn waiting_frames_keep_their_jitter_when_the_rate_changes() {
+        let config = ChannelConfig { rate_bps: Some(8_000), jitter_ns: 900_000_000, ..ChannelConfig::default() };
+        let drawn = |rate_bps| {
+            let mut channel = channel(config.clone());
+            for _ in 0..4 {
+                channel.send(0, vec![0; 1000]);
+            }
+            channel.set_rate(0, rate_bps);
+            arrivals(&mut channel).iter().enumerate().map(|(n, at)| at - (n as u64 + 1) * 1_000_000_000).collect::<Vec<_>>()
+        };
+        let late = drawn(Some(8_000));
+        assert!(late.iter().all(|late| *late < 900_000_000) && late.iter().any(|late| *late > 100_000_000), "{late:?}");
+    }
+
+    #[test]
     fn jitter_never_reorders_and_loss_has_its_rate() {
         let config = ChannelConfig {
             rate_bps: Some(1_000_000_000),
