@@ -511,7 +511,9 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
     from fairlane import execute
     from fairlane.fabrics.mininet_run import Options
 
-    execute.shell(chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), changes=chosen.changes), grpc_port), console)
+    execute.shell(
+        chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), changes=chosen.changes), grpc_port), console
+    )
 
 
 @app.command()

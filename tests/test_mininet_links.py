@@ -40,7 +40,10 @@ def means(folder: Path) -> dict[str, float]:
     def within(table: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
         return table[(table.time_s > start_s) & (table.time_s <= end_s)]
 
-    goodput = {name: within(flows, *span).goodput_bps.sum() / (span[1] - span[0]) for name, span in (("all", (3, END_S)), ("lossy", (LOSSY_S, END_S)))}
+    goodput = {
+        name: within(flows, *span).goodput_bps.sum() / (span[1] - span[0])
+        for name, span in (("all", (3, END_S)), ("lossy", (LOSSY_S, END_S)))
+    }
     slow = within(flows[flows.flow == "rap-0"], SLOW_S, LOSSY_S - 1)
     return {
         "goodput of all flows, bit/s": goodput["all"],

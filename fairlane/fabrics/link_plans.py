@@ -79,7 +79,9 @@ class LinkPlans:
         if link.trace is not None:
             opportunities = link.trace.opportunities_ns
             described["trace"] = (
-                {"opportunities_ns": opportunities, "bytes": OPPORTUNITY_BYTES} if opportunities else {"rates_ns_bps": link.trace.rates_ns_bps}
+                {"opportunities_ns": opportunities, "bytes": OPPORTUNITY_BYTES}
+                if opportunities
+                else {"rates_ns_bps": link.trace.rates_ns_bps}
             )
         return described
 

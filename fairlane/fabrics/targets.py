@@ -69,7 +69,9 @@ def resolve(
     if it is installed, otherwise our compiler. sizes: of the packets that the network will carry. changes: of its links."""
     bmv2 = probes.program("simple_switch_grpc")
     p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
-    obstacle = link_plans.bmv2_obstacle(topology, changes) or bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)
+    obstacle = link_plans.bmv2_obstacle(topology, changes) or bmv2_ports.obstacle(
+        topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None
+    )
     if choice == "bmv2":
         if bmv2 is None:
             raise Refusal(f"--target bmv2: no simple_switch_grpc in PATH. {BMV2_PACKAGES} Or use --target embedded.", CANNOT_RUN_HERE)

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fairlane_sources::Rng;
-pub use fairlane_tm::{Trace, TraceError};
 use fairlane_tm::{Link, Nanos};
+pub use fairlane_tm::{Trace, TraceError};
 
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,7 +6,6 @@ use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgo
 use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
 use crate::report::{loss_event_field, ReportBook, ReportPacket};
-use fairlane_sources::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
 use crate::sender::{rate_field, utilisation_field};
 use crate::statistics::SourceStatistics;
@@ -16,6 +15,7 @@ use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::RtpHeader;
 use crate::wire::stamp::Stamp;
 use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
+use fairlane_sources::Rng;
 
 /// Groups that a receiver is a member of: as many as one report has blocks for (RFC 3550 section 6.4.2).
 const MAX_LAYERS: usize = 31;

@@ -8,7 +8,6 @@ use crate::application::Backlog;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::report::ReportPacket;
-use fairlane_sources::Rng;
 use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::{loss_between, packets_between};
 use crate::stream::DataStream;
@@ -16,6 +15,7 @@ use crate::timers::Timers;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
 use crate::wire::{ntp, rtp};
 use crate::{instant, is_multicast, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
+use fairlane_sources::Rng;
 
 /// Forged reporters must not use up memory.
 const MAX_REPORTERS: usize = 4096;

@@ -3,10 +3,10 @@
 use crate::algorithm::Fault;
 use crate::application::Piece;
 use crate::pacer::Pacer;
-use fairlane_sources::Rng;
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
+use fairlane_sources::Rng;
 
 /// See the module.
 pub(crate) struct DataStream {

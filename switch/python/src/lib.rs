@@ -22,7 +22,8 @@ use fairlane_endpoint::{RawSpec, RawTraffic};
 use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec, Trace, TraceError,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec, Trace,
+    TraceError,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -38,9 +38,9 @@ pub mod record;
 mod tcp;
 mod trace;
 
-pub use fairlane_channel::{ChannelConfig, ChannelStats, LossModel, Trace, TraceError};
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use description::{BuildError, LinkEnd};
+pub use fairlane_channel::{ChannelConfig, ChannelStats, LossModel, Trace, TraceError};
 pub use fairlane_tm::{Nanos, PortId};
 pub use flow::{FlowKind, FlowSpec, RtpSpec};
 pub use ip::HostAddress;
