@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Literal
 
+from fairlane.topologies.trace import Trace
+
 WAY_TO_AN_OWN_AQM = (
     "; for a queue management of your own, such as CoDel, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
 )
 Discipline = Annotated[Literal["red", "droptail"], WAY_TO_AN_OWN_AQM]
-
-from fairlane.topologies.trace import Trace
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.

@@ -50,6 +50,11 @@ class LinkPlans:
         """Those that need a file."""
         return tuple(name for name in self.topology.switches if self._links(name, True))
 
+    @property
+    def keeps_round_trips(self) -> bool:
+        """Whether a round trip without load is at the end of a run what the topology declares."""
+        return not self.changes and all(special(link) in (None, "framing") for link in self.topology.links)
+
     def write(self, switch: str, path: Path, begin_ns: int | None = None) -> None:
         """The switch's file. begin_ns: when the run begins, in Unix time. Before that is known, nothing is lost and nothing jitters, so that
         round trips can be measured."""

@@ -151,7 +151,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             stop_all(agent for agent, _ in agents)
         outcome.waiting = waiting.parts()
         try:
-            outcome.round_trips_after = _round_trips(fabric, experiment)
+            if LinkPlans.of(experiment).keeps_round_trips:
+                outcome.round_trips_after = _round_trips(fabric, experiment)
         except RunFailed as error:
             happened(Event(time.time(), f"a path no longer answers: {error}"))
     outcome.delay_lines = fabric.precision()
