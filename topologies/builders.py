@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlane.topologies.model import Discipline, Link, Node, Red, Topology, TopologyError
+from fairlane.topologies.model import OF_THE_TRACE, Discipline, Link, Node, Red, Topology, TopologyError
 from fairlane.topologies.trace import Trace
 
 
@@ -17,7 +16,7 @@ from fairlane.topologies.trace import Trace
 class LinkSpec:
     """What a kind of link is like; see `Link` for units and ranges."""
 
-    rate_bps: float = math.nan
+    rate_bps: float = OF_THE_TRACE
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None

@@ -27,6 +27,8 @@ MAX_DELAY_S = 1000.0
 MAX_QUEUE_PACKETS = 10_000_000
 MAX_DURATION_S = 1e7
 """Of a run, about 116 days."""
+OF_THE_TRACE = math.nan
+"""The rate of a link that has a trace and states none."""
 
 
 class TopologyError(ValueError):
@@ -105,7 +107,7 @@ class Link:
     """
 
     ends: tuple[str, str]
-    rate_bps: float = math.nan
+    rate_bps: float = OF_THE_TRACE
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
@@ -116,7 +118,7 @@ class Link:
     trace: Trace | None = None
 
     def __post_init__(self) -> None:
-        if math.isnan(self.rate_bps):
+        if self.rate_bps is OF_THE_TRACE:
             if self.trace is None:
                 raise ValueError("missing key 'rate_bps'")
             object.__setattr__(self, "rate_bps", self.trace.mean_bps())
