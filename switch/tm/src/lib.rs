@@ -24,7 +24,7 @@ pub mod units;
 
 pub use link::Link;
 pub use manager::TrafficManager;
-pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, Rejected};
+pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, Rejected};
 pub use schedule::Schedule;
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
