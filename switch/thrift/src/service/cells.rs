@@ -181,11 +181,8 @@ impl Call<'_> {
         let width = program.value_set(set).ok_or(unknown)?.width;
         let mut members = within(self.switch(INVALID_NAME)?.value_set(set), ERROR)?;
         let given = || -> Result<ValueSetMember, Failure> {
-            let bytes = self.args.bytes(3)?;
-            if bytes.len() != width.div_ceil(8) as usize {
-                return Err(Failure::Refused(ERROR));
-            }
-            Ok(ValueSetMember { value: cut(bytes, width), mask: Number::ones(width) })
+            // BMv2 takes values of any length, and its own command line writes them too long.
+            Ok(ValueSetMember { value: cut(self.args.bytes(3)?, width), mask: Number::ones(width) })
         };
         match method {
             "get" => {
