@@ -23,8 +23,6 @@ fn main() -> ExitCode {
         Some("fairlane-relay") => relay::main(),
         Some("fairlane-replay") => replay::main(),
         Some("fairlane-stf") => stf::main(),
-        Some("simple_switch") => switch::main_as_bmv2(false),
-        Some("simple_switch_grpc") => switch::main_as_bmv2(true),
         _ => switch::main(),
     }
 }

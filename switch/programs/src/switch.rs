@@ -16,32 +16,9 @@ use fairlane_realtime::signals::Termination;
 use fairlane_realtime::{clock, handle, logging};
 use fairlane_thrift::{Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
 
-/// The switch under the name of BMv2's `simple_switch`, which has no P4Runtime, or of `simple_switch_grpc`: as theirs, its Thrift port is
-/// 9090 unless another is given.
-pub fn main_as_bmv2(p4runtime: bool) -> ExitCode {
-    let mut arguments = given();
-    let general = arguments.iter().take_while(|word| *word != "--");
-    let mut defaults = Vec::new();
-    if !general.clone().any(|word| word == "--thrift-port" || word.starts_with("--thrift-port=")) {
-        defaults.push("--thrift-port=9090".to_string());
-    }
-    if !p4runtime {
-        defaults.push("--no-p4runtime".to_string());
-    }
-    arguments.splice(0..0, defaults);
-    start(&arguments)
-}
-
 pub fn main() -> ExitCode {
-    start(&given())
-}
-
-fn given() -> Vec<String> {
-    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-fn start(arguments: &[String]) -> ExitCode {
-    let options = match cli::parse(arguments) {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let options = match cli::parse(&arguments) {
         Ok(options) => options,
         Err(CliError::Text(text)) => {
             print!("{text}");
