@@ -170,11 +170,12 @@ class RuntimeAPI(cmd.Cmd):
             raise CommandError("Cannot run this command on an action profile without selector")
         return profile
 
-    def _table_action(self, table: Table, name: str) -> Any:
+    def _table_action(self, table_name: str, name: str) -> tuple[Table, Any]:
+        table = self._table(table_name)
         action = self.program.action(table, name)
         if action is None:
-            raise CommandError(f"Table {table.name} has no action {name}")
-        return action
+            raise CommandError(f"Table {table_name} has no action {name}")
+        return table, action
 
     def _options(self, table: Table, args: list[str]) -> Any:
         """Takes the priority off the words of a command, where the table has priorities."""
@@ -186,13 +187,12 @@ class RuntimeAPI(cmd.Cmd):
                 raise CommandError("Table is ternary, but could not extract a valid priority from args") from None
         return interface.module("standard").BmAddEntryOptions(priority=priority)
 
-    def _key_and_rest(self, table: Table, args: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The words before and after `=>`; without one, the key's fields come first."""
-        at = args.index("=>") if "=>" in args else len(table.key)
-        key = list(args[:at])
-        if len(key) != len(table.key):
-            raise CommandError(f"Table {table.name} needs {len(table.key)} key fields")
-        return key, list(args[at + 1 :] if "=>" in args else args[at:])
+    def _key_and_rest(self, name: str, table: Table, args: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The words before and after `=>`."""
+        at = args.index("=>") if "=>" in args else max(len(args) - 1, 0)
+        if at != len(table.key):
+            raise CommandError(f"Table {name} needs {len(table.key)} key fields")
+        return list(args[:at]), list(args[at + 1 :])
 
     def _handle(self, word: str, what: str = "entry ") -> int:
         return words.integer(word, f"Bad format for {what}handle")
@@ -247,8 +247,7 @@ class RuntimeAPI(cmd.Cmd):
     def do_table_set_default(self, line: str) -> None:
         "Set default action for a match table: table_set_default <table name> <action name> <action parameters>"
         name, action_name, *given = self._some(line, 2)
-        table = self._table(name)
-        action = self._table_action(table, action_name)
+        table, action = self._table_action(name, action_name)
         data = words.action_data(action, given)
         print("Setting default action of", name)
         print(f"{'action:':20} {action_name}")
@@ -270,10 +269,9 @@ class RuntimeAPI(cmd.Cmd):
     def do_table_add(self, line: str) -> None:
         "Add entry to a match table: table_add <table name> <action name> <match fields> => <action parameters> [priority]"
         name, action_name, *rest = self._some(line, 3)
-        table = self._table(name)
-        action = self._table_action(table, action_name)
+        table, action = self._table_action(name, action_name)
         options = self._options(table, rest)
-        fields, given = self._key_and_rest(table, rest)
+        fields, given = self._key_and_rest(name, table, rest)
         data, key = words.action_data(action, given), words.match_key(table, fields)
         print("Adding entry to", KIND_NAMES[table.match_type], "match table", name)
         print(f"{'match key:':20}", "\t".join(map(words.shown, key)))
@@ -285,8 +283,7 @@ class RuntimeAPI(cmd.Cmd):
     def do_table_modify(self, line: str) -> None:
         "Change an entry of a match table: table_modify <table name> <action name> <entry handle> [action parameters]"
         name, action_name, handle_word, *given = self._some(line, 3)
-        table = self._table(name)
-        action = self._table_action(table, action_name)
+        table, action = self._table_action(name, action_name)
         handle = self._handle(handle_word)
         data = words.action_data(action, given[1:] if given[:1] == ["=>"] else given)
         print("Modifying entry", handle, "for", KIND_NAMES[table.match_type], "match table", name)
@@ -367,25 +364,24 @@ class RuntimeAPI(cmd.Cmd):
 
     # Action profiles, and tables that use them
 
-    def _profile_data(self, profile: Profile, action_name: str, given: Sequence[str]) -> tuple[str, list[bytes]]:
+    def _profile_data(self, name: str, action_name: str, given: Sequence[str]) -> tuple[str, str, list[bytes]]:
+        profile = self._profile(name)
         action = self.program.action(profile, action_name)
         if action is None:
-            raise CommandError(f"Action profile '{profile.name}' has no action '{action_name}'")
-        return action.name, words.action_data(action, given)
+            raise CommandError(f"Action profile '{name}' has no action '{action_name}'")
+        return profile.name, action.name, words.action_data(action, given)
 
     def do_act_prof_create_member(self, line: str) -> None:
         "Add a member to an action profile: act_prof_create_member <action profile name> <action_name> [action parameters]"
         name, action_name, *given = self._some(line, 2)
-        profile = self._profile(name)
-        action, data = self._profile_data(profile, action_name, given)
-        print("Member has been created with handle", self.client.bm_mt_act_prof_add_member(_CONTEXT, profile.name, action, data))
+        profile, action, data = self._profile_data(name, action_name, given)
+        print("Member has been created with handle", self.client.bm_mt_act_prof_add_member(_CONTEXT, profile, action, data))
 
     def do_act_prof_modify_member(self, line: str) -> None:
         "Modify member in an action profile: act_prof_modify_member <action profile name> <action_name> <member_handle> [action parameters]"
         name, action_name, handle, *given = self._some(line, 3)
-        profile = self._profile(name)
-        action, data = self._profile_data(profile, action_name, given[1:] if given[:1] == ["=>"] else given)
-        self.client.bm_mt_act_prof_modify_member(_CONTEXT, profile.name, self._handle(handle, "member "), action, data)
+        profile, action, data = self._profile_data(name, action_name, given[1:] if given[:1] == ["=>"] else given)
+        self.client.bm_mt_act_prof_modify_member(_CONTEXT, profile, self._handle(handle, "member "), action, data)
 
     def do_act_prof_delete_member(self, line: str) -> None:
         "Delete a member in an action profile: act_prof_delete_member <action profile name> <member handle>"
@@ -453,7 +449,7 @@ class RuntimeAPI(cmd.Cmd):
         name, *rest = self._some(line, 2)
         table = self._table(name, indirect=True, selector=selector)
         options = self._options(table, rest)
-        fields, handles = self._key_and_rest(table, rest)
+        fields, handles = self._key_and_rest(name, table, rest)
         if len(handles) != 1:
             raise CommandError("Invalid arguments, could not find handle")
         handle, key = self._handle(handles[0], ""), words.match_key(table, fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -80,14 +81,16 @@ Object = TypeVar("Object")
 
 
 class Named(dict[str, Object]):
-    """Objects by full name."""
+    """Objects by full name; complete before one is looked for."""
 
     def find(self, name: str) -> Object | None:
         """The object with this name, or the only one whose name ends with it."""
-        suffixes = Counter(suffix for full in self for suffix in _suffixes(full))
-        if suffixes[name] != 1:
-            return None
-        return next(value for full, value in self.items() if name in _suffixes(full))
+        return self._by_suffix.get(name)
+
+    @functools.cached_property
+    def _by_suffix(self) -> dict[str, Object]:
+        count = Counter(suffix for full in self for suffix in _suffixes(full))
+        return {suffix: value for full, value in self.items() for suffix in _suffixes(full) if count[suffix] == 1}
 
 
 class Program:

@@ -123,7 +123,7 @@ impl Call<'_> {
         match rest {
             "mgrp_create" => {
                 let id = self.args.i32(2)?;
-                let group = u32::from(u16::try_from(id).map_err(|_| Failure::Refused(code::INVALID_GROUP_ID))?);
+                let group = u32::try_from(id).map_err(|_| Failure::Refused(code::INVALID_GROUP_ID))?;
                 self.core.replication.groups.entry(group).or_default();
                 self.write(group)?;
                 Ok(Some(Value::I32(id)))
