@@ -79,7 +79,9 @@ def test_commands_print_what_they_print_with_bmv2(compiled: Path, tmp_path: Path
 def test_commands_that_bmv2_prints_otherwise_or_dies_of(compiled: Path, tmp_path: Path) -> None:
     """docs/coming-from-p4-utils.md names each."""
     with switch("simple_switch", "--notifications-addr", f"ipc://{tmp_path}/n.ipc", compiled) as port:
-        got = printed(port, "pvs_add P.pvs 0x1234\npvs_get P.pvs\nset_toeplitz_hash_key calc 00000000\nserialize_state x\nnonsense\nswitch_info\n")
+        got = printed(
+            port, "pvs_add P.pvs 0x1234\npvs_get P.pvs\nset_toeplitz_hash_key calc 00000000\nserialize_state x\nnonsense\nswitch_info\n"
+        )
         assert "RuntimeCmd: 1234\n" in got
         assert "Invalid Toeplitz hash operation (WRONG_TYPE_CALCULATION)" in got
         assert "does not write BMv2's state files" in got
@@ -99,7 +101,16 @@ def test_nobody_listens() -> None:
 def test_thrift_and_p4runtime_see_one_state(tmp_path: Path) -> None:
     p4 = support.compile_program(support.PROGRAM, tmp_path)
     grpc = f"127.0.0.1:{support.free_port()}"
-    options = ["--device-id", str(support.DEVICE_ID), "--notifications-addr", f"ipc://{tmp_path}/n.ipc", "--no-p4", "--", "--grpc-server-addr", grpc]
+    options = [
+        "--device-id",
+        str(support.DEVICE_ID),
+        "--notifications-addr",
+        f"ipc://{tmp_path}/n.ipc",
+        "--no-p4",
+        "--",
+        "--grpc-server-addr",
+        grpc,
+    ]
     with switch("simple_switch_grpc", *options) as port, support.Client(grpc, election_id=1) as client:
         client.push(p4.config())
         replicas = [p4r.Replica(egress_port=port, instance=4) for port in (1, 2)]
@@ -108,15 +119,17 @@ def test_thrift_and_p4runtime_see_one_state(tmp_path: Path) -> None:
         assert "mgrp(9)\n  -> (L1h=0, rid=4) -> (ports=[1, 2], lags=[])\n" in printed(port, "mc_dump\n")
         printed(port, "mc_node_create 5 3\nmc_node_associate 9 1\n")
         (read,) = client.read(p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry(multicast_group_id=9)))
-        assert [(one.egress_port, one.instance) for one in read.replicas] == [(1, 4), (2, 4), (3, 5)]
+        assert [(int.from_bytes(one.port, "big"), one.instance) for one in read.replicas] == [(1, 4), (2, 4), (3, 5)]
         printed(port, "mirroring_add 77 2\n")
         (session,) = client.read(p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry(session_id=77)))
-        assert [one.egress_port for one in session.replicas] == [2]
+        assert [int.from_bytes(one.port, "big") for one in session.replicas] == [2]
 
 
 def test_notifications_reach_a_subscriber_of_nanomsg(compiled: Path, tmp_path: Path) -> None:
     """A swap is said at once. The bytes before it are those of nanomsg's SP protocol over IPC."""
-    with switch("simple_switch", "--device-id", "5", "--notifications-addr", f"ipc://{tmp_path}/n.ipc", compiled, "--", "--enable-swap") as port:
+    with switch(
+        "simple_switch", "--device-id", "5", "--notifications-addr", f"ipc://{tmp_path}/n.ipc", compiled, "--", "--enable-swap"
+    ) as port:
         with socket.socket(socket.AF_UNIX) as subscriber:
             subscriber.settimeout(10)
             subscriber.connect(f"{tmp_path}/n.ipc")
@@ -192,7 +205,9 @@ def test_a_program_outside_of_its_variables_says_what_is_missing() -> None:
 
 def test_networks_of_p4_utils_are_told_from_others(tmp_path: Path) -> None:
     app, topology, own = tmp_path / "p4app.json", tmp_path / "topology.json", tmp_path / "own.py"
-    app.write_text('{"p4_src": "x.p4", "topology": {"assignment_strategy": "l2", "links": [["h1", "s1"]], "hosts": {"h1": {}}}}', encoding="utf-8")
+    app.write_text(
+        '{"p4_src": "x.p4", "topology": {"assignment_strategy": "l2", "links": [["h1", "s1"]], "hosts": {"h1": {}}}}', encoding="utf-8"
+    )
     topology.write_text('{"hosts": {}, "switches": {}, "links": []}', encoding="utf-8")
     own.write_text("print(1)\n", encoding="utf-8")
     assert networks.is_network(app) and networks.is_network(tmp_path / "network.py") and not networks.is_network(topology)
@@ -218,7 +233,14 @@ def test_words_become_bytes(word: str, bits: int, data: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "bits", "message"),
-    [("256", 8, "too large"), ("-1", 8, "negative"), ("1.2.3", 32, "IPv4"), ("1:2", 48, "MAC"), (":::", 128, "IPv6"), ("x", 8, "cast to integer")],
+    [
+        ("256", 8, "too large"),
+        ("-1", 8, "negative"),
+        ("1.2.3", 32, "IPv4"),
+        ("1:2", 48, "MAC"),
+        (":::", 128, "IPv6"),
+        ("x", 8, "cast to integer"),
+    ],
 )
 def test_words_that_are_no_values(word: str, bits: int, message: str) -> None:
     with pytest.raises(words.CommandError, match=message):

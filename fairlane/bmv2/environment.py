@@ -38,6 +38,8 @@ def lines() -> list[str]:
 
 def hidden(path: str | None = None) -> list[Path]:
     """Programs of these names that are installed, and that ours would come before."""
-    elsewhere = [folder for folder in (path or os.environ.get("PATH", "")).split(os.pathsep) if folder and Path(folder).resolve() != COMMANDS]
+    elsewhere = [
+        folder for folder in (path or os.environ.get("PATH", "")).split(os.pathsep) if folder and Path(folder).resolve() != COMMANDS
+    ]
     found = (shutil.which(name, path=os.pathsep.join(elsewhere)) for name in NAMES)
     return [Path(program) for program in found if program]

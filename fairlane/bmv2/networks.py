@@ -54,4 +54,6 @@ def _check(path: Path) -> None:
         ways = [f"{pip} --no-deps FOLDER-OF-P4-UTILS"] if "p4utils" in missing else []
         others = [name for name in missing if name != "p4utils"]
         ways += [f"{pip} {' '.join(others)}"] if others else []
-        raise Refusal(f"{path}: {sys.executable} has no {', '.join(missing)}: {'; '.join(ways)} (docs/coming-from-p4-utils.md)", CANNOT_RUN_HERE)
+        raise Refusal(
+            f"{path}: {sys.executable} has no {', '.join(missing)}: {'; '.join(ways)} (docs/coming-from-p4-utils.md)", CANNOT_RUN_HERE
+        )

@@ -154,7 +154,12 @@ class Runtime:
         self._call("simple_pre_lag", "bm_mc_node_associate", CONTEXT, group, node)
 
     def mirroring_session_add(self, session: int, port: int | None = None, group: int | None = None) -> None:
-        self._call("simple_switch", "mirroring_session_add", session, interface.module("simple_switch").MirroringSessionConfig(port=port, mgid=group))
+        self._call(
+            "simple_switch",
+            "mirroring_session_add",
+            session,
+            interface.module("simple_switch").MirroringSessionConfig(port=port, mgid=group),
+        )
 
     def mirroring_session_get(self, session: int) -> dict[str, int]:
         got = self._call("simple_switch", "mirroring_session_get", session)

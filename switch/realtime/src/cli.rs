@@ -282,9 +282,12 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
     let grpc_address = (!general.no_p4runtime).then_some(grpc_address);
     notes.extend(grpc_address.and_then(|address| crate::cli_server::exposure(address, tls.as_ref())));
     let thrift = thrift(&general, &target)?;
-    notes.extend(thrift.as_ref().filter(|thrift| !thrift.address.ip().is_loopback()).map(|thrift| {
-        format!("Thrift on {} asks nobody who they are: whoever reaches it can program the switch", thrift.address)
-    }));
+    notes.extend(
+        thrift
+            .as_ref()
+            .filter(|thrift| !thrift.address.ip().is_loopback())
+            .map(|thrift| format!("Thrift on {} asks nobody who they are: whoever reaches it can program the switch", thrift.address)),
+    );
     let log = match (general.log_console, general.log_file.clone()) {
         (true, _) => LogTarget::Console,
         (false, Some(path)) => LogTarget::File(path),

@@ -230,8 +230,11 @@ impl Notifier {
         let list = self.lists.entry(id).or_default();
         match method {
             "bm_learning_ack" => {
-                let samples: Vec<i32> =
-                    args.list(4)?.iter().filter_map(|value| if let crate::value::Value::I32(at) = value { Some(*at) } else { None }).collect();
+                let samples: Vec<i32> = args
+                    .list(4)?
+                    .iter()
+                    .filter_map(|value| if let crate::value::Value::I32(at) = value { Some(*at) } else { None })
+                    .collect();
                 list.acknowledge(args.i64(3)? as u64, &samples);
             }
             "bm_learning_ack_buffer" => list.forget(args.i64(3)? as u64),

@@ -345,11 +345,15 @@ const SUCCESS: i16 = 0;
 const EXCEPTION: i16 = 1;
 
 fn write_answer(reply: &mut Vec<u8>, method: &str, sequence: i32, service: &str, answer: Answer) -> thrift::Result<()> {
-    let failed = |kind: ApplicationErrorKind, text: String| (TMessageType::Exception, Fields::new([(1, Value::text(text)), (2, Value::I32(kind as i32))]));
+    let failed = |kind: ApplicationErrorKind, text: String| {
+        (TMessageType::Exception, Fields::new([(1, Value::text(text)), (2, Value::I32(kind as i32))]))
+    };
     let (kind, fields) = match answer {
         Ok(value) => (TMessageType::Reply, Fields::new(value.map(|value| (SUCCESS, value)))),
         Err(Failure::Refused(code)) => (TMessageType::Reply, Fields::new([(EXCEPTION, Value::record([(1, Value::I32(code))]))])),
-        Err(Failure::UnknownMethod) => failed(ApplicationErrorKind::UnknownMethod, format!("there is no method '{method}' of service '{service}'")),
+        Err(Failure::UnknownMethod) => {
+            failed(ApplicationErrorKind::UnknownMethod, format!("there is no method '{method}' of service '{service}'"))
+        }
         Err(Failure::BadArgument(text)) => failed(ApplicationErrorKind::ProtocolError, format!("{method}: {text}")),
         Err(Failure::Impossible(text)) => failed(ApplicationErrorKind::InternalError, format!("{method}: {text}")),
     };

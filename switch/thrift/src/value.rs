@@ -1,8 +1,6 @@
 //! Any Thrift value, and its way from and to a protocol.
 
-use thrift::protocol::{
-    TFieldIdentifier, TInputProtocol, TListIdentifier, TMapIdentifier, TOutputProtocol, TStructIdentifier, TType,
-};
+use thrift::protocol::{TFieldIdentifier, TInputProtocol, TListIdentifier, TMapIdentifier, TOutputProtocol, TStructIdentifier, TType};
 
 /// A value of any type that BMv2's services use.
 #[derive(Debug, Clone, PartialEq)]

@@ -185,8 +185,10 @@ fn leaf() -> impl Strategy<Value = Value> {
         (-2..40i32).prop_map(Value::I32),
         any::<i64>().prop_map(Value::I64),
         (-1e6..1e6f64).prop_map(Value::Double),
-        prop::sample::select(vec!["I.dmac", "I.acl", "I.lpm", "I.sel", "I.ecmp", "I.ind", "I.cnt", "I.met", "I.reg", "P.pvs", "I.fwd", "I.drop", "calc", "110"])
-            .prop_map(Value::text),
+        prop::sample::select(vec![
+            "I.dmac", "I.acl", "I.lpm", "I.sel", "I.ecmp", "I.ind", "I.cnt", "I.met", "I.reg", "P.pvs", "I.fwd", "I.drop", "calc", "110"
+        ])
+        .prop_map(Value::text),
         prop::collection::vec(any::<u8>(), 0..8).prop_map(Value::Bytes),
     ]
 }
@@ -206,33 +208,99 @@ fn fields() -> impl Strategy<Value = Fields> {
 }
 
 const METHODS: [&str; 93] = [
-    "standard:bm_mt_get_num_entries", "standard:bm_mt_clear_entries", "standard:bm_mt_add_entry", "standard:bm_mt_set_default_action",
-    "standard:bm_mt_reset_default_entry", "standard:bm_mt_delete_entry", "standard:bm_mt_modify_entry", "standard:bm_mt_set_entry_ttl",
-    "standard:bm_mt_act_prof_add_member", "standard:bm_mt_act_prof_delete_member", "standard:bm_mt_act_prof_modify_member",
-    "standard:bm_mt_act_prof_create_group", "standard:bm_mt_act_prof_delete_group", "standard:bm_mt_act_prof_add_member_to_group",
-    "standard:bm_mt_act_prof_remove_member_from_group", "standard:bm_mt_act_prof_get_members", "standard:bm_mt_act_prof_get_member",
-    "standard:bm_mt_act_prof_get_groups", "standard:bm_mt_act_prof_get_group", "standard:bm_mt_indirect_add_entry",
-    "standard:bm_mt_indirect_modify_entry", "standard:bm_mt_indirect_delete_entry", "standard:bm_mt_indirect_set_entry_ttl",
-    "standard:bm_mt_indirect_set_default_member", "standard:bm_mt_indirect_reset_default_entry", "standard:bm_mt_indirect_ws_add_entry",
-    "standard:bm_mt_indirect_ws_modify_entry", "standard:bm_mt_indirect_ws_set_default_group", "standard:bm_mt_read_counter",
-    "standard:bm_mt_reset_counters", "standard:bm_mt_write_counter", "standard:bm_mt_set_meter_rates", "standard:bm_mt_get_meter_rates",
-    "standard:bm_mt_get_entries", "standard:bm_mt_get_entry", "standard:bm_mt_get_default_entry", "standard:bm_mt_get_entry_from_key",
-    "standard:bm_counter_read", "standard:bm_counter_reset_all", "standard:bm_counter_write", "standard:bm_learning_ack",
-    "standard:bm_learning_ack_buffer", "standard:bm_learning_set_timeout", "standard:bm_learning_set_buffer_size", "standard:bm_swap_configs",
-    "standard:bm_meter_array_set_rates", "standard:bm_meter_set_rates", "standard:bm_meter_get_rates", "standard:bm_register_read",
-    "standard:bm_register_read_all", "standard:bm_register_write", "standard:bm_register_write_range", "standard:bm_register_reset",
-    "standard:bm_parse_vset_add", "standard:bm_parse_vset_remove", "standard:bm_parse_vset_get", "standard:bm_parse_vset_clear",
-    "standard:bm_mgmt_get_info", "standard:bm_set_crc16_custom_parameters", "standard:bm_set_crc32_custom_parameters",
-    "standard:bm_set_toeplitz_hash_key", "standard:bm_reset_state", "standard:bm_get_config", "standard:bm_get_config_md5",
-    "standard:bm_get_id_from_name", "standard:bm_serialize_state", "simple_pre:bm_mc_mgrp_create", "simple_pre:bm_mc_mgrp_destroy",
-    "simple_pre:bm_mc_node_create", "simple_pre:bm_mc_node_associate", "simple_pre:bm_mc_node_dissociate", "simple_pre:bm_mc_node_destroy",
-    "simple_pre:bm_mc_node_update", "simple_pre:bm_mc_get_entries", "simple_pre_lag:bm_mc_node_create", "simple_pre_lag:bm_mc_node_update",
-    "simple_pre_lag:bm_mc_set_lag_membership", "simple_pre_lag:bm_mc_get_entries", "simple_switch:mirroring_mapping_add",
-    "simple_switch:mirroring_mapping_delete", "simple_switch:mirroring_mapping_get_egress_port", "simple_switch:mirroring_session_add",
-    "simple_switch:mirroring_session_delete", "simple_switch:mirroring_session_get", "simple_switch:set_egress_priority_queue_depth",
-    "simple_switch:set_egress_queue_depth", "simple_switch:set_all_egress_queue_depths", "simple_switch:set_egress_priority_queue_rate",
-    "simple_switch:set_egress_queue_rate", "simple_switch:set_all_egress_queue_rates", "simple_switch:get_time_elapsed_us",
-    "simple_switch:get_time_since_epoch_us", "standard:bm_mt_get_num_entries",
+    "standard:bm_mt_get_num_entries",
+    "standard:bm_mt_clear_entries",
+    "standard:bm_mt_add_entry",
+    "standard:bm_mt_set_default_action",
+    "standard:bm_mt_reset_default_entry",
+    "standard:bm_mt_delete_entry",
+    "standard:bm_mt_modify_entry",
+    "standard:bm_mt_set_entry_ttl",
+    "standard:bm_mt_act_prof_add_member",
+    "standard:bm_mt_act_prof_delete_member",
+    "standard:bm_mt_act_prof_modify_member",
+    "standard:bm_mt_act_prof_create_group",
+    "standard:bm_mt_act_prof_delete_group",
+    "standard:bm_mt_act_prof_add_member_to_group",
+    "standard:bm_mt_act_prof_remove_member_from_group",
+    "standard:bm_mt_act_prof_get_members",
+    "standard:bm_mt_act_prof_get_member",
+    "standard:bm_mt_act_prof_get_groups",
+    "standard:bm_mt_act_prof_get_group",
+    "standard:bm_mt_indirect_add_entry",
+    "standard:bm_mt_indirect_modify_entry",
+    "standard:bm_mt_indirect_delete_entry",
+    "standard:bm_mt_indirect_set_entry_ttl",
+    "standard:bm_mt_indirect_set_default_member",
+    "standard:bm_mt_indirect_reset_default_entry",
+    "standard:bm_mt_indirect_ws_add_entry",
+    "standard:bm_mt_indirect_ws_modify_entry",
+    "standard:bm_mt_indirect_ws_set_default_group",
+    "standard:bm_mt_read_counter",
+    "standard:bm_mt_reset_counters",
+    "standard:bm_mt_write_counter",
+    "standard:bm_mt_set_meter_rates",
+    "standard:bm_mt_get_meter_rates",
+    "standard:bm_mt_get_entries",
+    "standard:bm_mt_get_entry",
+    "standard:bm_mt_get_default_entry",
+    "standard:bm_mt_get_entry_from_key",
+    "standard:bm_counter_read",
+    "standard:bm_counter_reset_all",
+    "standard:bm_counter_write",
+    "standard:bm_learning_ack",
+    "standard:bm_learning_ack_buffer",
+    "standard:bm_learning_set_timeout",
+    "standard:bm_learning_set_buffer_size",
+    "standard:bm_swap_configs",
+    "standard:bm_meter_array_set_rates",
+    "standard:bm_meter_set_rates",
+    "standard:bm_meter_get_rates",
+    "standard:bm_register_read",
+    "standard:bm_register_read_all",
+    "standard:bm_register_write",
+    "standard:bm_register_write_range",
+    "standard:bm_register_reset",
+    "standard:bm_parse_vset_add",
+    "standard:bm_parse_vset_remove",
+    "standard:bm_parse_vset_get",
+    "standard:bm_parse_vset_clear",
+    "standard:bm_mgmt_get_info",
+    "standard:bm_set_crc16_custom_parameters",
+    "standard:bm_set_crc32_custom_parameters",
+    "standard:bm_set_toeplitz_hash_key",
+    "standard:bm_reset_state",
+    "standard:bm_get_config",
+    "standard:bm_get_config_md5",
+    "standard:bm_get_id_from_name",
+    "standard:bm_serialize_state",
+    "simple_pre:bm_mc_mgrp_create",
+    "simple_pre:bm_mc_mgrp_destroy",
+    "simple_pre:bm_mc_node_create",
+    "simple_pre:bm_mc_node_associate",
+    "simple_pre:bm_mc_node_dissociate",
+    "simple_pre:bm_mc_node_destroy",
+    "simple_pre:bm_mc_node_update",
+    "simple_pre:bm_mc_get_entries",
+    "simple_pre_lag:bm_mc_node_create",
+    "simple_pre_lag:bm_mc_node_update",
+    "simple_pre_lag:bm_mc_set_lag_membership",
+    "simple_pre_lag:bm_mc_get_entries",
+    "simple_switch:mirroring_mapping_add",
+    "simple_switch:mirroring_mapping_delete",
+    "simple_switch:mirroring_mapping_get_egress_port",
+    "simple_switch:mirroring_session_add",
+    "simple_switch:mirroring_session_delete",
+    "simple_switch:mirroring_session_get",
+    "simple_switch:set_egress_priority_queue_depth",
+    "simple_switch:set_egress_queue_depth",
+    "simple_switch:set_all_egress_queue_depths",
+    "simple_switch:set_egress_priority_queue_rate",
+    "simple_switch:set_egress_queue_rate",
+    "simple_switch:set_all_egress_queue_rates",
+    "simple_switch:get_time_elapsed_us",
+    "simple_switch:get_time_since_epoch_us",
+    "standard:bm_mt_get_num_entries",
 ];
 
 const SECOND: Nanos = 1_000_000_000;
@@ -276,12 +344,15 @@ fn samples_are_sent_together_once_and_again_after_an_acknowledgement() {
     notifier.call("bm_learning_ack_buffer", &ack, None).expect_err("there is no switch");
     let switch = device.switch().expect("a program");
     notifier.call("bm_learning_ack_buffer", &ack, Some(switch)).expect("acknowledged");
-    let second = Fields::new([(1, Value::I32(0)), (2, Value::I32(list)), (3, Value::I64(1)), (4, Value::List(Kind::I32, vec![Value::I32(1)]))]);
+    let second =
+        Fields::new([(1, Value::I32(0)), (2, Value::I32(list)), (3, Value::I64(1)), (4, Value::List(Kind::I32, vec![Value::I32(1)]))]);
     notifier.call("bm_learning_ack", &second, Some(switch)).expect("acknowledged");
-    let again: Vec<_> = (1..=17).flat_map(|source| {
-        let events = learn(&mut device, 3 * SECOND, source);
-        notifier.on_events(&events, device.switch().expect("a program"), 3 * SECOND)
-    }).collect();
+    let again: Vec<_> = (1..=17)
+        .flat_map(|source| {
+            let events = learn(&mut device, 3 * SECOND, source);
+            notifier.on_events(&events, device.switch().expect("a program"), 3 * SECOND)
+        })
+        .collect();
     assert!(again.is_empty());
     assert_eq!(notifier.tick(4 * SECOND), [[header(2, 2), [sample(1), sample(3)].concat()].concat()]);
 }

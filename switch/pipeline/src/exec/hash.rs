@@ -326,12 +326,12 @@ mod tests {
     #[test]
     fn custom_crc_check_values() {
         let cases = [
-            (16, 0x8005, 0, 0, true, 0xbb3d),                         // CRC-16/ARC
-            (16, 0x1021, 0xffff, 0, false, 0x29b1),                   // CRC-16/IBM-3740
-            (16, 0x3d65, 0, 0xffff, true, 0xea82),                    // CRC-16/DNP
-            (32, 0x04c1_1db7, u32::MAX, u32::MAX, true, 0xcbf4_3926), // CRC-32/ISO-HDLC
+            (16, 0x8005, 0, 0, true, 0xbb3d),                          // CRC-16/ARC
+            (16, 0x1021, 0xffff, 0, false, 0x29b1),                    // CRC-16/IBM-3740
+            (16, 0x3d65, 0, 0xffff, true, 0xea82),                     // CRC-16/DNP
+            (32, 0x04c1_1db7, u32::MAX, u32::MAX, true, 0xcbf4_3926),  // CRC-32/ISO-HDLC
             (32, 0x04c1_1db7, u32::MAX, u32::MAX, false, 0xfc89_1918), // CRC-32/BZIP2
-            (32, 0x1edc_6f41, u32::MAX, u32::MAX, true, 0xe306_9283), // CRC-32/ISCSI
+            (32, 0x1edc_6f41, u32::MAX, u32::MAX, true, 0xe306_9283),  // CRC-32/ISCSI
         ];
         for (width, polynomial, initial_remainder, final_xor_value, reflected, check) in cases {
             let config = CrcConfig {

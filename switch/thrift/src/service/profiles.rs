@@ -113,18 +113,15 @@ impl Call<'_> {
     fn profile_action(&self, profile: ProfileId, name: i16, data: i16) -> Result<ActionCall, Failure> {
         let program = self.switch(code::INVALID_PROFILE)?.program();
         let tables = program.profile(profile).map_or(&[][..], |info| &info.tables);
-        let actions: Vec<ActionId> = tables.iter().filter_map(|&table| program.table(table)).flat_map(|table| table.actions.clone()).collect();
+        let actions: Vec<ActionId> =
+            tables.iter().filter_map(|&table| program.table(table)).flat_map(|table| table.actions.clone()).collect();
         let Some((id, action)) = action_named(program, &actions, self.args.string(name)?) else {
             return Err(Failure::Refused(code::INVALID_ACTION));
         };
         action_call(id, action, self.args.list(data)?).ok_or(Failure::Refused(code::BAD_ACTION_DATA))
     }
 
-    fn change(
-        &mut self,
-        work: impl FnOnce(&mut fairlane_device::pipeline::Switch) -> Result<(), ControlError>,
-        otherwise: i32,
-    ) -> Answer {
+    fn change(&mut self, work: impl FnOnce(&mut fairlane_device::pipeline::Switch) -> Result<(), ControlError>, otherwise: i32) -> Answer {
         work(self.switch_mut(code::INVALID_PROFILE)?).map_err(|error| {
             tracing::debug!(%error, "Thrift");
             Failure::Refused(match error {

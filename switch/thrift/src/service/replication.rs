@@ -98,7 +98,8 @@ impl Replication {
 
     fn json(&self, with_lags: bool) -> String {
         let groups: Vec<_> = self.groups.iter().map(|(id, nodes)| json!({ "id": id, "l1_handles": nodes })).collect();
-        let nodes: Vec<_> = self.nodes.iter().map(|(handle, node)| json!({ "handle": handle, "l2_handle": handle, "rid": node.rid })).collect();
+        let nodes: Vec<_> =
+            self.nodes.iter().map(|(handle, node)| json!({ "handle": handle, "l2_handle": handle, "rid": node.rid })).collect();
         let ports: Vec<_> =
             self.nodes.iter().map(|(handle, node)| json!({ "handle": handle, "lags": node.lags, "ports": node.ports })).collect();
         let mut all = json!({ "l1_handles": nodes, "l2_handles": ports, "mgrps": groups });
