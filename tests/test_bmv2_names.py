@@ -127,20 +127,18 @@ def test_thrift_and_p4runtime_see_one_state(tmp_path: Path) -> None:
 
 def test_notifications_reach_a_subscriber_of_nanomsg(compiled: Path, tmp_path: Path) -> None:
     """A swap is said at once. The bytes before it are those of nanomsg's SP protocol over IPC."""
-    with switch(
-        "simple_switch", "--device-id", "5", "--notifications-addr", f"ipc://{tmp_path}/n.ipc", compiled, "--", "--enable-swap"
-    ) as port:
-        with socket.socket(socket.AF_UNIX) as subscriber:
-            subscriber.settimeout(10)
-            subscriber.connect(f"{tmp_path}/n.ipc")
-            subscriber.sendall(b"\0SP\0\0\x21\0\0")
-            assert subscriber.recv(8) == b"\0SP\0\0\x20\0\0"
-            time.sleep(0.2)
-            assert "Invalid" not in printed(port, f"load_new_config_file {compiled}\nswap_configs\n")
-            for status in (0, 1, 2):
-                frame = subscriber.recv(41, socket.MSG_WAITALL)
-                assert frame[:13] == b"\x01" + struct.pack("!Q", 32) + b"SWP|"
-                assert struct.unpack("<Qii", frame[13:29]) == (5, 0, status)
+    options = ["--device-id", "5", "--notifications-addr", f"ipc://{tmp_path}/n.ipc", compiled, "--", "--enable-swap"]
+    with switch("simple_switch", *options) as port, socket.socket(socket.AF_UNIX) as subscriber:
+        subscriber.settimeout(10)
+        subscriber.connect(f"{tmp_path}/n.ipc")
+        subscriber.sendall(b"\0SP\0\0\x21\0\0")
+        assert subscriber.recv(8) == b"\0SP\0\0\x20\0\0"
+        time.sleep(0.2)
+        assert "Invalid" not in printed(port, f"load_new_config_file {compiled}\nswap_configs\n")
+        for status in (0, 1, 2):
+            frame = subscriber.recv(41, socket.MSG_WAITALL)
+            assert frame[:13] == b"\x01" + struct.pack("!Q", 32) + b"SWP|"
+            assert struct.unpack("<Qii", frame[13:29]) == (5, 0, status)
 
 
 def test_packages_are_found_by_bmv2s_names(compiled: Path, tmp_path: Path) -> None:

@@ -113,16 +113,14 @@ class RuntimeAPI(cmd.Cmd):
                 operation, codes = _REFUSALS[name]
                 services = [interface.types(service) for service in interface.SERVICES]
                 values = next(types[codes] for types in services if codes in types)._VALUES_TO_NAMES
-                print(f"Invalid {operation} operation ({values.get(refusal.code, refusal.code)})")
+                print(f"Invalid {operation} operation ({values.get(code := getattr(refusal, 'code', None), code)})")
         return False
 
     def emptyline(self) -> bool:
         return bool(self.lastcmd and self.onecmd(self.lastcmd))
 
-    def completedefault(self, text: str, line: str, *_: int) -> list[str]:
+    def completedefault(self, text: str, *_: Any) -> list[str]:
         """Names of the program's objects."""
-        if not isinstance(text, str):
-            return []
         objects = (self.program.tables, self.program.actions, self.program.profiles, self.program.counters, self.program.meters)
         names = {name for every in (*objects, self.program.registers, self.program.value_sets) for name in every}
         return sorted(name for name in names if name.startswith(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,7 +43,7 @@ class _Client(TClient):
 
 
 @functools.cache
-def client(service: str) -> type[TClient]:
+def client(service: str) -> Callable[[Any], TClient]:
     """The class of a service's clients: made of a protocol."""
 
     def make(self: TClient, protocol: Any) -> None:

@@ -182,7 +182,7 @@ fn action_call(id: ActionId, info: &ActionInfo, data: &[Value]) -> Option<Action
 fn cut(bytes: &[u8], width: u32) -> Number {
     let length = width.div_ceil(8) as usize;
     let mut kept = bytes[bytes.len().saturating_sub(length)..].to_vec();
-    if kept.len() == length && width % 8 != 0 {
+    if kept.len() == length && !width.is_multiple_of(8) {
         kept[0] &= (1 << (width % 8)) - 1;
     }
     Number::from_be_bytes(&kept)
