@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc as grpc_package
 import pytest
 from finsy.proto import p4r
 
@@ -123,6 +124,16 @@ def test_thrift_and_p4runtime_see_one_state(tmp_path: Path) -> None:
         printed(port, "mirroring_add 77 2\n")
         (session,) = client.read(p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry(session_id=77)))
         assert [int.from_bytes(one.port, "big") for one in session.replicas] == [2]
+
+
+def test_a_program_of_the_command_line_has_no_p4info(compiled: Path, tmp_path: Path) -> None:
+    """p4-utils pushes its config when the switch refuses to give one."""
+    grpc = f"127.0.0.1:{support.free_port()}"
+    device = ["--device-id", str(support.DEVICE_ID), "--notifications-addr", f"ipc://{tmp_path}/n.ipc"]
+    with switch("simple_switch_grpc", *device, compiled, "--", "--grpc-server-addr", grpc), support.Client(grpc, election_id=1) as client:
+        with pytest.raises(grpc_package.RpcError) as refused:
+            client.config()
+        assert refused.value.code() == grpc_package.StatusCode.FAILED_PRECONDITION
 
 
 def test_notifications_reach_a_subscriber_of_nanomsg(compiled: Path, tmp_path: Path) -> None:

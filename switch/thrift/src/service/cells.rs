@@ -1,7 +1,7 @@
 //! Counters, meters, registers and parser value sets.
 
 use fairlane_device::pipeline::{
-    ControlError, CounterData, CounterId, MeterConfig, MeterId, RegisterId, Value as Number, ValueSetId, ValueSetMember,
+    ControlError, CounterData, CounterId, MeterConfig, MeterId, RegisterId, TableId, Value as Number, ValueSetId, ValueSetMember,
 };
 
 use super::codes;
@@ -97,8 +97,19 @@ impl Call<'_> {
     pub(super) fn meter(&mut self, method: &str) -> Answer {
         use codes::meter::{INVALID_INDEX, INVALID_NAME};
         self.check_context()?;
-        let (meter, size) = self.indirect_meter()?;
         let now = self.now;
+        if method == "array_set_rates" {
+            if let Some(table) = self.metered_table()? {
+                let config = read_rates(self.args.structs(3)?)?;
+                let switch = self.switch_mut(INVALID_NAME)?;
+                for state in within(switch.table_entries(table), INVALID_NAME)? {
+                    let entry = state.entry;
+                    within(switch.direct_meter_write(now, table, &entry.key, entry.priority, Some(config)), INVALID_INDEX)?;
+                }
+                return Ok(None);
+            }
+        }
+        let (meter, size) = self.indirect_meter()?;
         match method {
             "get_rates" => {
                 let at = index(self.args.i32(3)?, INVALID_INDEX)?;
@@ -122,6 +133,13 @@ impl Call<'_> {
             }
             _ => Err(Failure::UnknownMethod),
         }
+    }
+
+    /// The table of a direct meter; its array is the meters of its entries.
+    fn metered_table(&self) -> Result<Option<TableId>, Failure> {
+        let program = self.switch(codes::meter::INVALID_NAME)?.program();
+        let id = program.meter_by_name(self.args.string(2)?).ok_or(Failure::Refused(codes::meter::INVALID_NAME))?;
+        Ok(program.meter(id).and_then(|info| info.table))
     }
 
     fn indirect_meter(&self) -> Result<(MeterId, usize), Failure> {
