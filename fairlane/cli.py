@@ -103,7 +103,8 @@ def run(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; or a topology.json of the P4 tutorials.",
+            help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; a topology.json of the P4 tutorials; "
+            "a network.py or p4app.json of p4-utils.",
             show_default=False,
         ),
     ],
@@ -116,6 +117,11 @@ def run(
     tutorial: Tutorial,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
+    from fairlane.bmv2 import networks
+
+    if networks.is_network(Path(experiment)):
+        _refuse_options(context, {"experiment"}, "a network of p4-utils, which says itself what runs")
+        networks.run(Path(experiment))
     if experiment.endswith(".json"):
         _run_tutorial(context, experiment, where, output, own, tutorial)
         return
@@ -217,11 +223,8 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
     """A topology of the P4 tutorials. The tutorials, not this program, set the defaults."""
     from fairlane.tutorials import run as tutorials
 
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-    stray = given - {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
-    if stray:
-        raise Refusal(f"--{min(stray).strip('_').replace('_', '-')}: not with a topology of the P4 tutorials, which has no flows")
+    allowed = {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
+    given = _refuse_options(context, allowed, "a topology of the P4 tutorials, which has no flows")
     options = tutorials.Options(
         where.fabric if "fabric" in given else None,
         where.target,
@@ -233,6 +236,16 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
         where.grpc_port if "grpc_port" in given else None,
     )
     _end(0 if tutorials.run(Path(path), options, console) else CHECK_FAILED, output)
+
+
+def _refuse_options(context: typer.Context, allowed: set[str], what: str) -> set[str]:
+    """The options on the command line, all of which are among those allowed."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    stray = given - allowed
+    if stray:
+        raise Refusal(f"--{min(stray).strip('_').replace('_', '-')}: not with {what}")
+    return given
 
 
 def _refuse_stray(experiment: str, given: list[str]) -> None:
@@ -471,6 +484,17 @@ def switch(context: typer.Context) -> None:
 def stf(context: typer.Context) -> None:
     """Run a packet test against a program, without interfaces or root: fairlane stf PROG.p4 TEST.stf"""
     _become("fairlane-stf", context.args)
+
+
+@app.command()
+def env() -> None:
+    """Print lines for a shell under which BMv2's names (simple_switch, simple_switch_CLI, p4c, bm_runtime, ...) mean Fairlane's."""
+    from fairlane.bmv2 import environment
+
+    for program in environment.hidden():
+        typer.echo(f"fairlane: note: {program} is hidden by these lines: leave them out to use it", err=True)
+    for line in environment.lines():
+        typer.echo(line)
 
 
 def _become(name: str, arguments: list[str]) -> None:

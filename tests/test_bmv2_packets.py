@@ -66,7 +66,7 @@ def test_patterns() -> None:
         ("0x3&&&0x7", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x07"}),
         ("5", None, "ternary", {"key": b"\x00\x05", "mask": b"\xff\xff"}),
         ("0b11", None, "ternary", {"key": b"\x00\x03", "mask": b"\x00\x03"}),
-        ("1..0x10", None, "range", {"low": b"\x00\x01", "high": b"\x00\x10"}),
+        ("1..0x10", None, "range", {"start": b"\x00\x01", "end_": b"\x00\x10"}),
         ("7", None, "exact", {"key": b"\x00\x07"}),
     ],
 )

@@ -1,24 +1,22 @@
 """BMv2's Thrift port: queue rates and depths, which its command line does not set, and registers, which its P4Runtime server
-does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `bmv2.thrift` next to this file is the part used. Packet tests
-use more of it over the same `Connection` (`tools/bmv2/runtime.py`)."""
+does not serve (it answers UNIMPLEMENTED). BMv2's own Python bindings are not needed: `fairlane.bmv2.interface` has the services. Packet tests
+use more of them over the same `Connection` (`tools/bmv2/runtime.py`)."""
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import thriftpy2
 from thriftpy2.protocol import TBinaryProtocol, TMultiplexedProtocol
 from thriftpy2.thrift import TClient, TException
 from thriftpy2.transport import TBufferedTransport, TSocket
 
+from fairlane.bmv2 import interface
+
 CONTEXT = 0
 """The one that simple_switch has."""
-_SERVICES = {"standard": "Standard", "simple_pre_lag": "SimplePreLag", "simple_switch": "SimpleSwitch"}
+_SERVICES = ("standard", "simple_pre_lag", "simple_switch")
 _REGISTER_CODES = {1: "no such register", 2: "no such index"}
 
 
@@ -37,10 +35,7 @@ class Connection:
         milliseconds = int(timeout_s * 1000)
         self._transport = TBufferedTransport(TSocket("127.0.0.1", port, socket_timeout=milliseconds, connect_timeout=milliseconds))
         protocol = TBinaryProtocol(self._transport)
-        self._clients = {
-            name: TClient(getattr(interface(), kind), TMultiplexedProtocol(protocol, name))  # type: ignore[arg-type] # its stubs
-            for name, kind in _SERVICES.items()
-        }
+        self._clients = {name: interface.client(name)(TMultiplexedProtocol(protocol, name)) for name in _SERVICES}
 
     def open(self) -> None:
         self._transport.open()
@@ -102,7 +97,7 @@ class Bmv2Thrift:
     def _register(self, method: Callable[..., Any], name: str, *arguments: int) -> Any:
         try:
             return self._call(method, CONTEXT, name, *arguments)
-        except interface().InvalidRegisterOperation as refused:
+        except interface.module("standard").InvalidRegisterOperation as refused:
             what = f"BMv2 at {self._where}: register {name}{list(arguments[:1]) or ''}"
             reason = _REGISTER_CODES.get(refused.code)
             raise NoSuchRegister(f"{what}: {reason}") if reason else Bmv2Error(f"{what}: error {refused.code}") from None
@@ -110,13 +105,7 @@ class Bmv2Thrift:
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return method(*arguments)
-        except interface().InvalidRegisterOperation:
+        except interface.module("standard").InvalidRegisterOperation:
             raise
         except (TException, OSError, EOFError) as error:
             raise Bmv2Error(f"BMv2's Thrift port {self._where} does not answer: {error}") from error
-
-
-@functools.cache
-def interface() -> ModuleType:
-    """Structs and exceptions of `bmv2.thrift`."""
-    return thriftpy2.load(str(Path(__file__).with_name("bmv2.thrift")), module_name="bmv2_thrift")

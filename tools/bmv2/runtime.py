@@ -12,9 +12,11 @@ from typing import Any
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
-from fairlane.fabrics.bmv2_thrift import CONTEXT, Connection, interface
+from fairlane.bmv2 import interface
+from fairlane.fabrics.bmv2_thrift import CONTEXT, Connection
 
 EXACT, LPM, TERNARY, VALID, RANGE = range(5)
+_TYPES = interface.module("standard")
 
 
 class Refused(Exception):
@@ -22,23 +24,23 @@ class Refused(Exception):
 
 
 def exact(key: bytes) -> Any:
-    return interface().MatchParam(type=EXACT, exact=interface().MatchExact(key=key))
+    return _TYPES.BmMatchParam(type=EXACT, exact=_TYPES.BmMatchParamExact(key=key))
 
 
 def lpm(key: bytes, prefix_length: int) -> Any:
-    return interface().MatchParam(type=LPM, lpm=interface().MatchLpm(key=key, prefix_length=prefix_length))
+    return _TYPES.BmMatchParam(type=LPM, lpm=_TYPES.BmMatchParamLPM(key=key, prefix_length=prefix_length))
 
 
 def ternary(key: bytes, mask: bytes) -> Any:
-    return interface().MatchParam(type=TERNARY, ternary=interface().MatchTernary(key=key, mask=mask))
+    return _TYPES.BmMatchParam(type=TERNARY, ternary=_TYPES.BmMatchParamTernary(key=key, mask=mask))
 
 
 def valid(key: bool) -> Any:
-    return interface().MatchParam(type=VALID, valid=interface().MatchValid(key=key))
+    return _TYPES.BmMatchParam(type=VALID, valid=_TYPES.BmMatchParamValid(key=key))
 
 
 def range_(low: bytes, high: bytes) -> Any:
-    return interface().MatchParam(type=RANGE, range=interface().MatchRange(low=low, high=high))
+    return _TYPES.BmMatchParam(type=RANGE, range=_TYPES.BmMatchParamRange(start=low, end_=high))
 
 
 class Runtime:
@@ -105,7 +107,7 @@ class Runtime:
         return got.packets, got.bytes
 
     def counter_write(self, counter: str, index: int, packets: int, bytes_: int) -> None:
-        self._standard("counter_write", counter, index, interface().CounterValue(bytes=bytes_, packets=packets))
+        self._standard("counter_write", counter, index, _TYPES.BmCounterValue(bytes=bytes_, packets=packets))
 
     def meter_array_set_rates(self, meter: str, rates: Iterable[tuple[float, int]]) -> None:
         """Rates are units per microsecond, each with its burst; the committed one first."""
@@ -152,7 +154,12 @@ class Runtime:
         self._call("simple_pre_lag", "bm_mc_node_associate", CONTEXT, group, node)
 
     def mirroring_session_add(self, session: int, port: int | None = None, group: int | None = None) -> None:
-        self._call("simple_switch", "mirroring_session_add", session, interface().MirroringSession(port=port, mgid=group))
+        self._call(
+            "simple_switch",
+            "mirroring_session_add",
+            session,
+            interface.module("simple_switch").MirroringSessionConfig(port=port, mgid=group),
+        )
 
     def mirroring_session_get(self, session: int) -> dict[str, int]:
         got = self._call("simple_switch", "mirroring_session_get", session)
@@ -172,8 +179,8 @@ def port_map(ports: Iterable[int]) -> str:
 
 
 def _options(priority: int | None) -> Any:
-    return interface().AddEntryOptions(priority=priority)
+    return _TYPES.BmAddEntryOptions(priority=priority)
 
 
 def _rates(rates: Iterable[tuple[float, int]]) -> list:
-    return [interface().MeterRate(units_per_micros=rate, burst_size=burst) for rate, burst in rates]
+    return [_TYPES.BmMeterRateConfig(units_per_micros=rate, burst_size=burst) for rate, burst in rates]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlane_pipeline::{
     Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry, TableId,
 };
-use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, Trace, TrafficManager};
+use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, Trace, TrafficManager};
 
 use crate::counters::PortCounters;
 use crate::delay::DelayLines;
@@ -242,6 +242,17 @@ impl Device {
     /// if there is no such port.
     pub fn follow(&mut self, now: Nanos, port: PortId, trace: Arc<Trace>, origin: Nanos) -> bool {
         self.tm.follow(now, port, trace, origin)
+    }
+
+    /// Gives a port's priority queue a rate in packets and a depth of its own, beside the port's configuration, as BMv2's have them.
+    /// Without effect where there is no such port or queue.
+    pub fn limit_queue(&mut self, port: PortId, priority: usize, limits: QueueLimits) {
+        self.tm.limit_queue(port, priority, limits);
+    }
+
+    /// What was set by [`Device::limit_queue`].
+    pub fn queue_limits(&self, port: PortId, priority: usize) -> QueueLimits {
+        self.tm.queue_limits(port, priority)
     }
 
     /// Removes a port. What waits there is dropped; what is in its delay line still leaves.

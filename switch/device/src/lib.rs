@@ -24,5 +24,5 @@ pub use access::{call, Closed, DeviceAccess, Job, SharedDevice};
 pub use counters::{DropCause, Drops, PortSnapshot};
 pub use device::{Device, DeviceConfig, Event, Output, PortConfig};
 pub use fairlane_pipeline as pipeline;
-pub use fairlane_tm::{units, Capacity, ConfigError, Nanos, PortId, MAX_PORT, MAX_PRIORITIES};
+pub use fairlane_tm::{units, Capacity, ConfigError, Nanos, PortId, QueueLimits, MAX_PORT, MAX_PRIORITIES};
 pub use trace::{QueueEvent, QueueStep};

@@ -511,6 +511,11 @@ fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 fn target<'a>(config: &'a mut PipelineConfig, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
     let switch = device.switch_mut().ok_or_else(no_pipeline)?;
+    if !std::sync::Arc::ptr_eq(switch.program(), &config.model.program) {
+        return Err(Status::precondition(
+            "another program was put in over Thrift since the forwarding pipeline config was set: push the config again",
+        ));
+    }
     let max_table_entries = config.limits.max_table_entries;
     Ok(Target { model: &config.model, notes: &mut config.notes, digests: &mut config.digests, switch, now, max_table_entries })
 }

@@ -344,7 +344,18 @@ impl P4Runtime for Service {
         request: Request<p4::GetForwardingPipelineConfigRequest>,
     ) -> Result<Response<p4::GetForwardingPipelineConfigResponse>, tonic::Status> {
         let request = request.into_inner();
-        self.0.request(move |core, _, _| core.get_pipeline(&request)).await
+        self.0
+            .request(move |core, device, _| {
+                let response = core.get_pipeline(&request)?;
+                if response.config.is_none() && device.switch().is_some() {
+                    // As BMv2: clients push their config when they are told so.
+                    return Err(Status::precondition(
+                        "the switch runs a program of its command line, whose P4Info is not known: push it by SetForwardingPipelineConfig",
+                    ));
+                }
+                Ok(response)
+            })
+            .await
     }
 
     type StreamChannelStream = BoxStream<p4::StreamMessageResponse>;

@@ -76,3 +76,10 @@ impl Definition {
         &self.ir.enums
     }
 }
+
+impl Definition {
+    /// There is a calculation (a hash or checksum) of this name.
+    pub fn has_calculation(&self, name: &str) -> bool {
+        !name.is_empty() && self.ir.calculations.iter().any(|calculation| calculation.name == name)
+    }
+}

@@ -540,6 +540,8 @@ pub enum CalcInput {
 
 #[derive(Debug, Clone)]
 pub struct Calculation {
+    /// Its name in the JSON; empty for one that a table's selector has to itself.
+    pub name: String,
     pub algo: crate::exec::hash::Algo,
     pub input: Vec<CalcInput>,
     pub payload: bool,

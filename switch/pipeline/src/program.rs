@@ -11,6 +11,7 @@ use crate::exec::native::Native;
 #[derive(Debug, Default)]
 pub struct Program {
     definition: Definition,
+    source: String,
     pub(crate) native: OnceLock<Result<Native, String>>,
 }
 
@@ -25,7 +26,12 @@ impl Deref for Program {
 impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        Ok(Program { definition: crate::load::load(text)?, native: OnceLock::new() })
+        Ok(Program { definition: crate::load::load(text)?, source: text.to_string(), native: OnceLock::new() })
+    }
+
+    /// The JSON it was loaded from.
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// Translates the program to machine code, once; how many bytes it has, or what stands against it. Switches

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use fairlane_device::pipeline::Program;
 use fairlane_device::Device;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
-use fairlane_realtime::cli::{self, CliError, Options};
+use fairlane_realtime::cli::{self, CliError, Options, ThriftOptions};
 use fairlane_realtime::engine::Engine;
+use fairlane_realtime::handle::DeviceHandle;
 use fairlane_realtime::signals::{Reload, Termination};
 use fairlane_realtime::{clock, handle, logging};
+use fairlane_thrift::{Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
 
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -49,22 +51,74 @@ fn run(options: &Options) -> Result<(), String> {
     let reload = options.links.as_ref().map(|_| Reload::take_over()).transpose().map_err(|error| error.to_string())?;
     let (handle, jobs) = handle::pair().map_err(|error| error.to_string())?;
     // Before any file is opened for writing: a switch started twice must not empty the records of the first.
-    let config = ServerConfig {
-        address: options.grpc_address,
-        device_id: options.device_id,
-        epoch: clock::unix().wrapping_sub(clock::now()),
-        limits: options.limits,
-        tls: options.tls.clone(),
+    let p4runtime = match options.grpc_address {
+        Some(address) => {
+            let config = ServerConfig {
+                address,
+                device_id: options.device_id,
+                epoch: clock::unix().wrapping_sub(clock::now()),
+                limits: options.limits,
+                tls: options.tls.clone(),
+            };
+            Some(Server::start(config, Arc::new(handle.clone())).map_err(serve_error)?)
+        }
+        None => None,
     };
-    let server = Server::start(config, Arc::new(handle)).map_err(serve_error)?;
+    let thrift = match &options.thrift {
+        Some(thrift) => Some(start_thrift(options.device_id, thrift, &handle)?),
+        None => None,
+    };
     let mut engine = Engine::new(device, options, termination, jobs).map_err(|error| error.to_string())?;
     reload.into_iter().for_each(|reload| engine.set_reload(reload));
-    let sink = server.event_sink();
-    engine.set_event_sink(Box::new(move |events, now| sink.deliver(events, now)));
-    ready(options, server.local_addr());
+    let (messages, notifications) = (p4runtime.as_ref().map(Server::event_sink), thrift.as_ref().map(ThriftServer::event_sink));
+    if let Some(sink) = notifications.clone() {
+        engine.set_port_sink(Box::new(move |port, up| sink.port(port, up)));
+    }
+    engine.set_event_sink(Box::new(move |events, device, now| {
+        if let Some(sink) = &notifications {
+            sink.deliver(&events, device, now);
+        }
+        if let Some(sink) = &messages {
+            sink.deliver(events, now);
+        }
+    }));
+    ready(options, p4runtime.as_ref().map(Server::local_addr), thrift.as_ref().map(ThriftServer::local_addr));
     let ended = engine.run().map_err(|error| error.to_string());
-    server.shutdown();
+    drop(thrift);
+    if let Some(server) = p4runtime {
+        server.shutdown();
+    }
     ended
+}
+
+fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle) -> Result<ThriftServer, String> {
+    let address = &options.notifications;
+    let publisher = match Publisher::bind(address) {
+        Ok(publisher) => Some(publisher),
+        Err(error) if options.default_notifications => {
+            eprintln!(
+                "fairlane-switch: note: no notifications: {address}: {error} (is another switch of device {device_id} running? Give each \
+                 its --device-id, or a --notifications-addr)"
+            );
+            None
+        }
+        Err(error) => return Err(format!("--notifications-addr {address}: {error}: is another switch using it? Choose another")),
+    };
+    let now = clock::now();
+    let config = ThriftConfig {
+        address: options.address,
+        identity: Identity { device_id, epoch: clock::unix().wrapping_sub(now), started: now, swap: options.swap, ..Identity::default() },
+        ports: Arc::new(handle.clone()),
+        publisher,
+        clock: clock::now,
+    };
+    let port = options.address.port();
+    ThriftServer::start(config, Arc::new(handle.clone())).map_err(|error| match error {
+        fairlane_thrift::ServeError::AddressInUse(_) => format!(
+            "--thrift-port {port}: TCP port {port} is in use: find by whom with `ss -ltnp sport = :{port}`, stop it, or choose another port"
+        ),
+        other => format!("--thrift-port {port}: {other}"),
+    })
 }
 
 fn serve_error(error: ServeError) -> String {
@@ -86,10 +140,12 @@ fn load(path: &Path) -> Result<Program, String> {
 }
 
 /// Tells whoever started the switch that frames flow and requests are served.
-fn ready(options: &Options, grpc: SocketAddr) {
+fn ready(options: &Options, grpc: Option<SocketAddr>, thrift: Option<SocketAddr>) {
     let ports: Vec<String> = options.interfaces.iter().map(|(port, name)| format!("{port}@{name}")).collect();
     let mut stdout = std::io::stdout().lock();
     // Nobody may be listening; the switch runs all the same.
-    let _ = writeln!(stdout, "ready device {} grpc {} ports {}", options.device_id, grpc, ports.join(" "));
+    let grpc = grpc.map_or_else(|| "none".to_string(), |address| address.to_string());
+    let thrift = thrift.map_or_else(String::new, |address| format!(" thrift {address}"));
+    let _ = writeln!(stdout, "ready device {} grpc {grpc} ports {}{thrift}", options.device_id, ports.join(" "));
     let _ = stdout.flush();
 }

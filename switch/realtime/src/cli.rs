@@ -4,7 +4,7 @@
 //! it, as in BMv2.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -70,17 +70,26 @@ struct General {
     /// Seconds between two rows of a port in --stats
     #[arg(long, value_name = "SECONDS", default_value = "0.1", allow_hyphen_values = true)]
     stats_interval: String,
+    /// Serve BMv2's Thrift services on this TCP port (default: do not)
+    #[arg(long, value_name = "PORT")]
+    thrift_port: Option<u16>,
+    /// Address that the Thrift port listens on: whoever reaches it can program the switch
+    #[arg(long, value_name = "ADDR", default_value_t = Ipv4Addr::LOCALHOST.into())]
+    thrift_address: IpAddr,
+    /// Where BMv2's notifications are published: ipc:///PATH or tcp://ADDR:PORT (default with --thrift-port:
+    /// ipc:///tmp/bmv2-ID-notifications.ipc)
+    #[arg(long, value_name = "ADDRESS")]
+    notifications_addr: Option<String>,
+    /// Do not serve P4Runtime
+    #[arg(long)]
+    no_p4runtime: bool,
     /// Print the BMv2 JSON version that is understood, and exit
     #[arg(long)]
     json_version: bool,
 
     // Known to BMv2, without meaning here; see `note_ignored`.
     #[arg(long, hide = true)]
-    thrift_port: Option<String>,
-    #[arg(long, hide = true)]
     nanolog: Option<String>,
-    #[arg(long, hide = true)]
-    notifications_addr: Option<String>,
     #[arg(long, hide = true)]
     debugger: bool,
     #[arg(long, hide = true)]
@@ -121,10 +130,11 @@ struct Target {
     #[command(flatten)]
     limits: crate::cli_server::ServerLimits,
 
+    /// Allow programs to be replaced over Thrift (P4Runtime may always do so)
+    #[arg(long)]
+    enable_swap: bool,
     #[arg(long, hide = true)]
     disable_swap: bool,
-    #[arg(long, hide = true)]
-    enable_swap: bool,
     #[arg(long, hide = true)]
     max_mc_groups: Option<String>,
     #[arg(long, hide = true)]
@@ -161,6 +171,18 @@ pub struct StatsOptions {
     pub interval: Nanos,
 }
 
+/// The Thrift services and their notifications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThriftOptions {
+    pub address: SocketAddr,
+    /// Where notifications are published.
+    pub notifications: fairlane_thrift::Address,
+    /// The address was not chosen: the switch runs without notifications where another one uses it.
+    pub default_notifications: bool,
+    /// Programs may be swapped.
+    pub swap: bool,
+}
+
 /// A checked command line.
 #[derive(Debug)]
 pub struct Options {
@@ -172,7 +194,10 @@ pub struct Options {
     pub ports: BTreeMap<PortId, PortConfig>,
     pub device_id: u64,
     pub device: DeviceConfig,
-    pub grpc_address: SocketAddr,
+    /// Where P4Runtime is served; `None` with `--no-p4runtime`.
+    pub grpc_address: Option<SocketAddr>,
+    /// BMv2's Thrift services; `None` without `--thrift-port`.
+    pub thrift: Option<ThriftOptions>,
     /// Certificates of the P4Runtime server; `None` is no TLS.
     pub tls: Option<TlsFiles>,
     /// What P4Runtime clients may take.
@@ -259,7 +284,15 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
     })?;
     let tls = target.tls.files().map_err(CliError::Bad)?;
     let limits = target.limits.check().map_err(CliError::Bad)?;
-    notes.extend(crate::cli_server::exposure(grpc_address, tls.as_ref()));
+    let grpc_address = (!general.no_p4runtime).then_some(grpc_address);
+    notes.extend(grpc_address.and_then(|address| crate::cli_server::exposure(address, tls.as_ref())));
+    let thrift = thrift(&general, &target)?;
+    notes.extend(
+        thrift
+            .as_ref()
+            .filter(|thrift| !thrift.address.ip().is_loopback())
+            .map(|thrift| format!("Thrift on {} asks nobody who they are: whoever reaches it can program the switch", thrift.address)),
+    );
     let log = match (general.log_console, general.log_file.clone()) {
         (true, _) => LogTarget::Console,
         (false, Some(path)) => LogTarget::File(path),
@@ -287,6 +320,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
             ..DeviceConfig::default()
         },
         grpc_address,
+        thrift,
         tls,
         limits,
         log,
@@ -297,6 +331,28 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         links: general.links,
         notes,
     })
+}
+
+fn thrift(general: &General, target: &Target) -> Result<Option<ThriftOptions>, CliError> {
+    let Some(port) = general.thrift_port else {
+        return match &general.notifications_addr {
+            Some(_) => bad("--notifications-addr has no effect without --thrift-port: give that, too"),
+            None if target.enable_swap => bad("--enable-swap has no effect without --thrift-port: give that, too"),
+            None if general.no_p4runtime && general.program.is_none() => {
+                bad("--no-p4runtime and --no-p4 without --thrift-port: nobody could load a program")
+            }
+            None => Ok(None),
+        };
+    };
+    let default = || format!("ipc:///tmp/bmv2-{}-notifications.ipc", general.device_id);
+    let text = general.notifications_addr.clone().unwrap_or_else(default);
+    let notifications = text.parse().map_err(|error| CliError::Bad(format!("--notifications-addr {text}: {error}")))?;
+    Ok(Some(ThriftOptions {
+        address: SocketAddr::from((general.thrift_address, port)),
+        notifications,
+        default_notifications: general.notifications_addr.is_none(),
+        swap: target.enable_swap,
+    }))
 }
 
 fn refuse_unsupported(general: &General, target: &Target) -> Result<(), CliError> {
@@ -314,14 +370,12 @@ fn refuse_unsupported(general: &General, target: &Target) -> Result<(), CliError
 
 fn note_ignored(general: &General, target: &Target) -> Vec<String> {
     let ignored = [
-        ("--thrift-port", general.thrift_port.is_some(), "there is no Thrift server; control goes over P4Runtime"),
         ("--nanolog", general.nanolog.is_some(), "there is no nanomsg logger"),
-        ("--notifications-addr", general.notifications_addr.is_some(), "digests and ageing go over P4Runtime"),
         ("--debugger", general.debugger || general.debugger_addr.is_some(), "there is no debugger"),
         ("--log-file-max-size", general.log_file_max_size.is_some(), "the log is one file"),
         ("--log-file-max-files", general.log_file_max_files.is_some(), "the log is one file"),
         ("--max-port-count", general.max_port_count.is_some(), "ports are not limited"),
-        ("--disable-swap", target.disable_swap, "P4Runtime may always replace the program"),
+        ("--disable-swap", target.disable_swap, "it is the default over Thrift, and P4Runtime may always replace the program"),
         ("--max-mc-groups", target.max_mc_groups.is_some(), "multicast groups are limited by memory alone"),
         ("--max-l1-entries", target.max_l1_entries.is_some(), "multicast groups are limited by memory alone"),
         ("--max-l2-entries", target.max_l2_entries.is_some(), "multicast groups are limited by memory alone"),
@@ -472,9 +526,12 @@ mod tests {
         assert_eq!(options.program, Some("build/basic.json".into()));
         assert_eq!(options.interfaces.get(&2).map(String::as_str), Some("s1-eth2"));
         assert_eq!((options.device_id, options.device.cpu_port), (1, Some(255)));
-        assert_eq!(options.grpc_address.port(), 50051);
+        assert_eq!(options.grpc_address.map(|address| address.port()), Some(50051));
+        let thrift = options.thrift.expect("served");
+        assert_eq!(thrift.address.to_string(), "127.0.0.1:9090");
+        assert_eq!(thrift.notifications.to_string(), "ipc:///tmp/bmv2-1-notifications.ipc");
         assert_eq!((options.log, options.log_level), (LogTarget::Console, LogLevel::Trace));
-        assert_eq!(options.notes.len(), 3, "{:?}", options.notes);
+        assert_eq!(options.notes.len(), 2, "{:?}", options.notes);
     }
 
     #[test]
@@ -493,7 +550,8 @@ mod tests {
         };
         assert_eq!(options.ports[&2], expected);
         assert_eq!(options.ports[&1].rate_bps, Some(1_000_000_000));
-        assert_eq!(options.grpc_address.to_string(), DEFAULT_GRPC);
+        assert_eq!(options.grpc_address.map(|address| address.to_string()).as_deref(), Some(DEFAULT_GRPC));
+        assert_eq!(options.thrift, None);
     }
 
     #[test]
@@ -527,6 +585,13 @@ mod tests {
             ("--no-p4 --pcap /nonexistent/dir", "--pcap /nonexistent/dir: there is no such directory: create it first"),
             ("--no-p4 --stats x.csv --stats-interval -1", "--stats-interval -1: give seconds, 0.001 or more"),
             ("--no-p4 --use-files 1", "--use-files is not supported: packets come from interfaces; for files use fairlane-stf"),
+            ("--no-p4 --notifications-addr ipc:///x", "--notifications-addr has no effect without --thrift-port: give that, too"),
+            (
+                "--no-p4 --thrift-port 9090 --notifications-addr x",
+                "--notifications-addr x: write it as ipc:///PATH or tcp://ADDRESS:PORT with an IP address",
+            ),
+            ("--no-p4 --no-p4runtime", "--no-p4runtime and --no-p4 without --thrift-port: nobody could load a program"),
+            ("--no-p4 -- --enable-swap", "--enable-swap has no effect without --thrift-port: give that, too"),
             ("--no-p4 --bogus", "unexpected argument '--bogus' found"),
         ];
         for (line, message) in cases {

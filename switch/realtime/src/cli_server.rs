@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn loopback_unless_told_otherwise() {
         let options = parsed("--no-p4").expect("accepted");
-        assert!(options.grpc_address.ip().is_loopback());
+        assert!(options.grpc_address.is_some_and(|address| address.ip().is_loopback()));
         assert!(options.notes.is_empty());
         let options = parsed("--no-p4 -- --grpc-server-addr 0.0.0.0:9559").expect("accepted");
         assert_eq!(options.notes.len(), 1);

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::time::Duration;
 
-use fairlane_device::{Device, Event, Nanos};
+use fairlane_device::{Device, Event, Nanos, PortConfig, PortId};
+use fairlane_thrift::PortInfo;
 use tracing::{error, info, warn};
 
 use crate::cli::{LogLevel, LogTarget, Options};
 use crate::clock;
-use crate::handle::JobQueue;
+use crate::handle::{JobQueue, PortRequest};
 use crate::links::{Arrived, Links};
 use crate::pcap::Capture;
 use crate::port::{PortIo, Wire};
@@ -18,7 +20,9 @@ use crate::socket::{Interface, OpenError, Receiver};
 use crate::stats::{SocketCounts, StatsWriter};
 
 /// Takes the events of the data plane, in order, on the switch's thread: must not block.
-pub type EventSink = Box<dyn FnMut(Vec<Event>, Nanos) + Send>;
+pub type EventSink = Box<dyn FnMut(Vec<Event>, &Device, Nanos) + Send>;
+/// Takes that an interface went up (true) or down, on the switch's thread: must not block.
+pub type PortSink = Box<dyn FnMut(PortId, bool) + Send>;
 
 /// How often an interface that is down is looked at.
 const RECOVERY_INTERVAL: Nanos = 500_000_000;
@@ -49,6 +53,9 @@ pub struct Engine {
     termination: Termination,
     reload: Option<Reload>,
     sink: Option<EventSink>,
+    port_sink: Option<PortSink>,
+    new_port: PortConfig,
+    drop_port: PortId,
     stats: Option<(StatsWriter, Nanos, Nanos)>,
     next_recovery: Option<Nanos>,
     next_capture_flush: Option<Nanos>,
@@ -67,21 +74,8 @@ impl Engine {
     pub fn new(mut device: Device, options: &Options, termination: Termination, jobs: JobQueue) -> Result<Self, EngineError> {
         let mut ports = Vec::new();
         for (&number, name) in &options.interfaces {
-            let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
             let config = options.ports.get(&number).cloned().unwrap_or_default();
-            device.set_port(number, config).map_err(|error| EngineError::Port(number, error))?;
-            let captures = match &options.pcap {
-                Some(directory) => {
-                    let create = |direction| {
-                        let path = directory.join(format!("{name}_{direction}.pcap"));
-                        let shown = path.display().to_string();
-                        Capture::create(path).map_err(|error| EngineError::File { what: "capture", path: shown, error })
-                    };
-                    Some((create("in")?, create("out")?))
-                }
-                None => None,
-            };
-            ports.push(PortIo::new(number, interface, captures));
+            ports.push(open_port(&mut device, number, name, config, options.pcap.as_deref())?);
         }
         let stats = match &options.stats {
             Some(stats) => {
@@ -106,6 +100,9 @@ impl Engine {
             termination,
             reload: None,
             sink: None,
+            port_sink: None,
+            new_port: PortConfig { priorities: options.device.priorities, ..PortConfig::default() },
+            drop_port: options.device.drop_port,
             stats,
             next_recovery: None,
             next_capture_flush,
@@ -124,6 +121,11 @@ impl Engine {
     /// Sets what asks for the links' file to be read again.
     pub fn set_reload(&mut self, reload: Reload) {
         self.reload = Some(reload);
+    }
+
+    /// Sets who is told of interfaces that go up or down.
+    pub fn set_port_sink(&mut self, sink: PortSink) {
+        self.port_sink = Some(sink);
     }
 
     /// Runs until SIGINT or SIGTERM; then writes the last statistics and captures.
@@ -168,7 +170,13 @@ impl Engine {
     fn forward_events(&mut self) {
         let events = self.device.take_events();
         if let Some(sink) = self.sink.as_mut().filter(|_| !events.is_empty()) {
-            sink(events, self.served);
+            sink(events, &self.device, self.served);
+        }
+        if let Some(sink) = &mut self.port_sink {
+            for port in self.wire.ports.iter_mut().filter(|port| port.changed) {
+                port.changed = false;
+                sink(port.number, !port.down);
+            }
         }
         if self.device.config().log {
             for line in self.device.take_log() {
@@ -245,6 +253,9 @@ impl Engine {
         }
         if self.polled[1].revents != 0 {
             self.jobs.run(&mut self.device, clock::now);
+            while let Some(request) = self.jobs.port_request() {
+                self.serve_ports(request);
+            }
         }
         Ok(false)
     }
@@ -256,6 +267,40 @@ impl Engine {
             Ok(()) => println!("links read"),
             Err(reason) => eprintln!("fairlane-switch: {reason}; the links stay as they are"),
         }
+    }
+
+    /// Who asked may be gone meanwhile: then nobody wants the answer.
+    fn serve_ports(&mut self, request: PortRequest) {
+        match request {
+            PortRequest::List(done) => {
+                let mut all: Vec<PortInfo> = self.wire.ports.iter().map(PortIo::info).collect();
+                all.sort_by_key(|port| port.number);
+                let _ = done.send(all);
+            }
+            PortRequest::Add { number, interface, pcap, done } => {
+                let _ = done.send(self.add_port(number, &interface, pcap.as_deref()));
+            }
+            PortRequest::Remove { number, done } => {
+                let removed = self.wire.remove(number);
+                if removed {
+                    self.device.remove_port(clock::now().max(self.served), number);
+                }
+                let _ = done.send(if removed { Ok(()) } else { Err(format!("port {number}: there is no such port")) });
+            }
+        }
+    }
+
+    fn add_port(&mut self, number: PortId, interface: &str, pcap: Option<&Path>) -> Result<(), String> {
+        if number == self.drop_port || self.device.config().cpu_port == Some(number) {
+            return Err(format!("port {number}: that is the drop port or the CPU port: choose another number"));
+        }
+        if let Some(taken) = self.wire.ports.iter().find(|port| port.number == number || port.interface.name() == interface) {
+            return Err(format!("port {number}: interface {} is port {} already", taken.interface.name(), taken.number));
+        }
+        let port = open_port(&mut self.device, number, interface, self.new_port.clone(), pcap).map_err(|error| error.to_string())?;
+        self.wire.add(port);
+        self.next_capture_flush = self.wire.capturing().then(clock::now);
+        Ok(())
     }
 
     fn receive(&mut self, at: usize) {
@@ -297,6 +342,24 @@ impl Engine {
         self.wire.ports.iter_mut().for_each(PortIo::flush_captures);
         info!("the switch ends");
     }
+}
+
+/// Opens an interface and its captures; the device gets the port.
+fn open_port(device: &mut Device, number: PortId, name: &str, config: PortConfig, pcap: Option<&Path>) -> Result<PortIo, EngineError> {
+    let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
+    let captures = match pcap {
+        Some(directory) => {
+            let create = |direction| {
+                let path = directory.join(format!("{name}_{direction}.pcap"));
+                let shown = path.display().to_string();
+                Capture::create(path).map_err(|error| EngineError::File { what: "capture", path: shown, error })
+            };
+            Some((create("in")?, create("out")?))
+        }
+        None => None,
+    };
+    device.set_port(number, config).map_err(|error| EngineError::Port(number, error))?;
+    Ok(PortIo::new(number, interface, captures))
 }
 
 fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
 
-use fairlane_device::{Closed, Device, DeviceAccess, Job, Nanos};
+use fairlane_device::{Closed, Device, DeviceAccess, Job, Nanos, PortId};
+use fairlane_thrift::{PortInfo, Ports};
 
 /// Jobs run between two looks at the interfaces, so that a flood of requests does not starve packets.
 const JOBS_PER_TURN: usize = 64;
@@ -14,12 +16,14 @@ const JOBS_PER_TURN: usize = 64;
 #[derive(Clone)]
 pub struct DeviceHandle {
     jobs: mpsc::Sender<Job>,
+    ports: mpsc::Sender<PortRequest>,
     wake: Arc<Wake>,
 }
 
 /// The owner's end: what [`crate::engine::Engine`] serves.
 pub struct JobQueue {
     jobs: mpsc::Receiver<Job>,
+    ports: mpsc::Receiver<PortRequest>,
     wake: Arc<Wake>,
 }
 
@@ -61,7 +65,8 @@ pub fn pair() -> io::Result<(DeviceHandle, JobQueue)> {
     };
     let wake = Arc::new(Wake { event, pending: AtomicBool::new(false) });
     let (sender, receiver) = mpsc::channel();
-    Ok((DeviceHandle { jobs: sender, wake: Arc::clone(&wake) }, JobQueue { jobs: receiver, wake }))
+    let (asks, asked) = mpsc::channel();
+    Ok((DeviceHandle { jobs: sender, ports: asks, wake: Arc::clone(&wake) }, JobQueue { jobs: receiver, ports: asked, wake }))
 }
 
 impl DeviceAccess for DeviceHandle {
@@ -72,7 +77,43 @@ impl DeviceAccess for DeviceHandle {
     }
 }
 
+/// What others ask of the interfaces, with where the answer goes.
+pub(crate) enum PortRequest {
+    List(mpsc::SyncSender<Vec<PortInfo>>),
+    Add { number: PortId, interface: String, pcap: Option<PathBuf>, done: mpsc::SyncSender<Result<(), String>> },
+    Remove { number: PortId, done: mpsc::SyncSender<Result<(), String>> },
+}
+
+impl DeviceHandle {
+    fn ask<R>(&self, request: impl FnOnce(mpsc::SyncSender<R>) -> PortRequest) -> Option<R> {
+        let (done, answer) = mpsc::sync_channel(1);
+        self.ports.send(request(done)).ok()?;
+        self.wake.raise();
+        answer.recv().ok()
+    }
+}
+
+impl Ports for DeviceHandle {
+    fn list(&self) -> Vec<PortInfo> {
+        self.ask(PortRequest::List).unwrap_or_default()
+    }
+
+    fn add(&self, number: PortId, interface: &str, pcap: Option<&str>) -> Result<(), String> {
+        let (interface, pcap) = (interface.to_string(), pcap.map(PathBuf::from));
+        self.ask(|done| PortRequest::Add { number, interface, pcap, done }).unwrap_or_else(|| Err(Closed.to_string()))
+    }
+
+    fn remove(&self, number: PortId) -> Result<(), String> {
+        self.ask(|done| PortRequest::Remove { number, done }).unwrap_or_else(|| Err(Closed.to_string()))
+    }
+}
+
 impl JobQueue {
+    /// The next request about the interfaces.
+    pub(crate) fn port_request(&self) -> Option<PortRequest> {
+        self.ports.try_recv().ok()
+    }
+
     /// Runs what was submitted, up to a limit per turn (the rest stays signalled).
     pub(crate) fn run(&self, device: &mut Device, clock: impl Fn() -> Nanos) {
         self.wake.lower();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use fairlane_device::{Nanos, Output, PortId};
+use fairlane_thrift::PortInfo;
 use tracing::{debug, error, info, warn};
 
 use crate::links::Links;
@@ -23,6 +24,8 @@ pub(crate) struct PortIo {
     missed_before: u64,
     /// The interface is down or gone; it is looked at again from time to time.
     pub(crate) down: bool,
+    /// It went down or up since that was last told.
+    pub(crate) changed: bool,
     /// The last batch had failures that were logged.
     failing: bool,
 }
@@ -44,6 +47,7 @@ impl PortIo {
             counts: SocketCounts::default(),
             missed_before: 0,
             down,
+            changed: false,
             failing: false,
         }
     }
@@ -57,6 +61,7 @@ impl PortIo {
         }
         if self.interface.is_up() {
             self.down = false;
+            self.changed = true;
             info!("port {}: interface {} is up again", self.number, self.interface.name());
         }
     }
@@ -64,8 +69,13 @@ impl PortIo {
     pub(crate) fn went_down(&mut self, reason: &io::Error) {
         if !self.down {
             self.down = true;
+            self.changed = true;
             warn!("port {}: interface {} is down ({reason}); the switch goes on", self.number, self.interface.name());
         }
+    }
+
+    pub(crate) fn info(&self) -> PortInfo {
+        PortInfo { number: self.number, interface: self.interface.name().to_string(), up: !self.down }
     }
 
     pub(crate) fn counts(&mut self) -> SocketCounts {
@@ -133,14 +143,35 @@ pub(crate) struct Wire {
     pub(crate) links: Links,
 }
 
+/// Places in the list by port number.
+fn index(ports: &[PortIo]) -> Vec<Option<usize>> {
+    let size = ports.iter().map(|port| port.number as usize + 1).max().unwrap_or(0);
+    let mut index = vec![None; size];
+    for (at, port) in ports.iter().enumerate() {
+        index[port.number as usize] = Some(at);
+    }
+    index
+}
+
 impl Wire {
     pub(crate) fn new(ports: Vec<PortIo>, dump_bytes: usize, links: Links) -> Self {
-        let size = ports.iter().map(|port| port.number as usize + 1).max().unwrap_or(0);
-        let mut index = vec![None; size];
-        for (at, port) in ports.iter().enumerate() {
-            index[port.number as usize] = Some(at);
-        }
+        let index = index(&ports);
         Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes, links }
+    }
+
+    /// Adds a port, or puts a new one in the place of one of this number.
+    pub(crate) fn add(&mut self, port: PortIo) {
+        self.ports.retain(|other| other.number != port.number);
+        self.ports.push(port);
+        self.index = index(&self.ports);
+    }
+
+    /// Removes a port, and with it its interface's socket; whether there was one.
+    pub(crate) fn remove(&mut self, number: PortId) -> bool {
+        let before = self.ports.len();
+        self.ports.retain(|port| port.number != number);
+        self.index = index(&self.ports);
+        self.ports.len() < before
     }
 
     pub(crate) fn capturing(&self) -> bool {

@@ -25,7 +25,7 @@ pub mod units;
 
 pub use link::Link;
 pub use manager::TrafficManager;
-pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, Rejected};
+pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, Rejected};
 pub use schedule::Schedule;
 pub use trace::{Trace, TraceError};
 

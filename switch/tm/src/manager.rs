@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::port::Port;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
-use crate::{ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, Rejected, MAX_PORT};
+use crate::{ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, QueueLimits, Rejected, MAX_PORT};
 
 /// Queues and links of all ports of a switch; see the crate's description for the loop around it.
 #[derive(Debug)]
@@ -75,6 +75,20 @@ impl<T> TrafficManager<T> {
     /// The configuration of a port, or `None` if there is no such port.
     pub fn config(&self, port: PortId) -> Option<&PortConfig> {
         self.port(port).map(Port::config)
+    }
+
+    /// Sets what one priority queue of a port has beside the port's configuration, while it runs. Without effect where there is no such
+    /// port or queue.
+    pub fn limit_queue(&mut self, port: PortId, priority: usize, limits: QueueLimits) {
+        if let Some(target) = self.port_mut(port) {
+            target.limit(priority, limits);
+        }
+        self.reschedule(port);
+    }
+
+    /// What was set by [`TrafficManager::limit_queue`].
+    pub fn queue_limits(&self, port: PortId, priority: usize) -> QueueLimits {
+        self.port(port).map_or_else(QueueLimits::default, |port| port.limits(priority))
     }
 
     /// All port numbers, ascending.

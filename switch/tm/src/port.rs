@@ -1,6 +1,7 @@
 //! One port: its priority queues, its link and what it counts.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::link::Link;
@@ -49,6 +50,15 @@ impl PortConfig {
         }
         Ok(())
     }
+}
+
+/// What one priority queue has beside its port's configuration, as BMv2's queues do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueLimits {
+    /// Packets that leave the queue in a second, evenly spaced, whatever their size; `None` is no limit beside the link's.
+    pub rate_pps: Option<NonZeroU64>,
+    /// Packets that may wait, in place of the port's capacity.
+    pub depth_packets: Option<u32>,
 }
 
 /// Why a packet was not admitted.
@@ -132,11 +142,21 @@ struct Entry<T> {
 struct Queue<T> {
     entries: VecDeque<Entry<T>>,
     bytes: u64,
+    /// What is set for this queue alone; see [`QueueLimits`].
+    limits: QueueLimits,
+    /// A time line of packets, each a unit long, where the queue has a rate in packets.
+    pace: Option<Link>,
 }
 
 impl<T> Queue<T> {
     fn new() -> Self {
-        Queue { entries: VecDeque::new(), bytes: 0 }
+        Queue { entries: VecDeque::new(), bytes: 0, limits: QueueLimits::default(), pace: None }
+    }
+
+    /// The instant at which its first packet may leave it.
+    fn ready(&self) -> Option<Nanos> {
+        let first = self.entries.front()?.enq_time;
+        Some(self.pace.as_ref().map_or(first, |pace| pace.free_at().max(first)))
     }
 }
 
@@ -144,6 +164,8 @@ impl<T> Queue<T> {
 pub(crate) struct Port<T> {
     config: PortConfig,
     queues: Vec<Queue<T>>,
+    /// Some queue has limits of its own.
+    limited: bool,
     link: Link,
     stats: PortStats,
     /// Sum of the waiting times of packets that have left, in nanoseconds.
@@ -157,6 +179,7 @@ impl<T> Port<T> {
     pub(crate) fn new(config: PortConfig) -> Self {
         Port {
             queues: (0..config.priorities).map(|_| Queue::new()).collect(),
+            limited: false,
             link: Link::new(config.rate_bps),
             config,
             stats: PortStats::default(),
@@ -186,6 +209,24 @@ impl<T> Port<T> {
         self.link.follow(now, trace, origin);
     }
 
+    /// Sets what a queue has of its own; a queue that does not exist has nothing.
+    pub(crate) fn limit(&mut self, priority: usize, limits: QueueLimits) {
+        let Some(queue) = self.queues.get_mut(priority) else { return };
+        if queue.limits.rate_pps != limits.rate_pps {
+            let rate = limits.rate_pps.map(NonZeroU64::get);
+            match (&mut queue.pace, rate) {
+                (Some(pace), Some(_)) => pace.set_rate(rate),
+                (pace, rate) => *pace = rate.map(|rate| Link::new(Some(rate))),
+            }
+        }
+        queue.limits = limits;
+        self.limited = self.queues.iter().any(|queue| queue.limits != QueueLimits::default());
+    }
+
+    pub(crate) fn limits(&self, priority: usize) -> QueueLimits {
+        self.queues.get(priority).map_or_else(QueueLimits::default, |queue| queue.limits)
+    }
+
     /// Moves what waits in queues that cease to exist into the highest one left, in order of arrival.
     fn fold_queues(&mut self, left: usize) {
         let removed: Vec<Queue<T>> = self.queues.drain(left..).collect();
@@ -204,6 +245,7 @@ impl<T> Port<T> {
         };
         let qdepth = queue.entries.len() as u32;
         let fits = match self.config.capacity {
+            _ if queue.limits.depth_packets.is_some() => queue.limits.depth_packets.is_some_and(|limit| qdepth < limit),
             Capacity::Packets(limit) => qdepth < limit,
             Capacity::Bytes(limit) => queue.bytes.saturating_add(u64::from(bytes)) <= limit,
             Capacity::Unlimited => qdepth < u32::MAX,
@@ -233,7 +275,7 @@ impl<T> Port<T> {
             Capacity::Bytes(limit) => u64::from(bytes) <= limit,
             Capacity::Unlimited => true,
         };
-        if self.stats.depth_packets > 0 || !admits || priority >= self.queues.len() || self.link.free_for(now) > now {
+        if self.stats.depth_packets > 0 || !admits || self.limited || priority >= self.queues.len() || self.link.free_for(now) > now {
             return false;
         }
         self.link.begin(now);
@@ -249,7 +291,8 @@ impl<T> Port<T> {
     /// The earliest instant at which a waiting packet meets a free link.
     pub(crate) fn next_departure(&self) -> Option<Nanos> {
         let earliest = match self.queues.as_slice() {
-            [only] => only.entries.front()?.enq_time,
+            [only] if !self.limited => only.entries.front()?.enq_time,
+            queues if self.limited => queues.iter().filter_map(Queue::ready).min()?,
             queues => queues.iter().filter_map(|queue| queue.entries.front()).map(|entry| entry.enq_time).min()?,
         };
         Some(self.link.free_for(earliest))
@@ -258,12 +301,18 @@ impl<T> Port<T> {
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Dequeued<T>> {
         let deq_time = self.next_departure().filter(|&instant| instant <= now)?;
         // Of the packets present at that instant (not at `now`: the caller may be late) the highest priority goes.
-        let priority = self.queues.iter().rposition(|queue| queue.entries.front().is_some_and(|entry| entry.enq_time <= deq_time))?;
+        let priority = self.queues.iter().rposition(|queue| queue.ready().is_some_and(|ready| ready <= deq_time))?;
         let queue = &mut self.queues[priority];
         let entry = queue.entries.pop_front()?;
+        let mut arrival = entry.enq_time;
+        if let Some(pace) = &mut queue.pace {
+            arrival = pace.free_at().max(arrival);
+            pace.begin(entry.enq_time);
+            pace.transmit(1);
+        }
         queue.bytes -= u64::from(entry.bytes);
         let deq_qdepth = queue.entries.len() as u32;
-        self.link.begin(entry.enq_time);
+        self.link.begin(arrival);
         self.leave(&entry, deq_time);
         self.stats.dequeued_packets += 1;
         self.stats.dequeued_bytes += u64::from(entry.bytes);

@@ -102,7 +102,8 @@ impl Target<'_> {
             if id != 0 && id != number {
                 continue;
             }
-            let group = self.notes.multicast.get(&number).cloned().unwrap_or_else(|| p4::MulticastGroupEntry {
+            let group = self.notes.multicast.get(&number).filter(|note| holds(&note.replicas, &copies)).cloned();
+            let group = group.unwrap_or_else(|| p4::MulticastGroupEntry {
                 multicast_group_id: number,
                 replicas: copies.iter().map(replica_message).collect(),
                 metadata: Vec::new(),
@@ -116,7 +117,8 @@ impl Target<'_> {
             if id != 0 && id != number {
                 continue;
             }
-            let session = self.notes.clones.get(&number).cloned().unwrap_or_else(|| p4::CloneSessionEntry {
+            let session = self.notes.clones.get(&number).filter(|note| holds(&note.replicas, &config.replicas)).cloned();
+            let session = session.unwrap_or_else(|| p4::CloneSessionEntry {
                 session_id: number,
                 replicas: config.replicas.iter().map(replica_message).collect(),
                 class_of_service: 0,
@@ -129,6 +131,11 @@ impl Target<'_> {
 
 fn engine(kind: Engine) -> p4::Entity {
     wrap(Kind::PacketReplicationEngineEntry(p4::PacketReplicationEngineEntry { r#type: Some(kind) }))
+}
+
+/// What a client wrote is in force: Thrift may have changed it since.
+fn holds(noted: &[p4::Replica], copies: &[Replica]) -> bool {
+    replicas(noted).is_ok_and(|noted| noted == copies)
 }
 
 fn replica_message(replica: &Replica) -> p4::Replica {

@@ -74,6 +74,15 @@ pub struct TableEntry {
     pub idle_timeout: Nanos,
 }
 
+/// Names an entry as BMv2's handles do: where it is, and how many were there before it. The lowest free place is taken first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EntryHandle {
+    /// Its place in the table.
+    pub place: u32,
+    /// Entries removed from that place before, modulo 256.
+    pub removals: u8,
+}
+
 /// Packets and bytes counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterData {
@@ -130,6 +139,23 @@ pub struct CloneSession {
     pub multicast_group: Option<u16>,
     /// Longest copy in bytes; 0 is unlimited.
     pub packet_length: u32,
+}
+
+/// Parameters of a CRC, for calculations of the kind `crc16_custom` and `crc32_custom`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CrcConfig {
+    /// 16 or 32 bits.
+    pub width: u32,
+    /// Without its highest bit.
+    pub polynomial: u32,
+    /// What the register starts with.
+    pub initial_remainder: u32,
+    /// What the result is combined with.
+    pub final_xor_value: u32,
+    /// Each byte is taken lowest bit first.
+    pub data_reflected: bool,
+    /// The result has its lowest bit first.
+    pub remainder_reflected: bool,
 }
 
 /// One digest sent by the data plane.

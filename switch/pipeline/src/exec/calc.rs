@@ -23,7 +23,7 @@ pub fn compute(ir: &Ir, st: &mut State, pkt: &Packet, calc: u32) -> u64 {
         }
         let bytes = all.checked_shl(128 - width).unwrap_or(0).to_be_bytes();
         let used = &bytes[..width.div_ceil(8) as usize];
-        return hash::run(c.algo, used, &mut st.round_robin[calc as usize]);
+        return run(c.algo, st, calc, used);
     }
     let mut buf = std::mem::take(&mut st.scratch);
     buf.clear();
@@ -52,9 +52,18 @@ pub fn compute(ir: &Ir, st: &mut State, pkt: &Packet, calc: u32) -> u64 {
         let end = pkt.payload().len().min(pkt.truncate);
         buf.extend_from_slice(&pkt.payload()[..end]);
     }
-    let v = hash::run(c.algo, &buf, &mut st.round_robin[calc as usize]);
+    let v = run(c.algo, st, calc, &buf);
     st.scratch = buf;
     v
+}
+
+fn run(algo: hash::Algo, st: &mut State, calc: u32, data: &[u8]) -> u64 {
+    if let hash::Algo::Crc16Custom | hash::Algo::Crc32Custom = algo {
+        if let Some(crc) = st.custom_crcs.get(&calc) {
+            return crc.run(data);
+        }
+    }
+    hash::run(algo, data, &mut st.round_robin[calc as usize])
 }
 
 /// The one's complement sum of fields that all belong to one header: each field is shifted to its

@@ -1,5 +1,7 @@
 //! The algorithms of `calculations`: checksums and hashes, as BMv2 computes them.
 
+use crate::control::CrcConfig;
+
 /// A checksum or hash algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algo {
@@ -10,6 +12,9 @@ pub enum Algo {
     CrcCcitt,
     Crc8Custom,
     Crc64Custom,
+    /// The standard CRC until other parameters are set; see [`CustomCrc`].
+    Crc16Custom,
+    Crc32Custom,
     Xor8,
     Xor16,
     Xor32,
@@ -27,9 +32,10 @@ pub enum Algo {
 pub fn by_name(name: &str) -> Option<Algo> {
     Some(match name {
         "csum16" | "cksum16" => Algo::Csum16,
-        // The custom ones start with the standard polynomial; it can be changed over Thrift only.
-        "crc16" | "crc16_custom" => Algo::Crc16,
-        "crc32" | "crc32_custom" => Algo::Crc32,
+        "crc16" => Algo::Crc16,
+        "crc32" => Algo::Crc32,
+        "crc16_custom" => Algo::Crc16Custom,
+        "crc32_custom" => Algo::Crc32Custom,
         "crcCCITT" => Algo::CrcCcitt,
         "crc8_custom" => Algo::Crc8Custom,
         "crc64_custom" => Algo::Crc64Custom,
@@ -53,8 +59,8 @@ crc64_custom, xor8, xor16, xor32, xor64, identity, xxh64, bmv2_hash, hash_ex, ro
 pub fn run(algo: Algo, data: &[u8], counter: &mut u64) -> u64 {
     match algo {
         Algo::Csum16 => u64::from(!ones_sum(data)),
-        Algo::Crc16 => reflected(&CRC16, 0, data) & 0xffff,
-        Algo::Crc32 => u64::from(crc32(data)),
+        Algo::Crc16 | Algo::Crc16Custom => reflected(&CRC16, 0, data) & 0xffff,
+        Algo::Crc32 | Algo::Crc32Custom => u64::from(crc32(data)),
         Algo::CrcCcitt => u64::from(data.iter().fold(0xffff_u16, |crc, &b| CCITT[usize::from(b ^ (crc >> 8) as u8)] ^ crc << 8)),
         Algo::Crc8Custom => u64::from(data.iter().fold(0_u8, |crc, &b| CRC8[usize::from(b ^ crc)])),
         Algo::Crc64Custom => reflected(&CRC64, 0, data),
@@ -69,6 +75,37 @@ pub fn run(algo: Algo, data: &[u8], counter: &mut u64) -> u64 {
             *counter = counter.wrapping_add(1);
             counter.wrapping_sub(1)
         }
+    }
+}
+
+/// A CRC of 16 or 32 bits with parameters of the control plane's choice (Williams 1993, "A painless guide to CRC error detection
+/// algorithms", section 16).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomCrc {
+    config: CrcConfig,
+    table: Box<[u32]>,
+}
+
+impl CustomCrc {
+    pub fn new(config: CrcConfig) -> CustomCrc {
+        let width = config.width;
+        let top = 1 << (width - 1);
+        let remainder = |byte: u32| {
+            (0..8).fold(byte << (width - 8), |crc, _| if crc & top != 0 { crc << 1 ^ config.polynomial } else { crc << 1 })
+                & u32::MAX >> (32 - width)
+        };
+        CustomCrc { config, table: (0..256).map(remainder).collect() }
+    }
+
+    pub fn run(&self, data: &[u8]) -> u64 {
+        let CrcConfig { width, initial_remainder, final_xor_value, data_reflected, remainder_reflected, .. } = self.config;
+        let ones = u32::MAX >> (32 - width);
+        let crc = data.iter().fold(initial_remainder & ones, |crc, &byte| {
+            let byte = if data_reflected { byte.reverse_bits() } else { byte };
+            (self.table[usize::from(byte ^ (crc >> (width - 8)) as u8)] ^ crc << 8) & ones
+        });
+        let crc = if remainder_reflected { crc.reverse_bits() >> (32 - width) } else { crc };
+        u64::from((crc ^ final_xor_value) & ones)
     }
 }
 
@@ -283,6 +320,30 @@ mod tests {
         assert_eq!(h(Algo::Crc32, b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
         assert_eq!(h(Algo::CrcCcitt, data), 0x29b1); // CRC-16/IBM-3740
         assert_eq!(h(Algo::Crc8Custom, data), 0xf4); // CRC-8/SMBUS
+    }
+
+    /// Of the same catalogue: parameters and check values.
+    #[test]
+    fn custom_crc_check_values() {
+        let cases = [
+            (16, 0x8005, 0, 0, true, 0xbb3d),                          // CRC-16/ARC
+            (16, 0x1021, 0xffff, 0, false, 0x29b1),                    // CRC-16/IBM-3740
+            (16, 0x3d65, 0, 0xffff, true, 0xea82),                     // CRC-16/DNP
+            (32, 0x04c1_1db7, u32::MAX, u32::MAX, true, 0xcbf4_3926),  // CRC-32/ISO-HDLC
+            (32, 0x04c1_1db7, u32::MAX, u32::MAX, false, 0xfc89_1918), // CRC-32/BZIP2
+            (32, 0x1edc_6f41, u32::MAX, u32::MAX, true, 0xe306_9283),  // CRC-32/ISCSI
+        ];
+        for (width, polynomial, initial_remainder, final_xor_value, reflected, check) in cases {
+            let config = CrcConfig {
+                width,
+                polynomial,
+                initial_remainder,
+                final_xor_value,
+                data_reflected: reflected,
+                remainder_reflected: reflected,
+            };
+            assert_eq!(CustomCrc::new(config).run(b"123456789"), check, "{config:x?}");
+        }
     }
 
     /// The example of RFC 1071 section 3.

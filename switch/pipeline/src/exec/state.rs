@@ -8,6 +8,7 @@ use crate::ir::Ir;
 use crate::table::{Profile, Table};
 use crate::Nanos;
 
+use super::hash::CustomCrc;
 use super::meter::Meter;
 
 /// A register array: cells of whole limbs.
@@ -97,6 +98,8 @@ pub struct State {
     pub rng: Rng,
     /// State of round robin per calculation.
     pub round_robin: Vec<u64>,
+    /// By calculation, CRCs whose parameters were set.
+    pub custom_crcs: BTreeMap<u32, CustomCrc>,
     /// `log_msg` lines, when kept.
     pub log: Option<Vec<String>>,
     pub now: Nanos,
@@ -133,6 +136,7 @@ impl State {
             max_digests: config.max_digests,
             rng: Rng(config.seed),
             round_robin: vec![0; ir.calculations.len()],
+            custom_crcs: BTreeMap::new(),
             log: config.log.then(Vec::new),
             now: 0,
             max_parser_states: config.max_parser_states,

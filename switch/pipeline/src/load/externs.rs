@@ -149,7 +149,7 @@ impl Loader<'_> {
         for node in root.list("calculations")? {
             let name = node.get("name")?.str()?.to_string();
             let at = self.program.ir.calculations.len();
-            let calc = self.calculation(&node.get("algo")?, &node.get("input")?)?;
+            let calc = Calculation { name: name.clone(), ..self.calculation(&node.get("algo")?, &node.get("input")?)? };
             add(&mut self.calculations, &node, &name, at)?;
             self.program.ir.calculations.push(calc);
         }
@@ -182,7 +182,7 @@ impl Loader<'_> {
         }
         let sum = if payload { None } else { plain_sum(algo, &items) };
         let short = if payload { None } else { short(&items) };
-        Ok(Calculation { algo, input: items, payload, sum, short })
+        Ok(Calculation { name: String::new(), algo, input: items, payload, sum, short })
     }
 
     /// `length_exp` of header types with a variable-length field; "local" is a field number there.

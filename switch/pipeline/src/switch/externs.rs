@@ -1,10 +1,12 @@
 //! The control interface to counters, meters, registers and value sets.
 
 use super::*;
-use crate::control::{CounterData, KeyMatch, MeterConfig, ValueSetMember};
+use crate::control::{CounterData, CrcConfig, KeyMatch, MeterConfig, ValueSetMember};
+use crate::exec::hash::{Algo, CustomCrc};
 use crate::exec::meter::Meter;
 use crate::exec::state::Register;
 use crate::info::*;
+use crate::ir::Calculation;
 use crate::value::Value;
 
 fn out_of_bounds(what: &str, name: &str, index: usize, size: usize) -> ControlError {
@@ -166,6 +168,27 @@ impl Switch {
 
     fn value_set_info(&self, set: ValueSetId) -> Control<&ValueSetInfo> {
         self.program.value_sets.get(set.index()).ok_or_else(|| ControlError::NotFound(format!("there is no value set number {}", set.0)))
+    }
+
+    /// Sets the parameters of the calculation with this name, which has to be a custom CRC of that width; they outlive
+    /// [`Switch::reset`].
+    pub fn set_crc(&mut self, calculation: &str, config: CrcConfig) -> Control<()> {
+        let wanted = match config.width {
+            16 => Algo::Crc16Custom,
+            32 => Algo::Crc32Custom,
+            width => return Err(ControlError::InvalidArgument(format!("a custom CRC has 16 or 32 bits, not {width}"))),
+        };
+        let named = |c: &Calculation| !calculation.is_empty() && c.name == calculation;
+        match self.program.ir.calculations.iter().enumerate().find(|(_, c)| named(c)) {
+            None => Err(ControlError::NotFound(format!("there is no calculation '{calculation}'"))),
+            Some((_, c)) if c.algo != wanted => {
+                Err(ControlError::FailedPrecondition(format!("calculation '{calculation}' is no custom CRC of {} bits", config.width)))
+            }
+            Some((at, _)) => {
+                self.rt.state.custom_crcs.insert(at as u32, CustomCrc::new(config));
+                Ok(())
+            }
+        }
     }
 
     /// The members of a parser value set.

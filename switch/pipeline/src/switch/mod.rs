@@ -194,7 +194,7 @@ impl Switch {
         self.rt.pool.clear();
         self.rt.epoch = self.rt.epoch.wrapping_add(1);
         self.prepare();
-        self.reset();
+        self.rt.state = State::new(&self.program, &self.rt.config);
     }
 
     /// [`Switch::swap`] to the program of a switch of the same configuration, with its state as it is; that one gets this one's.
@@ -222,9 +222,11 @@ impl Switch {
         };
     }
 
-    /// Back to the initial state of the same program (`reset_state` of BMv2).
+    /// Back to the initial state of the same program, as BMv2's `reset_state`: clone sessions and the parameters of custom CRCs stay.
     pub fn reset(&mut self) {
-        self.rt.state = State::new(&self.program, &self.rt.config);
+        let mut old = std::mem::replace(&mut self.rt.state, State::new(&self.program, &self.rt.config));
+        self.rt.state.sessions = std::mem::take(&mut old.sessions);
+        self.rt.state.custom_crcs = std::mem::take(&mut old.custom_crcs);
     }
 
     /// Gives back an item that will not go through egress (queue full), so that its buffers are reused.

@@ -47,6 +47,15 @@ impl Switch {
         }
     }
 
+    /// Sets the copies of a multicast group, new or not, as they are: BMv2 makes a copy twice that two nodes of a group ask for.
+    pub fn multicast_set(&mut self, group: u16, replicas: Vec<Replica>) -> Control<()> {
+        if group == 0 || replicas.len() > MAX_REPLICAS {
+            return Err(ControlError::InvalidArgument(format!("multicast group {group} with {} copies cannot be", replicas.len())));
+        }
+        self.rt.state.groups.insert(group, replicas);
+        Ok(())
+    }
+
     /// Removes a multicast group.
     pub fn multicast_delete(&mut self, group: u16) -> Control<()> {
         match self.rt.state.groups.remove(&group) {

@@ -1,7 +1,7 @@
 //! The control interface to tables.
 
 use super::*;
-use crate::control::{CounterData, EntryState, KeyMatch, TableAction, TableEntry};
+use crate::control::{CounterData, EntryHandle, EntryState, KeyMatch, TableAction, TableEntry};
 use crate::info::{TableId, TableInfo};
 use crate::table::{flatten, pack, Bound, Limits, Packed, Target};
 
@@ -176,6 +176,30 @@ impl Switch {
         Ok(places.into_iter().filter_map(|(_, at)| self.entry_state(table.index(), at)).collect())
     }
 
+    /// The handle of the entry with this key and priority.
+    pub fn table_handle(&self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<EntryHandle> {
+        let at = self.find_entry(table, key, priority)?;
+        Ok(self.handle(table, at))
+    }
+
+    fn handle(&self, table: TableId, place: u32) -> EntryHandle {
+        EntryHandle { place, removals: self.rt.state.tables[table.index()].removals(place) }
+    }
+
+    /// The entry at a handle's place, with the handle that it has: another than the one given when that one's entry was removed since.
+    /// `None` when nothing is there.
+    pub fn table_at(&self, table: TableId, handle: EntryHandle) -> Control<Option<(EntryHandle, EntryState)>> {
+        self.table_info(table)?;
+        Ok(self.entry_state(table.index(), handle.place).map(|entry| (self.handle(table, handle.place), entry)))
+    }
+
+    /// The handles of all entries, by place.
+    pub fn table_handles(&self, table: TableId) -> Control<Vec<EntryHandle>> {
+        self.table_info(table)?;
+        let entries = self.rt.state.tables[table.index()].entries.iter().enumerate();
+        Ok(entries.filter(|(_, entry)| entry.is_some()).map(|(place, _)| self.handle(table, place as u32)).collect())
+    }
+
     /// Number of entries.
     pub fn table_len(&self, table: TableId) -> Control<usize> {
         self.table_info(table)?;
@@ -238,6 +262,19 @@ impl Switch {
             return Ok(());
         }
         self.table_set_default(table, None)
+    }
+
+    /// Sets after how long without a hit an entry is reported (0: never); nothing else of it changes.
+    pub fn table_set_timeout(&mut self, table: TableId, key: &[KeyMatch], priority: i32, timeout: Nanos) -> Control<()> {
+        let info = self.table_info(table)?;
+        if !info.support_timeout {
+            return Err(ControlError::InvalidArgument(format!("table '{}' does not support idle timeouts", info.name)));
+        }
+        let at = self.find_entry(table, key, priority)?;
+        if let Some(watch) = self.rt.state.tables[table.index()].watch_mut(at) {
+            watch.idle_timeout = timeout;
+        }
+        Ok(())
     }
 
     /// Entries whose idle timeout has run out at `now`. Each is reported once, and again after

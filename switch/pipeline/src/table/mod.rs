@@ -282,6 +282,8 @@ pub struct Table {
     default_call: (Call, Box<[u64]>),
     /// Free places in `entries`; the lowest is taken first, as BMv2 allocates handles.
     free: std::collections::BTreeSet<u32>,
+    /// How often the entry of each place was removed, modulo 256: part of BMv2's handles.
+    removals: Vec<u8>,
     pub len: usize,
     sequence: u64,
     pub default: Option<(Target, TableAction)>,
@@ -309,6 +311,7 @@ impl Table {
             meters: info.direct_meter.is_some().then(Vec::new),
             default_call: Default::default(),
             free: std::collections::BTreeSet::new(),
+            removals: Vec::new(),
             len: 0,
             sequence: 0,
             default: None,
@@ -512,12 +515,21 @@ impl Table {
         before
     }
 
+    /// How often the entry of a place was removed, modulo 256.
+    pub fn removals(&self, at: u32) -> u8 {
+        self.removals.get(at as usize).copied().unwrap_or(0)
+    }
+
     /// Removes an entry with this match; the action it had.
     pub fn remove(&mut self, packed: &Packed, at: u32) -> Option<TableAction> {
         self.entries.get_mut(at as usize)?.take()?;
         each!(&mut self.index, t => t.remove(packed, at));
         self.point(packed, NO_ENTRY);
         self.free.insert(at);
+        if self.removals.len() <= at as usize {
+            self.removals.resize(at as usize + 1, 0);
+        }
+        self.removals[at as usize] = self.removals[at as usize].wrapping_add(1);
         self.len -= 1;
         let action = self.action(at);
         self.actions.give(self.action[at as usize]);
@@ -539,6 +551,7 @@ impl Table {
             direct.fill(NO_ENTRY);
         }
         self.free.clear();
+        self.removals.clear();
         self.len = 0;
         self.entries = Vec::new();
         self.action = Vec::new();

@@ -72,6 +72,7 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
     let sum = (11, vec![(4, 0), (6, 3), (7, 0), (5, 8)]);
     let input = [f(4, 16), f(6, 48), f(7, 64), f(5, 32)];
     p.ir.calculations = vec![Calculation {
+        name: String::new(),
         algo: crate::exec::hash::Algo::Csum16,
         input: input.into_iter().map(CalcInput::Field).collect(),
         payload: false,

@@ -1,0 +1,3 @@
+from fairlane.bmv2 import interface
+
+interface.publish(__name__, "simple_pre")

@@ -1,0 +1,3 @@
+from . import SimplePre, ttypes
+
+__all__ = ["SimplePre", "ttypes"]

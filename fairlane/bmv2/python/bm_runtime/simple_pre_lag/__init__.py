@@ -1,0 +1,3 @@
+from . import SimplePreLAG, ttypes
+
+__all__ = ["SimplePreLAG", "ttypes"]

@@ -1,0 +1,3 @@
+from . import Standard, ttypes
+
+__all__ = ["Standard", "ttypes"]

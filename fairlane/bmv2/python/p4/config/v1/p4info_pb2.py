@@ -1,0 +1,3 @@
+from fairlane.bmv2 import messages
+
+messages.alias(__name__)

@@ -1,0 +1,3 @@
+from . import SimpleSwitch, ttypes
+
+__all__ = ["SimpleSwitch", "ttypes"]

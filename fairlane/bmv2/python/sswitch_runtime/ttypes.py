@@ -1,0 +1,3 @@
+from fairlane.bmv2 import interface
+
+globals().update(interface.types("simple_switch"))
