@@ -66,15 +66,15 @@ of = { kind = "rap" }
 to = { kind = "tcp-cubic" }
 """
 
-OWN = '''
+OWN = '''\
 from fairlane.hosts.algorithms.base import Interests, Kind, Receiver
 from fairlane.hosts.algorithms.daa import DaaParameters, DaaReceiver, DaaSender
 
 
 class OwnSender(DaaSender):
-    def next_rate_bps(self, *arguments):
+    def on_start(self, now_s, rng):
         HERE
-        return super().next_rate_bps(*arguments)
+        return super().on_start(now_s, rng)
 
 
 KINDS = (Kind("own", "a test", DaaParameters, OwnSender, DaaReceiver),)
@@ -202,7 +202,7 @@ def test_python_gives_a_frame_and_computes_nothing_twice(done: Path, capsys: pyt
 
 @pytest.mark.timeout(120)
 def test_a_run_that_fails_leaves_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own.py").write_text(OWN.replace("HERE", "1 / 0 if self.rate_bps < 0 else None"))
+    (tmp_path / "own.py").write_text(OWN.replace("HERE", "1 / 0 if now_s < 0 else None"))
     (tmp_path / "small.toml").write_text(STUDY.replace('"tcp-cubic"]', '"own"]').replace('{ kind = "tcp-cubic" }', '{ kind = "own" }'))
     files = read.own_files([tmp_path / "own.py"])
     study = read.load(tmp_path / "small.toml", files=files)

@@ -27,9 +27,9 @@ def attempt(function: Callable[[Any], Any], job: Any) -> Any:
     try:
         return function(job)
     except Exception as error:  # noqa: BLE001 (whatever a user's algorithm raises)
-        places = traceback.extract_tb(error.__traceback__)
-        own = next((p for p in reversed(places) if "fairlane-own-" in p.filename), None)
-        where = f" ({Path(own.filename).name}, line {own.lineno})" if own else ""
+        names = [name for name, _ in job.files.algorithms]
+        places = [(Path(place.filename).name, place.lineno) for place in traceback.extract_tb(error.__traceback__)]
+        where = next((f" ({name}, line {line})" for name, line in reversed(places) if name in names), "")
         return Failure(f"{type(error).__name__}: {error}{where}")
 
 
