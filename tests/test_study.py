@@ -66,7 +66,7 @@ of = { kind = "rap" }
 to = { kind = "tcp-cubic" }
 """
 
-OWN = '''\
+OWN = """\
 from fairlane.hosts.algorithms.base import Interests, Kind, Receiver
 from fairlane.hosts.algorithms.daa import DaaParameters, DaaReceiver, DaaSender
 
@@ -78,7 +78,7 @@ class OwnSender(DaaSender):
 
 
 KINDS = (Kind("own", "a test", DaaParameters, OwnSender, DaaReceiver),)
-'''
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +196,9 @@ def test_python_gives_a_frame_and_computes_nothing_twice(done: Path, capsys: pyt
     assert "12 of them done before" in capsys.readouterr().out
     table = pd.read_csv(done / "runs.csv")
     pd.testing.assert_frame_equal(frame, table, check_dtype=False)
-    frame = fairlane.sweep(values, out=tmp_path / "out", name="small", axes={"kind": ["rap"], "rate_bps": [1e6]}, compare=[], seeds=range(1, 3))
+    frame = fairlane.sweep(
+        values, out=tmp_path / "out", name="small", axes={"kind": ["rap"], "rate_bps": [1e6]}, compare=[], seeds=range(1, 3)
+    )
     assert "2 of them done before" in capsys.readouterr().out and len(frame) == 2
 
 
@@ -296,7 +298,9 @@ def test_the_page_shows_a_range_of_nothing_as_a_dash(done: Path) -> None:
 
 def test_results_of_a_changed_file_are_kept_for_when_it_changes_back(done: Path, tmp_path: Path) -> None:
     shutil.copytree(done, tmp_path / "out")
-    (tmp_path / "small.toml").write_text(STUDY.replace("delay_s = 0.01", "delay_s = 0.02").replace("[1, 2, 3]", "[1]").replace("1e6, 2e6", "1e6"))
+    (tmp_path / "small.toml").write_text(
+        STUDY.replace("delay_s = 0.01", "delay_s = 0.02").replace("[1, 2, 3]", "[1]").replace("1e6, 2e6", "1e6")
+    )
     carry_out.carry_out(read.load(tmp_path / "small.toml"), tmp_path / "out", Console(quiet=True), workers=2)
     (tmp_path / "small.toml").write_text(STUDY.replace("One flow", "A title decides nothing: one flow"))
     study = read.load(tmp_path / "small.toml")

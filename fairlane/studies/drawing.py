@@ -49,7 +49,8 @@ _SHOWN = {"linestyle": "none", "markersize": 9, "markerfacecolor": "none", "mark
 class Beside(Protocol):
     """Another program's values at the same points."""
 
-    program: str
+    @property
+    def program(self) -> str: ...
 
     def values(self, axes: Axes, measure: str) -> list[float]: ...
 

@@ -61,7 +61,11 @@ class _Worker:
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "TMPDIR": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
+            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            bufsize=0,
         )
         self.job: Job | None = None
         self._read = b""
