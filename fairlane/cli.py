@@ -155,7 +155,7 @@ def _end(strictly: int, output: Output) -> None:
 
 
 def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
-    from fairlane.paper import single
+    from fairlane.paper import read_row, single
     from fairlane.studies import read
 
     if where.fabric != "virtual":
@@ -163,7 +163,8 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
         raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
     path, at = loader.find(experiment), extent.at or []
-    if "paper" not in loader.read(path).values:
+    document = loader.read(path)
+    if "paper" not in document.values or not read_row.is_row(document):
         seeds, files = [] if extent.seed is None else [extent.seed], read.own_files(own.algorithm or (), own.program or ())
         holds = single.sweep_file(path, output.out, console, at=at, seeds=seeds, files=files)
         _end(0 if holds else CHECK_FAILED, output)

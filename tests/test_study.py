@@ -307,3 +307,21 @@ def test_results_of_a_changed_file_are_kept_for_when_it_changes_back(done: Path,
     store = points.store.Store(tmp_path / "out" / "points")
     assert all(store.get(job.study, job.key, job.inputs) for job in points.jobs(study))
     assert json.loads(next((tmp_path / "out" / "points" / "small" / "earlier").iterdir()).read_text())["seed"] == 1
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("paper", ["", '[paper]\nreference = "mine"\nsection = "-"\nfigure = "-"\n'])
+def test_a_sweep_of_no_paper_that_expects_nothing_ends_well(paper: str, tmp_path: Path) -> None:
+    text = (
+        STUDY.replace('kind = ["rap", "tcp-cubic"]', 'kind = ["rap"]')
+        .replace("seeds = [1, 2, 3]", "seeds = [1]")
+        .replace("1e6, 2e6", "1e6, 1e7")
+    )
+    (tmp_path / "small.toml").write_text(text[: text.index("[[compare]]")].replace("duration_s = 3.0", "duration_s = 1.0") + paper)
+    command = [sys.executable, "-m", "fairlane", "run", "small.toml", "--strict", "--out", "out"]
+    run = subprocess.run(command, text=True, capture_output=True, cwd=tmp_path)
+    assert run.returncode == 0 and "0 of 0" not in run.stdout and "unexplained" not in run.stdout, run.stdout + run.stderr
+    body = (tmp_path / "out" / "index.html").read_text().partition("<body>")[2]
+    assert "10 Mb/s" in body and "paper" not in re.sub(r"<svg.*?</svg>", "", body, flags=re.DOTALL)
+    run = subprocess.run([*command[:3], "paper", "small.toml"], text=True, capture_output=True, cwd=tmp_path)
+    assert run.returncode == 2 and "small.toml: expects nothing of its runs" in run.stderr

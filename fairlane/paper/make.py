@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.paper import index, kinds, page, read_row, words
 from fairlane.paper.judge import judge
@@ -21,8 +22,14 @@ def ids() -> list[str]:
 
 
 def load(names: Iterable[str], quick: bool) -> list[Row]:
-    """All rows, checked with every point before anything runs."""
-    return [read_row.load(loader.find(name), quick) for name in names]
+    """All rows, checked with every point before anything runs. Refusal: one that expects nothing, of which a report has nothing to say."""
+    rows = [read_row.load(loader.find(name), quick) for name in names]
+    for row in rows:
+        if not row.expectations:
+            raise Refusal(
+                f"{row.document.name}: expects nothing of its runs: add [[expect]] (docs/paper-report.md), or run it with 'fairlane sweep'."
+            )
+    return rows
 
 
 def run(
