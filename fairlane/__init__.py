@@ -1,13 +1,13 @@
-"""Fairlane's command line, run loop, records, metrics, plots and report; `fairlane.run(...)` for use from Python (`fairlane.api`)."""
+"""Fairlane's command line, run loop, records, metrics, plots and report; `fairlane.run(...)` and `fairlane.sweep(...)` for use from Python (`fairlane.api`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairlane.api import Result, run
+    from fairlane.api import Result, run, sweep
 
-__all__ = ["Result", "run"]
+__all__ = ["Result", "run", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ between the two, so that the file gives the same run as the options.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
-from fairlane.inputs import located_toml, schema
+from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
 from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Red
 
@@ -225,10 +224,4 @@ def _number(value: float) -> str:
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value).lower() if isinstance(value, bool) else _number(value)
+    return toml_text.value(value, _number)

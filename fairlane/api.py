@@ -8,6 +8,11 @@
     result.flows          # one row for each second and flow
     result.plot()         # rates of the flows against their fair share
 
+`fairlane.sweep(...)` runs a study, and gives a frame with one row a run:
+
+    frame = fairlane.sweep("study.toml")
+    frame.groupby(["kind", "rate_bps"])["long_bps"].mean()
+
 The same arguments give the same result on every machine.
 """
 
@@ -15,7 +20,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -26,11 +31,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairlane import ad_hoc, execute, floors, user_files
-from fairlane.errors import Refusal
+from fairlane.errors import Interrupted, Refusal
 from fairlane.experiments import loader
+from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
+from fairlane.inputs.located_toml import Document
 from fairlane.results import fidelity, metrics, plots, report, series
 
 Plot = Literal["rates", "queue", "fair_rate"]
@@ -160,6 +167,65 @@ def _check_types(kind: type, **given: Any) -> None:
         for one in value if isinstance(value, tuple) else (value,):
             if one is not None and (not isinstance(one, kind) or isinstance(one, bool)):
                 raise Refusal(f"{name}={value!r}: write it as in {name}={_EXAMPLES[name]}")
+
+
+def sweep(
+    study: str | Path | Mapping[str, Any],
+    *,
+    axes: Mapping[str, Sequence[Value]] | None = None,
+    seeds: Sequence[int] = (),
+    measures: Mapping[str, str] | None = None,
+    figures: Sequence[Mapping[str, Any]] | None = None,
+    compare: Sequence[Mapping[str, Any]] | None = None,
+    duration_s: float | None = None,
+    algorithms: Sequence[str | Path] = (),
+    programs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    name: str = "study",
+) -> pd.DataFrame:
+    """Run a study, as `fairlane sweep` does, and return one row for each run: axes, seed, measures with their units in the names, and what is needed
+    to do the run again. `frame.attrs["folder"]` is the folder with tables, figures and page.
+
+    study: a TOML file, the id of an experiment, or the keys of such a file as a dictionary, whose study is then called `name`. axes, measures,
+    figures, compare: in place of the file's [sweep], [measure], [[figures]] and [[compare]]. out: the study's folder, results/NAME/sweep if left
+    out; results that are there are not computed again. workers: processes here, one a core if left out. scheduler: address of a dask scheduler.
+    Refusal and ConfigError name faults before anything runs. RunFailed: some runs failed, and all others are kept. KeyboardInterrupt: all runs that
+    were done are kept.
+    """
+    from rich.console import Console
+
+    from fairlane.studies import carry_out, read, tables
+
+    files = read.own_files(algorithms, programs)
+    if isinstance(study, Mapping):
+        document = Document("the study's dictionary", plain(study), {})
+    else:
+        path = loader.find(str(study))
+        document, name = loader.read(path), path.stem
+    given = {"sweep": axes, "measure": measures, "figures": figures, "compare": compare}
+    document = Document(document.name, {**document.values, **{k: plain(v) for k, v in given.items() if v is not None}}, document.places)
+    chosen = read.from_document(document, name, [int(seed) for seed in seeds], duration_s, files)
+    folder = Path(out) if out is not None else carry_out.default_folder(chosen.id)
+    try:
+        collected, _ = carry_out.carry_out(chosen, folder, Console(), scheduler=scheduler, workers=workers)
+    except Interrupted as error:
+        raise KeyboardInterrupt(error.kept) from None
+    frame = tables.frame(collected)
+    frame.attrs["folder"] = str(folder)
+    return frame
+
+
+def plain(value: Any) -> Any:
+    """Values as TOML would give them: of numpy's and of ranges, Python's own."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        return [plain(inner) for inner in value]
+    return value.item() if hasattr(value, "item") else value
 
 
 def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:

@@ -15,7 +15,20 @@ import typer
 from rich.console import Console
 
 from fairlane import ad_hoc, errors, probes, user_files
-from fairlane.cli_options import AdHoc, Extent, Output, Page, PortOption, TargetOption, Tutorial, UserFiles, Where, in_groups
+from fairlane.cli_options import (
+    AdHoc,
+    Extent,
+    Output,
+    Page,
+    PortOption,
+    SchedulerOption,
+    TargetOption,
+    Tutorial,
+    UserFiles,
+    Where,
+    WorkersOption,
+    in_groups,
+)
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
@@ -71,7 +84,7 @@ def main() -> None:
     except Unfinished as error:
         _fail(str(error), error.code)
     except Interrupted as error:
-        _fail(f"ended by {error.signal_name}; cleaned up, no results written.", error.code)
+        _fail(f"ended by {error.signal_name}; {error.kept or 'cleaned up, no results written'}.", error.code)
     except BrokenPipeError:
         sys.exit(0)  # who reads our output has seen enough
     except Exception as error:  # noqa: BLE001 # the outermost handler
@@ -148,16 +161,67 @@ def _end(strictly: int, output: Output) -> None:
 
 
 def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
-    from fairlane.paper import single
+    from fairlane.paper import read_row, single
+    from fairlane.studies import read
 
-    if own.program:
-        raise Refusal("--program is for single runs: pick one with --at AXIS=VALUE for each axis.")
     if where.fabric != "virtual":
         raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
     if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
         raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
-    holds = single.run_sweep(loader.find(experiment), extent.at or [], extent.seed, output.out, console)
-    _end(0 if holds else CHECK_FAILED, output)
+    path, at = loader.find(experiment), extent.at or []
+    document = loader.read(path)
+    if "paper" not in document.values or not read_row.is_row(document):
+        seeds, files = [] if extent.seed is None else [extent.seed], read.own_files(own.algorithm or (), own.program or ())
+        holds = single.sweep_file(path, output.out, console, at=at, seeds=seeds, files=files)
+        _end(0 if holds else CHECK_FAILED, output)
+        return
+    if own.program:
+        raise Refusal("--program is for single runs and for 'fairlane sweep': pick one run with --at AXIS=VALUE for each axis.")
+    _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
+
+
+@app.command("sweep")
+@in_groups
+def sweep_file(
+    experiment: Annotated[str, typer.Argument(help="A TOML file with axes and seeds, or an id from 'fairlane list'.", show_default=False)],
+    own: UserFiles,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the study; continues one that is there. Default: results/ID/sweep.", show_default=False)
+    ] = None,
+    at: Annotated[
+        list[str] | None, typer.Option(help="AXIS=VALUE: keep one value of an axis, such as n=8. Repeatable.", show_default=False)
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds 1 to this number, in place of the file's.", show_default=False, min=1)] = None,
+    duration: Annotated[
+        float | None, typer.Option(help="Duration of each run in seconds. Default: the file's.", show_default=False)
+    ] = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if an expectation of the file does not hold.")] = False,
+) -> None:
+    """Run a study: all points of a file with all seeds, then tables, figures with intervals, and a page. Continues where it was stopped."""
+    from fairlane.paper import single
+    from fairlane.studies import read
+
+    files = read.own_files(own.algorithm or (), own.program or ())
+    if experiment in ad_hoc.TOPOLOGIES:
+        raise Refusal(
+            f"fairlane sweep {experiment}: give a file; 'fairlane run {experiment} --flow ... --save FILE.toml' writes one to begin with."
+        )
+    holds = single.sweep_file(
+        loader.find(experiment),
+        out,
+        console,
+        at=at or [],
+        seeds=range(1, seeds + 1) if seeds else (),
+        duration_s=duration,
+        files=files,
+        scheduler=scheduler,
+        workers=workers,
+    )
+    if strict and not holds:
+        raise typer.Exit(CHECK_FAILED)
 
 
 def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
@@ -296,13 +360,8 @@ def paper(
         list[str] | None, typer.Argument(help="Ids of rows. Default: every experiment with expectations.", show_default=False)
     ] = None,
     quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: one on this machine.", show_default=False),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)
-    ] = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the report and its data. Default: results/paper, or results/paper-quick.", show_default=False),

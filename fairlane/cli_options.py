@@ -21,6 +21,12 @@ TargetOption = Annotated[
 ]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
 
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: the cores of this machine.", show_default=False),
+]
+WorkersOption = Annotated[int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)]
+
 
 def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help_text, show_default=False, rich_help_panel=panel, **more)

@@ -30,11 +30,12 @@ class RunFailed(Exception):
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP: clean up and go. Not an Exception, so that nothing swallows it."""
+    """Ctrl-C, SIGTERM or SIGHUP: clean up and go. kept: what results there are nevertheless. Not an Exception, so that nothing swallows it."""
 
-    def __init__(self, signal_name: str) -> None:
+    def __init__(self, signal_name: str, kept: str = "") -> None:
         super().__init__(signal_name)
         self.signal_name = signal_name
+        self.kept = kept
 
     @property
     def code(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,12 +52,23 @@ def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
     replaces none."""
     beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
     for path in files:
-        if path.name not in beside:
-            raise Refusal(
-                f"{path}: replaces the file of the same name in {program.parent.name}/, but there is none"
-                f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}"
-            )
+        _check_replaces(path, program, beside)
     folder.mkdir(parents=True, exist_ok=True)
     for name, path in {**beside, **{path.name: path for path in files}}.items():
         shutil.copyfile(path, folder / name)
     return folder / program.name
+
+
+def check_replaced(program: str, files: Sequence[str | Path]) -> None:
+    """Refusal for a file that replaces none beside an experiment's program."""
+    source = probes.source(program)
+    for path in files:
+        _check_replaces(Path(path), source, [beside.name for beside in sorted(source.parent.glob("*.p4"))])
+
+
+def _check_replaces(path: Path, program: Path, beside: Collection[str]) -> None:
+    if path.name not in beside:
+        raise Refusal(
+            f"{path}: replaces the file of the same name in {program.parent.name}/, but there is none"
+            f"{schema.nearest(path.name, list(beside))}; it has {', '.join(beside)}"
+        )

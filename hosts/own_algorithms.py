@@ -15,11 +15,15 @@ from fairlane.hosts import algorithms
 FILES_VARIABLE = "FAIRLANE_ALGORITHMS"
 
 
+MODULES = "hosts_own_"
+"""How the names of their modules begin."""
+
+
 def load_file(path: Path | str) -> list[str]:
     """The flow kinds of a Python file, added to `fairlane.hosts.algorithms.ALGORITHMS`; one that was loaded before is read again. ValueError names
     the file and what is wrong with it; what the file itself raises passes through."""
     path = Path(path).resolve()
-    name = f"hosts_own_{re.sub(r'[^a-zA-Z0-9_]', '_', path.stem)}"
+    name = MODULES + re.sub(r"[^a-zA-Z0-9_]", "_", path.stem)
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ValueError(f"{path}: no such Python file")

@@ -9,8 +9,8 @@ import pytest
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
-from fairlane.paper import measures
 from fairlane.results import series
+from fairlane.studies import measures
 
 MEASURES = {"greedy": "= greedy.mean_bps", "als": "= als.mean_bps", "tcp": "= tcp.mean_bps", "held": "= bottleneck.held_packets"}
 FAIR_BPS = 10e6 * 0.9 / 7

@@ -1,22 +1,20 @@
-"""Rows of the ledger on dask: the same results from any number of workers, also when one dies; what is there is not run again; the page."""
+"""Rows of the ledger: what is there is not run again; what cannot be meant is refused; the page. Studies: test_study.py."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from fairlane.errors import RunFailed
 from fairlane.experiments import loader
 from fairlane.fabrics import virtual_fabric
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.paper import make, measures, points, read_row, schedule
-from fairlane.paper.store import Store
+from fairlane.paper import make, read_row
+from fairlane.studies import measures, points
+from fairlane.studies.store import Store
 
 ROW = """
 title = "A small row"
@@ -97,27 +95,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.json")}
 
 
-def gather(path: Path, folder: Path, workers: int, kill_one: bool = False) -> dict[str, bytes]:
-    store = Store(folder)
-    jobs = points.jobs(read_row.load(path))
-    with schedule.cluster(None, workers) as client:
-        pids = list(client.run(os.getpid).values())
-        for number, (job, done) in enumerate(schedule.run(client, points.run, jobs)):
-            store.put(job.row, job.key, done.result, done.took_s)
-            if number == 0 and kill_one:
-                os.kill(pids[0], signal.SIGKILL)
-    return contents(folder)
-
-
-@pytest.mark.timeout(300)
-def test_results_are_the_same_from_one_worker_from_two_and_when_one_is_killed(small: Path, tmp_path: Path) -> None:
-    one = gather(small, tmp_path / "1", 1)
-    assert sorted(one) == [f"small/n={n}_seed={s}.json" for n in (1, 2) for s in (1, 2)]
-    assert len(set(one.values())) == 4
-    assert gather(small, tmp_path / "2", 2) == one
-    assert gather(small, tmp_path / "3", 2, kill_one=True) == one
-
-
 class _Page(HTMLParser):
     """Ids, and every address that the page would fetch."""
 
@@ -149,7 +126,7 @@ def test_a_pass_writes_one_page_and_runs_nothing_twice(small: Path, tmp_path: Pa
     (folder / "points" / "small" / "n=2_seed=1.json").unlink()
     capsys.readouterr()
     make.run([read_row.load(small)], folder, console, workers=1)
-    assert "3 are there already" in capsys.readouterr().out
+    assert "4 runs, 3 of them done before" in capsys.readouterr().out
     assert contents(folder / "points") == before
 
 
@@ -166,40 +143,18 @@ def test_the_records_that_a_point_writes_are_all_that_its_measures_and_curves_re
         assert key == "records_sha256" or json.dumps(some[key]) == json.dumps(every[key]), key
 
 
-def _fails(job: points.Job) -> points.Done:
-    if job.seed == 2:
-        raise ZeroDivisionError("no packet")
-    return points.run(job)
-
-
-def _dies(job: points.Job) -> points.Done:
-    if job.axes == (("n", 2),) and job.seed == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return points.run(job)
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("function", "workers", "message"),
-    [
-        (_fails, 1, r"^small n=[12] seed=2: ZeroDivisionError: no packet. The results of the other runs are kept."),
-        (_dies, 2, r"^small n=2 seed=2: the process that ran it ended 6 times"),
-    ],
-)
-def test_a_run_that_fails_or_ends_its_worker_is_named(function, workers: int, message: str, small: Path) -> None:
-    with pytest.raises(RunFailed, match=message), schedule.cluster(None, workers) as client:
-        for _ in schedule.run(client, function, points.jobs(read_row.load(small))):
-            pass
-
-
-def test_a_result_of_other_inputs_is_not_taken(small: Path, tmp_path: Path) -> None:
+def test_a_result_of_other_inputs_is_not_taken_and_not_thrown_away(small: Path, tmp_path: Path) -> None:
     (job, *_) = points.jobs(read_row.load(small))
     store = Store(tmp_path / "points")
-    store.put(job.row, job.key, points.run(job).result, 1.0)
-    assert store.get(job.row, job.key, job.inputs) is not None
+    store.put(job.study, job.key, points.run(job).result, 1.0)
+    kept = store.get(job.study, job.key, job.inputs)
+    assert kept is not None
     small.write_text(ROW.replace("delay_s = 0.01", "delay_s = 0.02"))
     (other, *_) = points.jobs(read_row.load(small))
-    assert store.get(other.row, other.key, other.inputs) is None
+    assert store.get(other.study, other.key, other.inputs) is None
+    store.put(other.study, other.key, {**points.run(other).result}, 1.0)
+    assert store.get(other.study, other.key, other.inputs) is not None
+    assert store.get(job.study, job.key, job.inputs) == kept  # taken again when the file is as before
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.expressions import Value
 from fairlane.inputs.located_toml import Document, KeyPath
-from fairlane.paper import measures, settling
 from fairlane.paper.judge import Expectation
+from fairlane.studies import measures, settling
 
 Interval = tuple[float, float]
 ANY: Interval = (-math.inf, math.inf)

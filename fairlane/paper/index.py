@@ -68,21 +68,17 @@ def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
     """The file in `folder`; it appears whole."""
     of = [o.kind for o in outcomes]
     name, modified = commit()
-    unfinished = folder / f".{FILE}.unfinished"
-    result_folder.write_json(
-        unfinished,
-        {
-            "version": version("fairlane"),
-            "commit": name,
-            "modified": modified,
-            "quick": quick,
-            "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-            "processor_s": round(sum(o.took_s for o in outcomes), 1),
-            "kinds": {k: of.count(k) for k in kinds.LEGEND},
-            "rows": [entry(o) for o in outcomes],
-        },
-    )
-    return unfinished.rename(folder / FILE)
+    values = {
+        "version": version("fairlane"),
+        "commit": name,
+        "modified": modified,
+        "quick": quick,
+        "made": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+        "processor_s": round(sum(o.took_s for o in outcomes), 1),
+        "kinds": {k: of.count(k) for k in kinds.LEGEND},
+        "rows": [entry(o) for o in outcomes],
+    }
+    return result_folder.write_whole(folder / FILE, result_folder.json_text(values))
 
 
 @cache

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from fairlane.errors import Refusal
 from fairlane.experiments import loader
-from fairlane.paper import index, kinds, page, points, read_row, schedule, words
+from fairlane.paper import index, kinds, page, read_row, words
 from fairlane.paper.judge import judge
 from fairlane.paper.row import Row
 from fairlane.paper.row_outcome import Outcome
-from fairlane.paper.store import Store
+from fairlane.studies import collect as studies
 
 
 def ids() -> list[str]:
@@ -24,8 +22,14 @@ def ids() -> list[str]:
 
 
 def load(names: Iterable[str], quick: bool) -> list[Row]:
-    """All rows, checked with every point before anything runs."""
-    return [read_row.load(loader.find(name), quick) for name in names]
+    """All rows, checked with every point before anything runs. Refusal: one that expects nothing, of which a report has nothing to say."""
+    rows = [read_row.load(loader.find(name), quick) for name in names]
+    for row in rows:
+        if not row.expectations:
+            raise Refusal(
+                f"{row.document.name}: expects nothing of its runs: add [[expect]] (docs/paper-report.md), or run it with 'fairlane sweep'."
+            )
+    return rows
 
 
 def run(
@@ -33,83 +37,24 @@ def run(
 ) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
     index.commit()  # the commit of the sources that the runs use, even if others follow meanwhile
-    outcomes = collect(rows, folder, console, quick=quick, scheduler=scheduler, workers=workers)
+    outcomes = collect(rows, folder, console, scheduler=scheduler, workers=workers)
     page.write(outcomes, folder, quick)
     return outcomes
 
 
-def collect(
-    rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None, workers: int | None = None
-) -> list[Outcome]:
+def collect(rows: list[Row], folder: Path, console: Console, *, scheduler: str | None = None, workers: int | None = None) -> list[Outcome]:
     """As `run`, without the page."""
-    kept = Store(folder / "points")
-    jobs = [job for r in rows for job in points.jobs(r, _quick_duration(r) if quick else None)]
-    known = {(j.row, j.key): found for j in jobs if (found := kept.get(j.row, j.key, j.inputs)) is not None}
-    todo = [j for j in jobs if (j.row, j.key) not in known]
-    _announce(console, rows, jobs, todo, workers, scheduler)
-    if todo:
-        with schedule.cluster(scheduler, workers) as client, _progress(console) as shown:
-            task = shown.add_task("runs", total=sum(j.cost for j in todo), done=0, of=len(todo), what="")
-            for number, (job, done) in enumerate(schedule.run(client, points.run, todo), 1):
-                kept.put(job.row, job.key, done.result, done.took_s)
-                result = kept.get(job.row, job.key, job.inputs)
-                assert result is not None
-                known[job.row, job.key] = result
-                shown.update(task, advance=job.cost, done=number, what=job.name)
-                if not console.is_terminal:
-                    console.print(f"{number}/{len(todo)}  {job.name}  {done.took_s:.1f} s", highlight=False, markup=False, soft_wrap=True)
-    return [_outcome(r, jobs, known, kept) for r in rows]
+    found = studies.collect(rows, folder, console, scheduler=scheduler, workers=workers, what=f"{len(rows)} rows of the ledger: ")
+    return [outcome(row, one.complete()) for row, one in zip(rows, found)]
 
 
-def _quick_duration(r: Row) -> float | None:
-    return r.document.values.get("quick", {}).get("duration_s")
-
-
-def _announce(
-    console: Console, rows: list[Row], jobs: list[points.Job], todo: list[points.Job], workers: int | None, scheduler: str | None
-) -> None:
-    import os
-
-    hands = workers or os.cpu_count() or 1
-    console.print(f"{len(rows)} rows of the ledger, {len(jobs)} runs; {len(jobs) - len(todo)} are there already.", highlight=False)
-    if todo:
-        seconds = sum(j.cost for j in todo)
-        where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} workers here"
-        console.print(
-            f"{len(todo)} to go {where}: about {span(seconds)} of processor time"
-            + ("." if scheduler else f", {span(seconds / hands)} by the clock."),
-            highlight=False,
-        )
-
-
-def span(seconds: float) -> str:
-    """A length of time for people."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-@contextlib.contextmanager
-def _progress(console: Console):
-    columns = (
-        BarColumn(),
-        TextColumn("{task.fields[done]}/{task.fields[of]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[what]}"),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
-        yield shown
-
-
-def _outcome(r: Row, jobs: list[points.Job], known: dict[tuple[str, str], Any], kept: Store) -> Outcome:
-    results: dict[tuple[tuple[str, Any], ...], list[dict[str, Any]]] = {}
-    own = [j for j in jobs if j.row == r.id]
-    for job in own:
-        results.setdefault(job.axes, []).append(known[job.row, job.key])
+def outcome(row: Row, found: studies.Collected) -> Outcome:
+    """What is found of each expectation in the results of a row's runs."""
     verdicts = tuple(
-        judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in results.items()}, r.reference)
-        for e in r.expectations
+        judge(e, {axes: [_number(run["values"][e.measure]) for run in runs] for axes, runs in found.results.items()}, row.reference)
+        for e in row.expectations
     )
-    return Outcome(r, results, verdicts, kept.took_s(r.id, {j.key for j in own}))
+    return Outcome(row, found.results, verdicts, found.took_s)
 
 
 def _number(value: float | None) -> float:

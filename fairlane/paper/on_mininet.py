@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.experiments import fabrics, sweep
-from fairlane.paper import drawing, store
 from fairlane.paper.row import Row
-from fairlane.paper.words import number
-
-# Descriptions and checks of an experiment change nothing in a run.
-_PROSE = ("title", "paper", "open", "checks")
+from fairlane.studies import drawing, store
+from fairlane.studies import points as points_of_study
+from fairlane.studies.units import number
 
 
 def points(row: Row) -> tuple[sweep.Point, ...]:
@@ -26,7 +24,7 @@ def points(row: Row) -> tuple[sweep.Point, ...]:
 
 def inputs(point: sweep.Point) -> str:
     """Digest of all that an experiment file has to do with a run."""
-    return store.digest_of([point.seed, {k: v for k, v in point.document.values.items() if k not in _PROSE}])
+    return store.digest_of([point.seed, points_of_study.decisive(point.document)])
 
 
 def path(folder: Path, row: str) -> Path:

@@ -9,27 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from fairlane.paper import drawing, index, intervals, kinds, on_mininet
+from fairlane.paper import index, kinds, on_mininet
 from fairlane.paper.judge import describe
 from fairlane.paper.row_outcome import Outcome
-from fairlane.paper.words import number
 from fairlane.results import result_folder
-
-
-def table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
-    """Heads and lines: each point with the mean of each measure over seeds and its 95% interval."""
-    names = list(outcome.row.measures)
-    lines = []
-    for axes, runs in outcome.results.items():
-        cells = [str(v) for _, v in axes]
-        for name in names:
-            values = [v for run in runs if (v := run["values"][name]) is not None]
-            half = intervals.mean(values)
-            cells.append("–" if not values else number(statistics.fmean(values)) + (f" ± {number(half)}" if half else ""))
-        lines.append(cells)
-    return [*(k for k, _ in next(iter(outcome.results), ())), *names], lines
+from fairlane.studies import drawing, intervals, units
+from fairlane.studies import page as study_page
+from fairlane.studies.units import number
 
 
 def against(outcome: Outcome) -> dict[str, Any] | None:
@@ -47,7 +33,7 @@ def against(outcome: Outcome) -> dict[str, Any] | None:
     for axes, runs in outcome.results.items():
         if not reference.values(axes, names[0] if names else ""):
             continue
-        cells = [str(v) for _, v in axes]
+        cells = [units.written(v, units.of_name(k)) for k, v in axes]
         for name in names:
             theirs = reference.values(axes, name)
             ours = [math.nan if (v := run["values"].get(name)) is None else float(v) for run in runs]
@@ -80,7 +66,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
     rows.mkdir(parents=True, exist_ok=True)
     shown = []
     for outcome in outcomes:
-        heads, lines = table(outcome)
+        heads, lines = study_page.table(outcome.row, outcome.results)
         program, entry = outcome.row.reference.program if outcome.row.reference else "", index.entry(outcome)
         _write_data(outcome, entry, rows)
         shown.append(
@@ -89,15 +75,13 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
                 "is": entry,
                 "heads": heads,
                 "lines": lines,
-                "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results)) for f in outcome.row.figures],
+                "figures": [(f.title, drawing.draw(outcome.row, f, outcome.results, outcome.row.reference)) for f in outcome.row.figures],
                 "program": program,
                 "against": against(outcome),
                 "beside": on_mininet.shown(folder, outcome.row),
             }
         )
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = number
+    environment = study_page.environment(Path(__file__).parent)
     text = environment.get_template("report.html").render(
         rows=shown,
         count=kinds.count([o.kind for o in outcomes]),
@@ -107,9 +91,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
         took_s=sum(o.took_s for o in outcomes),
     )
     index.write(outcomes, folder, quick)
-    unfinished = folder / ".index.html.unfinished"
-    unfinished.write_text(text, encoding="utf-8")
-    return unfinished.rename(folder / "index.html")
+    return result_folder.write_whole(folder / "index.html", text)
 
 
 def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:

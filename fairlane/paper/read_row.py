@@ -5,29 +5,26 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Paper
 from fairlane.experiments.sweep import Sweep
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document
-from fairlane.paper import bounds, measures, reference, settling
+from fairlane.paper import bounds, reference
 from fairlane.paper.judge import Expectation, points_of
-from fairlane.paper.row import Curve, Figure, Ledger, Row
+from fairlane.paper.row import Ledger, Row
+from fairlane.studies import read
 
 
 @dataclass(frozen=True)
-class _Tables:
+class _Tables(read.Tables):
     """The keys of `KEYS`, for their types."""
 
-    curves: tuple[Curve, ...] = ()
-    figures: tuple[Figure, ...] = ()
     expect: tuple[Expectation, ...] = ()
     ledger: Ledger | None = None
-    measure: dict[str, Any] = field(default_factory=dict)
 
 
 def is_row(document: Document) -> bool:
@@ -52,15 +49,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     tables = schema.build(
         _Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places)
     )
-    expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
-    names = set()
-    settings = None
-    for point in expanded.points:
-        if point.seed != expanded.seeds[0]:
-            continue  # a seed decides nothing that could be refused
-        experiment = loader.from_document(point.document, path.stem)
-        settings = settings or experiment.settings
-        names |= {group.name for group in experiment.settings.flows}
+    expanded, settings, groups = read.runs(document, path.stem, quick)
     measured = dict(tables.measure)
     expectations = list(tables.expect)
     if not expectations:
@@ -68,25 +57,16 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         for check in settings.checks:
             measured[check.metric] = f"= run.{check.metric}"
             expectations.append(Expectation(check.name, check.metric, low=check.low, high=check.high, paper=check.paper))
-    for name, text in tables.measure.items():
-        _check_measure(document, name, text, names | {"bottleneck", "all", "run"}, set(dict(expanded.points[0].names)))
+    read.check(document, measured, tables.curves, tables.figures, tables.compare, expanded, groups)
     known = set(measured)
     for i, expectation in enumerate(tables.expect):
-        _one_of(document, ("expect", i, "measure"), expectation.measure, known, "measure")
+        read.one_of(document, ("expect", i, "measure"), expectation.measure, known, "measure")
         for key in ("over", "any"):
             if getattr(expectation, key):
-                _one_of(document, ("expect", i, key), getattr(expectation, key), set(expanded.axes), "axis")
+                read.one_of(document, ("expect", i, key), getattr(expectation, key), expanded.axes, "axis")
         for key in ("where", "ratio_of", "ratio_to"):
             for axis in getattr(expectation, key):
-                _one_of(document, ("expect", i, key), axis, set(expanded.axes), "axis")
-    for i, figure in enumerate(tables.figures):
-        for name in figure.curves:
-            _one_of(document, ("figures", i, "curves"), name, {c.name for c in tables.curves}, "curve")
-        if figure.y:
-            _one_of(document, ("figures", i, "y"), figure.y, known, "measure")
-            _one_of(document, ("figures", i, "x"), figure.x, set(expanded.axes) | known, "axis or measure")
-        if figure.series:
-            _one_of(document, ("figures", i, "series"), figure.series, set(expanded.axes), "axis")
+                read.one_of(document, ("expect", i, key), axis, expanded.axes, "axis")
     whole = loader.read(path)
     if tables.expect:
         bounds.check(whole, "expect", tables.expect, measured)
@@ -105,18 +85,20 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
             raise document.error(("expect", i, "of_reference"), f"no [ledger] reference covers {expectation.measure!r}")
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
     return Row(
-        path.stem,
-        settings.title,
-        settings.paper or Paper("-", "-", "-"),
-        ledger,
-        expanded,
-        measured,
-        tables.curves,
-        tables.figures,
-        tuple(expectations),
-        opens,
-        document,
-        beside,
+        id=path.stem,
+        title=settings.title,
+        sweep=expanded,
+        measures=measured,
+        curves=tables.curves,
+        figures=tables.figures,
+        comparisons=tables.compare,
+        document=document,
+        duration_s=document.values.get("quick", {}).get("duration_s") if quick else None,
+        paper=settings.paper or Paper("-", "-", "-"),
+        ledger=ledger,
+        expectations=tuple(expectations),
+        open=opens,
+        reference=beside,
     )
 
 
@@ -132,26 +114,3 @@ def _scaled(whole: Document, expectations: Sequence[Expectation], chosen: Sweep)
             dataclasses.replace(expectation, at_least=math.ceil(expectation.at_least * there / total) if expectation.at_least else 0)
         )
     return scaled
-
-
-def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:
-    path = ("measure", name)
-    if not expressions.is_expression(text):
-        raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
-    try:
-        used = expressions.names_in(text)
-    except SyntaxError as error:
-        raise document.error(path, f"{text!r} is not an expression") from error
-    for whole in sorted(used):
-        owner, dot, attribute = whole.partition(".")
-        if not dot:
-            _one_of(document, path, owner, values, "axis or value of [let]")
-            continue
-        _one_of(document, path, owner, owners, "group of flows")
-        known = {"bottleneck": measures.OF_BOTTLENECK, "run": (*loader.METRICS, *settling.OF_RUN)}.get(owner, measures.OF_FLOWS)
-        _one_of(document, path, attribute, set(known), "figure")
-
-
-def _one_of(document: Document, path: tuple, given: str, known: set[str], what: str) -> None:
-    if given not in known:
-        raise document.error(path, f"no {what} {given!r}{schema.nearest(given, sorted(known))}")

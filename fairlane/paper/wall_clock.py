@@ -32,9 +32,10 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import preflight, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.mininet_run import Options
-from fairlane.paper import make, measures, on_mininet, store
+from fairlane.paper import make, on_mininet
 from fairlane.paper.row import Row
 from fairlane.results import result_folder, series
+from fairlane.studies import collect, measures, store
 
 _SOURCES = (
     "controller/*.py",
@@ -131,7 +132,7 @@ def announce(runs: Sequence[Run], console: Console) -> bool:
     seconds = sum(run.experiment.duration_s + _AROUND_S for run in todo)
     console.print(
         f"Mininet: {len({run.row.id for run in runs})} rows, {len(runs)} runs, {len(runs) - len(todo)} are there already."
-        + (f" {len(todo)} to go by the wall clock, one after another: about {make.span(seconds)}." if todo else ""),
+        + (f" {len(todo)} to go by the wall clock, one after another: about {collect.span(seconds)}." if todo else ""),
         highlight=False,
         soft_wrap=True,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from fairlane.paper.judge import Expectation, Verdict
+from fairlane.studies.units import number
 
 
 def expected(expectation: Expectation, program: str = "the reference") -> str:
@@ -48,13 +49,3 @@ def noise(verdict: Verdict) -> str:
     found_ = verdict.within_noise if verdict.holds else ()
     places = [f"{f.where}: {number(f.value)}, 95% interval {number(f.ends[0])} to {number(f.ends[1])}" for f in found_ if f.ends]
     return "; ".join(places[:3]) + (f"; and {len(places) - 3} more" if len(places) > 3 else "")
-
-
-def number(value: float | None) -> str:
-    """Four digits; large values with a unit's prefix."""
-    if value is None or math.isnan(value):
-        return "–"
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= limit:
-            return f"{value / (1e3 if unit == 'k' else limit):.4g} {unit}"
-    return f"{value:.4g}"

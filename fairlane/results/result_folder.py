@@ -59,7 +59,22 @@ def default_folder(experiment: str, seed: int) -> Path:
 
 def write_json(path: Path, value: Any) -> None:
     """JSON without NaN or Infinity, which are no JSON: they become null."""
-    path.write_text(json.dumps(_finite(value), indent=2) + "\n")
+    path.write_text(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """The text that `write_json` writes."""
+    return json.dumps(_finite(value), indent=2) + "\n"
+
+
+def write_whole(path: Path, content: str | bytes) -> Path:
+    """A file that appears complete, or not at all, also if this process is killed or the machine stops."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    return unfinished.rename(path)
 
 
 def _finite(value: Any) -> Any:

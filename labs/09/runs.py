@@ -23,8 +23,8 @@ from fairlane import probes
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
-from fairlane.paper import store
 from fairlane.results import palette, series
+from fairlane.studies import store
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

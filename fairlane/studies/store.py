@@ -1,17 +1,17 @@
 """Results of points, kept so that a stopped pass continues where it was.
 
     POINTS/als-3/seed=1.json            what one run gave; written whole or not at all
+    POINTS/als-3/earlier/seed=1.0123456789abcdef.json   what it gave before its inputs changed: taken again when they change back
     POINTS/als-3/took.jsonl             how long each took, apart, so that the results are the same on any machine
 
-A point's file names the digest of its inputs: the experiment with its computed values, and the program's own
-sources. A result with another digest is not reused.
+A point's file names the digest of its inputs: the experiment with its computed values, the user's own files, and the program's
+sources. A result with another digest is not reused, and not thrown away.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -37,9 +37,9 @@ _SOURCES = (
     "results/series.py",
     "fabrics/virtual_control.py",
     "fabrics/virtual_fabric.py",
-    "paper/measures.py",
-    "paper/points.py",
-    "paper/settling.py",
+    "studies/measures.py",
+    "studies/points.py",
+    "studies/settling.py",
 )
 """What every run goes through; an algorithm's own files come on top."""
 
@@ -57,9 +57,10 @@ def program_digest() -> str:
     return digest.hexdigest()
 
 
-@cache
 def algorithm_digest(kind: str) -> str:
-    """Of the source files of a flow kind's algorithm, and of those of `fairlane.hosts.algorithms` that they import; empty for TCP and sources."""
+    """Of the source files of a flow kind's algorithm, and of those of `fairlane.hosts.algorithms` that they import; empty for TCP and sources. A
+    file of the user's own counts, with the files of `fairlane.hosts.algorithms` that it imports."""
+    from fairlane.hosts import own_algorithms
     from fairlane.hosts.algorithms import ALGORITHMS
 
     if kind not in ALGORITHMS:
@@ -67,7 +68,7 @@ def algorithm_digest(kind: str) -> str:
     todo, seen = [ALGORITHMS[kind].sender.__module__, ALGORITHMS[kind].receiver.__module__], set()
     while todo:
         name = todo.pop()
-        if name in seen or not name.startswith("fairlane.hosts.algorithms."):
+        if name in seen or not name.startswith(("fairlane.hosts.algorithms.", own_algorithms.MODULES)):
             continue
         seen.add(name)
         todo += [getattr(value, "__module__", None) or "" for value in vars(sys.modules[name]).values()]
@@ -81,35 +82,51 @@ def digest_of(values: Any) -> str:
 
 
 class Store:
-    """A folder of results by row and point."""
+    """A folder of results by study and point."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def get(self, row: str, key: str, inputs: str) -> dict[str, Any] | None:
+    def get(self, study: str, key: str, inputs: str) -> dict[str, Any] | None:
         """A kept result that was made from the same inputs."""
-        try:
-            kept = json.loads((self.folder / row / f"{key}.json").read_text())
-        except (OSError, ValueError):
-            return None
-        return kept if kept.get("inputs") == inputs else None
+        return next((kept for path in (self._path(study, key), self._earlier(study, key, inputs)) if (kept := _read(path, inputs))), None)
 
-    def put(self, row: str, key: str, result: dict[str, Any], took_s: float) -> None:
-        folder = self.folder / row
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = folder / f".{key}.{os.getpid()}"
-        result_folder.write_json(unfinished, result)
-        unfinished.rename(folder / f"{key}.json")
-        with (folder / "took.jsonl").open("a") as file:
+    def put(self, study: str, key: str, result: dict[str, Any], took_s: float) -> None:
+        """Keep a result; it appears whole, and survives the end of this process from now on."""
+        path = self._path(study, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (replaced := _read(path)) is not None and replaced["inputs"] != result["inputs"]:
+            earlier = self._earlier(study, key, replaced["inputs"])
+            earlier.parent.mkdir(exist_ok=True)
+            path.rename(earlier)
+        result_folder.write_whole(path, result_folder.json_text(result))
+        with (path.parent / "took.jsonl").open("a") as file:
             file.write(json.dumps({"key": key, "seconds": round(took_s, 3)}) + "\n")
 
-    def took_s(self, row: str, keys: set[str]) -> float:
+    def _path(self, study: str, key: str) -> Path:
+        return self.folder / study / f"{key}.json"
+
+    def _earlier(self, study: str, key: str, inputs: str) -> Path:
+        return self.folder / study / "earlier" / f"{key}.{inputs[:16]}.json"
+
+    def took_s(self, study: str, keys: set[str]) -> float:
         """Processor seconds that the newest results of these points took."""
         newest: dict[str, float] = {}
         try:
-            for line in (self.folder / row / "took.jsonl").read_text().splitlines():
+            for line in (self.folder / study / "took.jsonl").read_text().splitlines():
                 record = json.loads(line)
                 newest[record["key"]] = record["seconds"]
         except (OSError, ValueError, KeyError):
             pass
         return sum(s for key, s in newest.items() if key in keys)
+
+
+def _read(path: Path, inputs: str | None = None) -> dict[str, Any] | None:
+    """A kept result; None where there is none, or one of other inputs."""
+    try:
+        kept = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(kept, dict) or not isinstance(kept.get("inputs"), str):
+        return None
+    return kept if inputs is None or kept["inputs"] == inputs else None

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlane.paper import measures
-from fairlane.paper.row import Curve
 from fairlane.results.series import FlowRecord, Steps
+from fairlane.studies import measures
+from fairlane.studies.study import Curve
 
 EMPTY = Steps.of([], [])
 

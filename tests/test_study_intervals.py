@@ -9,15 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.paper import intervals
+from fairlane.studies import intervals
 
 SIDES = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=8)
 
 
-def test_the_mean_of_three_values() -> None:
-    # 1, 2, 3: deviation 1, so 4.303 / sqrt(3)
-    assert intervals.mean([1.0, 2.0, 3.0]) == pytest.approx(4.303 / math.sqrt(3))
-    assert intervals.mean([5.0]) == 0.0
+def test_the_mean_of_few_values() -> None:
+    # Student's t for 1 degree of freedom is so wide that every resample of two values lies in it.
+    assert intervals.of_mean([1.0, 3.0]) == (1.0, 3.0)
+    assert intervals.of_mean([5.0]) is None
+    # 0, 0, 0, 0, 1: a mean of k/5 has the probability of k heads in 5 throws of a coin that falls so once in 5 times. The tails of the expanded
+    # percentiles for n = 5 are the normal distribution's beyond sqrt(5/4) * 2.776 = 3.104, 0.00096; P(all five) = 0.00032, P(4 or 5) = 0.0067.
+    assert intervals.of_mean([0.0, 0.0, 0.0, 0.0, 1.0]) == (0.0, pytest.approx(0.8))
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_the_interval_of_a_mean_holds_the_mean_and_follows_scale_and_order(values: list[float], shift: float, scale: float) -> None:
+    low, high = intervals.of_mean(values)
+    error = 1e-9 * max(map(abs, values)) + 1e-12
+    assert min(values) <= low <= sum(values) / len(values) + error and sum(values) / len(values) - error <= high <= max(values)
+    assert intervals.of_mean(values[::-1]) == (low, high)
+    moved = intervals.of_mean([scale * v + shift for v in values])
+    close = 1e-6 * (scale * max(map(abs, values)) + abs(shift)) + 1e-9
+    assert moved == (pytest.approx(scale * low + shift, abs=close), pytest.approx(scale * high + shift, abs=close))
+
+
+@pytest.mark.parametrize(("seeds", "least"), [(5, 0.89), (8, 0.91), (20, 0.92)])
+def test_about_nineteen_of_twenty_intervals_hold_the_true_mean(seeds: int, least: float) -> None:
+    rng = random.Random(seeds)
+    held = sum(low <= 0 <= high for low, high in (intervals.of_mean([rng.gauss(0, 1) for _ in range(seeds)]) for _ in range(400)))
+    assert least <= held / 400 <= 0.985
 
 
 def test_the_quotient_of_two_pairs() -> None:

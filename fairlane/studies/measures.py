@@ -1,4 +1,4 @@
-"""Figures of groups of flows and of the bottleneck, the inputs of a row's measures.
+"""Figures of groups of flows and of the bottleneck, the inputs of a study's measures.
 
 All are over the experiment's window. `GROUP.figure` is of the flows of one group of the file, `all.figure` of all flows,
 `bottleneck.figure` of the port that the experiment names, `run.metric` what the experiment's own checks may name.
@@ -16,11 +16,11 @@ import numpy as np
 
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.paper import settling
-from fairlane.paper.row import Curve
 from fairlane.results import metrics
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, group_of
+from fairlane.studies import settling
+from fairlane.studies.study import Curve
 
 COV_PERIOD_S = 0.15
 """SSVP paper, section V.B: throughput is sampled each 150 ms."""
@@ -200,7 +200,7 @@ def groups(series: Series) -> dict[str, list[FlowRecord]]:
 
 
 def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Value]) -> dict[str, float]:
-    """The value of each measure of a row. known: axes of the sweep and the values of [let]. NaN if it could not be
+    """The value of each measure of a study. known: axes of the sweep and the values of [let]. NaN if it could not be
     measured (no flow, a division by zero)."""
     by_group = groups(series)
     figures = metrics.compute(series)

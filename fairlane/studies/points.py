@@ -1,0 +1,199 @@
+"""One point of a study: a run in virtual time, measured. A pure function of its job, so that it may run anywhere, and again."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fairlane import probes, user_files
+from fairlane.errors import RunFailed
+from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.model import Experiment
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
+from fairlane.hosts import own_algorithms
+from fairlane.inputs.located_toml import Document
+from fairlane.results import series
+from fairlane.studies import measures, store
+from fairlane.studies.study import Curve, OwnFiles, Study
+from fairlane.topologies.model import ETHERNET_BYTES
+
+_RUN_S = 0.14
+_PACKET_S = 0.7e-6
+_FLOW_SECOND_S = 0.35e-3
+
+
+_PROSE = ("title", "paper", "open", "checks", "inherits")
+"""Keys of an experiment that change nothing in a run."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """study, key: where the result goes. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
+    whoever runs the job must have too. cost: guess of its processor time in seconds."""
+
+    study: str
+    key: str
+    name: str
+    axes: tuple[tuple[str, Any], ...]
+    names: tuple[tuple[str, Any], ...]
+    seed: int
+    document: Document
+    measures: tuple[tuple[str, str], ...]
+    curves: tuple[Curve, ...]
+    files: OwnFiles
+    inputs: str
+    program: str
+    cost: float
+
+
+def jobs(study: Study) -> list[Job]:
+    """The jobs of a study, in its points' order."""
+    result = []
+    digests: dict[str, str] = {}
+    experiment: Experiment | None = None
+    axes: tuple[tuple[str, Any], ...] | None = None
+    for point in study.sweep.points:
+        document = point.document
+        if study.duration_s is not None:
+            document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
+        if experiment is None or point.axes != axes:  # a seed changes neither kinds nor cost
+            experiment, axes = loader.from_document(document, study.id), point.axes
+        curves = study.curves if point.seed == study.sweep.seeds[0] else ()
+        kinds = sorted({group.kind for group in experiment.settings.flows})
+        digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
+        inputs = store.digest_of(
+            [
+                store.program_digest(),
+                [digests[kind] for kind in kinds],
+                _own_program(experiment.settings.control.program, study.files.programs),
+                decisive(document),
+                study.measures,
+                [repr(c) for c in curves],
+            ]
+        )
+        result.append(
+            Job(
+                study.id,
+                sweep.point_key(point.axes, point.seed),
+                f"{study.id} {point.name}",
+                point.axes,
+                point.names,
+                point.seed,
+                Document(document.name, document.values, {}),  # places only help with errors, and these are found by now
+                tuple(study.measures.items()),
+                curves,
+                study.files,
+                inputs,
+                store.program_digest(),
+                _cost(experiment),
+            )
+        )
+    return result
+
+
+def decisive(document: Document) -> dict[str, Any]:
+    """The part of an experiment that decides its run."""
+    return {key: value for key, value in document.values.items() if key not in _PROSE}
+
+
+def _own_program(program: str, replaced: tuple[tuple[str, str], ...]) -> list[Any]:
+    """What a user's own P4 files decide of a run: those that replace others, and a program that is not one of Fairlane's with the files beside it."""
+    source = probes.source(program)
+    own = [] if source.is_relative_to(probes.PACKAGE) else sorted(source.parent.glob("*.p4"))
+    return [list(replaced), [[path.name, path.read_text()] for path in own]]
+
+
+def _cost(experiment: Experiment) -> float:
+    """Processor seconds, from the packets that the bottleneck can carry and the cost of a flow's records and timers. Fitted to 21 points of
+    19 rows: 0.6 to 1.5 times what they took on a machine of 2025."""
+    node, number = experiment.bottleneck
+    rate_bps = experiment.topology.ports()[node][number - 1].link.rate_bps
+    packet_bytes = min(flow.settings.packet_bytes for flow in experiment.flows)
+    packets = rate_bps * experiment.duration_s / (8 * (packet_bytes + ETHERNET_BYTES))
+    return _RUN_S + packets * _PACKET_S + len(experiment.flows) * experiment.duration_s * _FLOW_SECOND_S
+
+
+@dataclass(frozen=True)
+class Done:
+    """result: kept in the store, the same on any machine. took_s: processor time, which differs."""
+
+    result: dict[str, Any]
+    took_s: float
+
+
+def needed(experiment: Experiment, measured: Mapping[str, str], curves: Sequence[Curve]) -> virtual_fabric.Needed | None:
+    """What measures and curves read: of all links the bottleneck's alone. A metric of the whole run (`run.NAME`) may read any record: None."""
+    if any(name.startswith("run.") for text in measured.values() for name in expressions.names_in(text)):
+        return None
+    kinds = series.FLOW_RECORDS if any(c.of == "rtt" for c in curves) else series.FLOW_RECORDS - series.FEEDBACK_RECORDS
+    return virtual_fabric.Needed(frozenset([experiment.bottleneck]), kinds)
+
+
+def run(job: Job) -> Done:
+    """Run a job. RunFailed, or what an algorithm raised, when it could not be carried out."""
+    if job.program != store.program_digest():
+        raise RunFailed("the worker has another Fairlane than the machine that started the study: install the same wheel on both")
+    began = time.process_time()
+    _take_algorithms(job.files)
+    experiment = loader.from_document(job.document, job.study)
+    with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
+        folder = Path(name)
+        outcome = virtual_fabric.run(
+            _with_programs(experiment, job.files),
+            virtual_fabric.Options(targets.compiler(), needed=needed(experiment, dict(job.measures), job.curves)),
+            folder,
+            Silent(),
+        )
+        recorded = series.load(folder, experiment, outcome.timing)
+        kept = {
+            "study": job.study,
+            "axes": dict(job.axes),
+            "seed": job.seed,
+            "inputs": job.inputs,
+            "records_sha256": measures.raw_digest(folder),
+            **measures.result(recorded, dict(job.measures), dict(job.names), job.curves),
+        }
+    return Done(kept, time.process_time() - began)
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """For the user's own files, as long as this process lasts."""
+    return tempfile.TemporaryDirectory(prefix="fairlane-own-")
+
+
+def _take_algorithms(files: OwnFiles) -> None:
+    """Know the flow kinds of the user's own files; read a file only if this process has not read the same text."""
+    for name, text in files.algorithms:
+        loaded = (getattr(module, "__file__", None) for key, module in list(sys.modules.items()) if key.startswith(own_algorithms.MODULES))
+        if any(path and Path(path).name == name and Path(path).is_file() and Path(path).read_text() == text for path in loaded):
+            continue
+        path = Path(_folder().name) / name
+        path.write_text(text)
+        user_files.use_algorithm(path)
+
+
+def _with_programs(experiment: Experiment, files: OwnFiles) -> Experiment:
+    """The experiment with the user's P4 files in place of those of the same names."""
+    if not files.programs:
+        return experiment
+    control = experiment.settings.control
+    folder = Path(_folder().name) / store.digest_of([control.program, files.programs])[:16]
+    own = folder / "own"
+    if not own.is_dir():
+        own.mkdir(parents=True)
+        for name, text in files.programs:
+            (own / name).write_text(text)
+        user_files.assemble(probes.source(control.program), [own / name for name, _ in files.programs], folder)
+    program = str(folder / Path(control.program).name)
+    return dataclasses.replace(
+        experiment, settings=dataclasses.replace(experiment.settings, control=dataclasses.replace(control, program=program))
+    )

@@ -1,0 +1,152 @@
+"""Reads a study from its experiment's file, and refuses what could never be measured, drawn or compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairlane import user_files
+from fairlane.errors import Refusal
+from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.model import Settings
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import Document, KeyPath
+from fairlane.studies import defaults, measures, settling, units
+from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, OwnFiles, Study
+
+KEYS = ("measure", "curves", "figures", "compare")
+"""What a study reads of a file, beside the keys of sweeps and of experiments."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The keys of `KEYS`, for their types."""
+
+    curves: tuple[Curve, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    compare: tuple[Comparison, ...] = ()
+    measure: dict[str, Any] = field(default_factory=dict)
+
+
+def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = ()) -> OwnFiles:
+    """The user's own files, read; their flow kinds are known from now on. Refusal names the file at fault."""
+    for path in algorithms:
+        user_files.use_algorithm(path)
+    return OwnFiles(_texts("--algorithm", algorithms), _texts("--program", programs))
+
+
+def _texts(option: str, paths: Sequence[str | Path]) -> tuple[tuple[str, str], ...]:
+    try:
+        return tuple((Path(path).name, Path(path).read_text(encoding="utf-8")) for path in paths)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(f"{option}: {error}") from error
+
+
+def load(
+    path: Path, at: Sequence[str] = (), seeds: Sequence[int] = (), duration_s: float | None = None, files: OwnFiles = NO_FILES
+) -> Study:
+    """A study from its file. at: "AXIS=VALUE", the kept value of an axis. seeds, duration_s: in place of the file's. ConfigError names file,
+    line and key; Refusal: a P4 file that replaces none."""
+    document = loader.read(path)
+    loader.check_mininet(document, path.stem)
+    return from_document(sweep.narrowed(document, at), path.stem, seeds, duration_s, files)
+
+
+def from_document(
+    document: Document, name: str, seeds: Sequence[int] = (), duration_s: float | None = None, files: OwnFiles = NO_FILES
+) -> Study:
+    """The same, of what was read. name: the study's id."""
+    changed: dict[str, Any] = {"seeds": list(seeds)} if seeds else {}
+    if duration_s is not None:
+        changed["duration_s"] = loader.check_duration(duration_s)
+    document = Document(document.name, {**document.values, **changed}, document.places)
+    tables = schema.build(Tables, Document(document.name, {k: v for k, v in document.values.items() if k in KEYS}, document.places))
+    expanded, settings, groups = runs(document, name)
+    if files.programs:
+        user_files.check_replaced(settings.control.program, [name for name, _ in files.programs])
+    measured = dict(tables.measure) or defaults.measures(groups)
+    figures = tables.figures or defaults.figures(measured, expanded.axes)
+    check(document, measured, tables.curves, figures, tables.compare, expanded, groups)
+    return Study(name, settings.title, expanded, measured, tables.curves, figures, tables.compare, document, files=files)
+
+
+def runs(document: Document, name: str, quick: bool = False) -> tuple[sweep.Sweep, Settings, tuple[str, ...]]:
+    """All runs of a file, the settings of the first, and the names of its groups of flows. Each point's experiment is loaded, so that no
+    error comes half way."""
+    expanded = sweep.expand(sweep.without(document, sweep.REPORT_KEYS), quick)
+    settings: Settings | None = None
+    groups: dict[str, None] = {}
+    for point in expanded.points:
+        if point.seed != expanded.seeds[0]:
+            continue  # a seed decides nothing that could be refused
+        experiment = loader.from_document(point.document, name)
+        settings = settings or experiment.settings
+        groups |= dict.fromkeys(group.name for group in experiment.settings.flows)
+    assert settings is not None
+    return expanded, settings, tuple(groups)
+
+
+def check(
+    document: Document,
+    measured: Mapping[str, Any],
+    curves: Sequence[Curve],
+    figures: Sequence[Figure],
+    comparisons: Sequence[Comparison],
+    expanded: sweep.Sweep,
+    groups: Collection[str],
+) -> None:
+    """ConfigError for a measure, figure or comparison of something that does not exist."""
+    values = set(dict(expanded.points[0].names))
+    for name, text in measured.items():
+        _check_measure(document, name, text, {*groups, "bottleneck", "all", "run"}, values)
+        if name in expanded.axes:
+            raise document.error(("measure", name), "an axis of the sweep has this name")
+        if (column := units.column(name, text)) in {*expanded.axes, *measured} - {name}:
+            owner = "an axis of the sweep" if column in expanded.axes else "another measure"
+            raise document.error(("measure", name), f"its column in tables is {column}, which {owner} has: give it another name")
+    axes, known = set(expanded.axes), set(measured)
+    for i, figure in enumerate(figures):
+        for name in figure.curves:
+            one_of(document, ("figures", i, "curves"), name, {c.name for c in curves}, "curve")
+        if figure.y:
+            one_of(document, ("figures", i, "y"), figure.y, known, "measure")
+            one_of(document, ("figures", i, "x"), figure.x, axes | known, "axis or measure")
+        if figure.series:
+            one_of(document, ("figures", i, "series"), figure.series, axes, "axis")
+    points = dict.fromkeys(p.axes for p in expanded.points)
+    for i, comparison in enumerate(comparisons):
+        one_of(document, ("compare", i, "measure"), comparison.measure, known, "measure")
+        for key in ("of", "to", "where"):
+            for axis in getattr(comparison, key):
+                one_of(document, ("compare", i, key), axis, axes, "axis")
+            picked = {**comparison.where, **getattr(comparison, key)}
+            if not any(True for _ in sweep.matching(points, picked)):
+                raise document.error(
+                    ("compare", i, key), f"picks no point of the sweep: {', '.join(f'{k} = {v}' for k, v in picked.items())}"
+                )
+
+
+def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:
+    path = ("measure", name)
+    if not expressions.is_expression(text):
+        raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
+    try:
+        used = expressions.names_in(text)
+    except SyntaxError as error:
+        raise document.error(path, f"{text!r} is not an expression") from error
+    for whole in sorted(used):
+        owner, dot, attribute = whole.partition(".")
+        if not dot:
+            one_of(document, path, owner, values, "axis or value of [let]")
+            continue
+        one_of(document, path, owner, owners, "group of flows")
+        known = {"bottleneck": measures.OF_BOTTLENECK, "run": (*loader.METRICS, *settling.OF_RUN)}.get(owner, measures.OF_FLOWS)
+        one_of(document, path, attribute, set(known), "figure")
+
+
+def one_of(document: Document, path: KeyPath, given: str, known: Collection[str], what: str) -> None:
+    """ConfigError, with the nearest name, for one that is not known."""
+    if given not in known:
+        raise document.error(path, f"no {what} {given!r}{schema.nearest(given, sorted(known))}")

@@ -1,0 +1,213 @@
+"""Runs points: on the cores of this machine, or on any cluster of dask.distributed.
+
+A point is a pure function of its job, so a lost worker costs only time: its point runs again, and the results are the same for any
+number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairlane import probes
+from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics.processes import Identity
+from fairlane.studies import points
+from fairlane.studies.points import Done, Job
+from fairlane.studies.worker import Failure, attempt
+
+LOST_WORKERS = 5
+"""So many workers may die under one point before it counts as its own fault."""
+Say = Callable[[str], None]
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run(jobs: Sequence[Job], say: Say, *, scheduler: str | None = None, workers: int | None = None) -> Iterator[tuple[Job, Done | Failure]]:
+    """(job, outcome) in the order of completion. say: is told when a worker is lost. scheduler: address of a dask scheduler; otherwise
+    `workers` processes here (default: one a core). Refusal: no cluster answers."""
+    # Longest first: the last to finish then keep no other worker waiting.
+    ordered = sorted(jobs, key=lambda job: -job.cost)
+    return _on_dask(scheduler, ordered, say) if scheduler is not None else _here(ordered, say, workers or cores())
+
+
+def _killed(job: Job) -> Failure:
+    return Failure(
+        f"the process that ran it ended {LOST_WORKERS + 1} times, by a crash or for lack of memory; examine this run with --workers 1"
+    )
+
+
+def _lost(who: str, job: Job) -> str:
+    return f"{who}; {job.name} runs again."
+
+
+class _Worker:
+    """A process of `fairlane.studies.worker`, and the job that it has."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = {**os.environ, "TMPDIR": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            bufsize=0,
+        )
+        self.job: Job | None = None
+        self._read = b""
+
+    def fileno(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def give(self, job: Job) -> None:
+        """Start a job. A worker that is gone already is found so by `take`."""
+        self.job = job
+        assert self._process.stdin is not None
+        try:
+            view = memoryview(pickle.dumps(job))
+            while view:
+                view = view[self._process.stdin.write(view) :]
+        except BrokenPipeError:
+            pass
+
+    def take(self) -> Any:
+        """The outcome of its job, None if more of it has to come. EOFError: the process has ended."""
+        data = os.read(self.fileno(), 1 << 20)
+        if not data:
+            raise EOFError
+        self._read += data
+        if len(self._read) < 8 or len(self._read) < 8 + int.from_bytes(self._read[:8], "big"):
+            return None
+        outcome, self._read, self.job = pickle.loads(self._read[8:]), b"", None
+        return outcome
+
+    def end(self) -> str:
+        """End it, whatever it does, and say how it ended."""
+        self._process.kill() if self._process.poll() is None and self.job is not None else None
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"A worker (process {self._process.pid}) ended by {how}"
+
+
+def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, Done | Failure]]:
+    waiting, deaths = deque(ordered), Counter[str]()
+    with _scratch() as folder, selectors.DefaultSelector() as ready:
+        workers: set[_Worker] = set()
+
+        def start() -> None:
+            worker = _Worker(folder)
+            workers.add(worker)
+            ready.register(worker, selectors.EVENT_READ)
+            worker.give(waiting.popleft())
+
+        try:
+            while workers or waiting:
+                while waiting and len(workers) < count:
+                    start()
+                for key, _ in ready.select():
+                    worker: Any = key.fileobj
+                    job = worker.job
+                    try:
+                        outcome = worker.take()
+                    except EOFError:
+                        ready.unregister(worker)
+                        workers.remove(worker)
+                        how = worker.end()
+                        if job is None:
+                            continue
+                        deaths[job.key] += 1
+                        if deaths[job.key] > LOST_WORKERS:
+                            yield job, _killed(job)
+                        else:
+                            say(_lost(how, job))
+                            waiting.appendleft(job)
+                        continue
+                    if outcome is None:
+                        continue
+                    if waiting:
+                        worker.give(waiting.popleft())
+                    else:
+                        ready.unregister(worker)
+                        workers.remove(worker)
+                        worker.end()
+                    yield job, outcome
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+_SCRATCH = "fairlane-study-"
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for the records of runs under way. Those of studies that were killed go first."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        pid = path.name.removeprefix(_SCRATCH).partition("-")[0]
+        if pid.isdigit() and Identity.of(int(pid)) is None:
+            shutil.rmtree(path, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _attempt(job: Job) -> Any:
+    return attempt(points.run, job)
+
+
+def _on_dask(address: str, ordered: Sequence[Job], say: Say) -> Iterator[tuple[Job, Done | Failure]]:
+    probes.need("dask", "--scheduler")
+    import dask
+    from distributed import Client, KilledWorker, as_completed
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "10s", "logging.distributed": "error"}):
+        try:
+            client = Client(address)
+        except (OSError, ValueError) as error:
+            raise Refusal(f"--scheduler {address}: no dask scheduler answers there ({error}).", CANNOT_RUN_HERE) from error
+        with client:
+            if not client.scheduler_info(n_workers=-1)["workers"]:
+                say(f"The scheduler at {address} has no worker yet: runs begin when the first one joins.")
+            futures = {client.submit(_attempt, job, pure=False, priority=-number): job for number, job in enumerate(ordered)}
+            names = {future.key: job for future, job in futures.items()}
+
+            def hear(event: tuple[float, Any]) -> None:
+                message = event[1] if isinstance(event[1], dict) else {}
+                if message.get("action") == "remove-worker":
+                    for key in message.get("processing-tasks", ()):
+                        if key in names and not message.get("expected"):
+                            say(_lost(f"The worker {message.get('worker', '')} is lost", names[key]))
+
+            client.subscribe_topic("all", hear)
+            try:
+                for future in as_completed(list(futures)):
+                    job = futures.pop(future)
+                    try:
+                        yield job, future.result()
+                    except KilledWorker:
+                        yield job, _killed(job)
+                    future.release()
+            finally:
+                client.unsubscribe_topic("all")
+                client.cancel(list(futures))
