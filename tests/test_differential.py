@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -51,6 +52,24 @@ def test_same_bytes_ports_and_drops(name: str, tools: dict[str, Path], tmp_path:
     assert result.packets == PACKETS
     # Packets that are all dropped, or never, would show little.
     assert result.out > PACKETS // 20
+
+
+@pytest.mark.skipif(process.why_absent() is not None, reason=f"no BMv2: {process.why_absent()}")
+def test_a_wrong_translation_shows_when_compilers_are_crossed(tools: dict[str, Path], tmp_path: Path) -> None:
+    """BMv2 runs the program of a compiler that decrements the TTL by 2; with one program for both switches nothing would differ."""
+    case = CASES["basic"]
+    right = compiled(tools, case.program, tmp_path)
+    changed = tmp_path / "tests/p4/basic/basic.p4"
+    shutil.copytree(case.program.parents[1] / "include", tmp_path / "tests/p4/include")
+    changed.parent.mkdir()
+    source = case.program.read_text(encoding="utf-8")
+    changed.write_text(source.replace("ttl - 1", "ttl - 2"), encoding="utf-8")
+    assert changed.read_text(encoding="utf-8") != source
+    wrong = tmp_path / "wrong.json"
+    subprocess.run([tools["fairlane-compile"], "-o", wrong, changed], check=True, timeout=60)
+    comparison = Comparison.prepare(case, right, tmp_path, tools["fairlane-replay"], seed=7, bmv2_json=wrong)
+    with pytest.raises(Differs):
+        comparison.run(PACKETS, lambda _: None)
 
 
 @pytest.mark.skipif(process.why_absent() is not None, reason=f"no BMv2: {process.why_absent()}")

@@ -22,7 +22,12 @@ def main() -> int:
     parser.add_argument("program", nargs="*", help=f"of {', '.join(c.name for c in cases)} (else all)")
     parser.add_argument("--packets", type=int, default=1_000_000, help="for each program")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", choices=("ours", "p4c"), default="ours", help="the compiler of the JSON that both switches run")
+    parser.add_argument(
+        "--json",
+        choices=("ours", "p4c", "crossed"),
+        default="ours",
+        help="the compiler of the JSON that both switches run; crossed: ours for our switch, p4c for BMv2",
+    )
     parser.add_argument(
         "--out", type=Path, default=suite.ROOT / "build/differential", help="for programs, set-ups and tests of what differs"
     )
@@ -46,7 +51,10 @@ def main() -> int:
 
 def run(case: suite.Case, packets: int, seed: int, compiler: str, out: Path) -> bool:
     """One program; prints one line when all is the same, else what differs."""
-    comparison = Comparison.prepare(case, compile_with(compiler, case, out), out, tool("fairlane-replay"), seed)
+    crossed = compiler == "crossed"
+    bmv2_json = compile_with("p4c", case, out) if crossed else None
+    ours = compile_with("ours" if crossed else compiler, case, out)
+    comparison = Comparison.prepare(case, ours, out, tool("fairlane-replay"), seed, bmv2_json)
     shown = [time.monotonic()]
 
     def progress(result: Result) -> None:

@@ -47,7 +47,7 @@ class Result:
 @dataclass(frozen=True)
 class Comparison:
     """What is needed to play one program's packets, on fresh switches as often as one likes. `our_setup` is for tests: other entries
-    for our switch than for BMv2."""
+    for our switch than for BMv2. `bmv2_json` is the program that BMv2 runs when it is another than ours: another compiler's."""
 
     case: Case
     program_json: Path
@@ -56,9 +56,12 @@ class Comparison:
     stream: Stream
     program: Program
     our_setup: Path | None = None
+    bmv2_json: Path | None = None
 
     @classmethod
-    def prepare(cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int) -> Comparison:
+    def prepare(
+        cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int, bmv2_json: Path | None = None
+    ) -> Comparison:
         program = Program.load(program_json)
         walker = Walker(program)
         samples = [packet for path in case.all_samples for packet in stf.packets_of(path.read_text(encoding="utf-8"))]
@@ -71,7 +74,7 @@ class Comparison:
         stream = Stream(program, walker, samples, f"{case.name}/{seed}")
         with Ours(replay, program_json, setup) as ours:
             stream.prefer(lambda packets: [bool(out) for out in ours.exchange(packets)])
-        return cls(case, program_json, setup, replay, stream, program)
+        return cls(case, program_json, setup, replay, stream, program, bmv2_json=bmv2_json)
 
     def fresh(self, lost_s: float = LOST_S) -> Both:
         return Both(self, lost_s)
@@ -106,9 +109,10 @@ class Both:
         self.program = comparison.program
         self.ours = Ours(comparison.replay, comparison.program_json, comparison.our_setup or comparison.setup)
         try:
-            self.bmv2 = Bmv2(comparison.program_json)
+            json = comparison.bmv2_json or comparison.program_json
+            self.bmv2 = Bmv2(json)
             try:
-                stf.play(self.bmv2, comparison.program, comparison.setup.read_text(encoding="utf-8"))
+                stf.play(self.bmv2, Program.load(json), comparison.setup.read_text(encoding="utf-8"))
             except BaseException:
                 self.bmv2.close()
                 raise

@@ -8,7 +8,7 @@ use serde_json::{json, Value};
 
 use super::expr::hex;
 use super::Emitter;
-use crate::ir::{Action, Arg, Label, Stmt};
+use crate::ir::{Action, Arg, Label, StackElements, Stmt};
 use crate::report::BMV2;
 use crate::types::Type;
 
@@ -125,7 +125,13 @@ impl Emitter<'_> {
                 (op, vec![x.target(p), x.data(e)], *span)
             }
             Stmt::AssignHeader(a, b, span) => ("assign_header", vec![x.header(a), x.header(b)], *span),
-            Stmt::AssignStack(a, b, span) => ("assign_header_stack", vec![x.stack(*a), x.stack(*b)], *span),
+            Stmt::AssignStack(a, b, span) => {
+                let op = match self.program.stacks[a.0].elements {
+                    StackElements::Headers(..) => "assign_header_stack",
+                    StackElements::Unions(..) => "assign_union_stack",
+                };
+                (op, vec![x.stack(*a), x.stack(*b)], *span)
+            }
             Stmt::AssignUnion(a, b, span) => {
                 let union = |u: &crate::ir::UnionId| json!({"type": "header_union", "value": self.program.unions[u.0].name});
                 ("assign_union", vec![union(a), union(b)], *span)

@@ -81,7 +81,8 @@ impl Emitter<'_> {
     fn operation(&mut self, s: &Stmt) -> Option<Value> {
         let x = self.expressions();
         Some(match s {
-            Stmt::Assign(p, e, _) if !matches!(p.ty, Type::Varbit(_)) => {
+            // `set` writes to fields that are known when the program is loaded.
+            Stmt::Assign(p, e, _) if !matches!(p.ty, Type::Varbit(_)) && !matches!(p.header, HeaderRef::Element(..)) => {
                 json!({"parameters": [x.target(p), x.data(e)], "op": "set"})
             }
             Stmt::Extract(h, length, _) => {

@@ -209,10 +209,11 @@ impl<'a> Checker<'a, '_> {
         }
         let params: Vec<_> = sig.params.iter().take(directed).cloned().collect();
         let partial = Rc::new(Signature { name: sig.name.clone(), type_params: Vec::new(), params, returns: Type::Void });
-        if let Some(first) = arguments.first() {
-            self.bind(first.value.id, CallTarget::Action, &partial, Vec::new(), arguments, a.span, TABLES);
-            // The binding belongs to the list, not to the first argument.
-            self.out.calls.remove(&first.value.id);
+        if !arguments.is_empty() {
+            // A reference in a list is no call and has no number; that of an argument may be a call's of its own.
+            let nobody = NodeId(u32::MAX);
+            self.bind(nobody, CallTarget::Action, &partial, Vec::new(), arguments, a.span, TABLES);
+            self.out.calls.remove(&nobody);
         }
     }
 

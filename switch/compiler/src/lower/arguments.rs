@@ -1,12 +1,12 @@
 //! Arguments to parameters: copied in and out (spec 6.8), or by reference where nobody can tell.
 
-use fairlane_syntax::ast::{self, Argument, Direction, Parameter, Span, Symbol};
+use fairlane_syntax::ast::{self, Argument, BinaryOp, Direction, Parameter, Span, Symbol};
 
 use super::storage::Storage;
 use super::values::Val;
-use super::{Binding, Lower};
+use super::{fold, Binding, Lower};
 use crate::check::CallInfo;
-use crate::ir::{Expr, ExprKind, HeaderRef, Place};
+use crate::ir::{self, Expr, ExprKind, HeaderRef, Place, Stmt};
 use crate::types::Type;
 
 /// What a parameter stands for, and what is to be done when the call is over.
@@ -198,8 +198,38 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
+    /// Like [`Self::pin`] for `next` and `last` only, and what is within.
+    pub(super) fn pin_relative(&mut self, s: Storage, span: Span) -> Storage {
+        match &s {
+            Storage::Scalar(Place { header: h, .. }) | Storage::Header(h, _) if matches!(h, HeaderRef::Next(_) | HeaderRef::Last(_)) => {
+                self.pin(s, span)
+            }
+            Storage::Struct(..) => match s {
+                Storage::Struct(parts, t) => {
+                    Storage::Struct(parts.into_iter().map(|(n, s)| (n, self.pin_relative(s, span))).collect(), t)
+                }
+                s => s,
+            },
+            _ => s,
+        }
+    }
+
+    /// The element of a stack that `next` or `last` stands for now; there may be none (spec 8.18).
+    fn relative_element(&mut self, stack: ir::StackId, next: bool, span: Span) -> HeaderRef {
+        let ty = Type::bit(32);
+        let last = Expr { kind: ExprKind::LastIndex(stack), ty: ty.clone() };
+        let index = if next { fold::binary(BinaryOp::Add, last, Expr::constant(1, ty.clone())) } else { last };
+        let index = self.temporary_of(&ty, index, "index", span);
+        let inside = fold::binary(BinaryOp::Lt, index.clone(), Expr::constant(self.stack_size(stack), ty));
+        let error = self.checked.errors.iter().position(|n| &**n == "StackOutOfBounds").unwrap_or(0);
+        self.emit(Stmt::Verify(inside, Expr::constant(error, Type::ErrorCode), span));
+        HeaderRef::Element(stack, Box::new(index))
+    }
+
     fn pin_header(&mut self, h: HeaderRef, span: Span) -> HeaderRef {
         match h {
+            HeaderRef::Next(s) => self.relative_element(s, true, span),
+            HeaderRef::Last(s) => self.relative_element(s, false, span),
             HeaderRef::Element(s, i) if !i.is_const() && !matches!(i.kind, ExprKind::Param(_)) => {
                 let ty = i.ty.clone();
                 HeaderRef::Element(s, Box::new(self.temporary_of(&ty, *i, "index", span)))

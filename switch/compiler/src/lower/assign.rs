@@ -31,6 +31,8 @@ impl<'a> Lower<'a, '_> {
                     return;
                 }
                 let e = if e.ty == Type::Int { fold::cast(e, &p.ty) } else { e };
+                // Bits ahead can be set to a field only.
+                let e = if matches!(p.header, HeaderRef::Element(..)) { self.settle(e, span) } else { e };
                 self.emit(Stmt::Assign(p.clone(), e, span));
             }
             (Storage::Scalar(p), v @ Val::Struct(..)) => {
@@ -107,7 +109,7 @@ impl<'a> Lower<'a, '_> {
         let t = self.type_of(target.id);
         let Some(place) = self.place(target) else { return };
         // The l-value is evaluated before the value (spec 8.1).
-        let place = if self.has_effects(value) { self.pin(place, span) } else { place };
+        let place = if self.has_effects(value) { self.pin(place, span) } else { self.pin_relative(place, span) };
         match op {
             None => {
                 let v = self.value_as(value, &t);

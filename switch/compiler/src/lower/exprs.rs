@@ -27,6 +27,9 @@ impl<'a> Lower<'a, '_> {
     /// The value of a scalar expression.
     pub(super) fn scalar_value(&mut self, e: &'a ast::Expr) -> Expr {
         let v = self.value(e);
+        if matches!(v, Val::Broken) && !self.report.has_errors() {
+            self.error(e.span, BMV2, "this expression cannot be translated");
+        }
         let s = self.as_scalar(v);
         let s = self.settle(s, e.span);
         self.shallow(s, e.span)
@@ -200,6 +203,8 @@ impl<'a> Lower<'a, '_> {
             return self.enum_member(&t, &m.name);
         }
         if let Some(s) = self.place(e) {
+            // A field of `last` can be read as it is.
+            let s = if matches!(&s, Storage::Scalar(p) if matches!(p.header, HeaderRef::Last(_))) { s } else { self.pin_relative(s, e.span) };
             return self.load(&s);
         }
         if let ast::ExprKind::Call { callee, .. } = &base.kind {
@@ -248,6 +253,7 @@ impl<'a> Lower<'a, '_> {
                 let s = self.header_field(&h, &t, m);
                 self.load(&s)
             }
+            Val::Union(u, t) => self.union_member(u, &t, m).map_or(Val::Broken, |s| self.load(&s)),
             Val::Stack(id, _) => match &**m {
                 "size" => Val::Scalar(Expr::constant(self.stack_size(id), Type::bit(32))),
                 "lastIndex" => Val::Scalar(Expr { kind: ExprKind::LastIndex(id), ty: Type::bit(32) }),
@@ -272,6 +278,11 @@ impl<'a> Lower<'a, '_> {
             };
         }
         let v = self.value(base);
+        if let Val::Stack(..) = v {
+            let v = if self.has_effects(index) { self.freeze(v, base.span) } else { v };
+            let element = self.storage_of(&v).and_then(|s| self.index_place(&s, index));
+            return element.map_or(Val::Broken, |s| self.load(&s));
+        }
         let i = self.constant_int(index).and_then(|i| i.to_usize());
         match (v, i) {
             (Val::Struct(parts, _), Some(i)) => parts.get(i).map_or(Val::Broken, |(_, v)| v.clone()),
@@ -292,12 +303,7 @@ impl<'a> Lower<'a, '_> {
                 match s {
                     Storage::Struct(parts, _) => parts.into_iter().find(|(n, _)| *n == m.name).map(|(_, s)| s),
                     Storage::Header(h, t) => Some(self.header_field(&h, &t, &m.name)),
-                    Storage::Union(u, t) => {
-                        let (_, id) = self.program.unions[u.0].members.iter().find(|(n, _)| *n == m.name)?.clone();
-                        let Type::Union(n) = &t else { return None };
-                        let (_, mt) = self.fields(n).into_iter().find(|(f, _)| *f == m.name)?;
-                        Some(Storage::Header(HeaderRef::Instance(id), mt))
-                    }
+                    Storage::Union(u, t) => self.union_member(u, &t, &m.name),
                     Storage::UnionNext(s, t) => {
                         let Type::Union(n) = &t else { return None };
                         let (_, mt) = self.fields(n).into_iter().find(|(f, _)| *f == m.name)?;
@@ -318,6 +324,13 @@ impl<'a> Lower<'a, '_> {
             }
             _ => None,
         }
+    }
+
+    fn union_member(&self, u: ir::UnionId, t: &Type, m: &Symbol) -> Option<Storage> {
+        let (_, id) = self.program.unions[u.0].members.iter().find(|(n, _)| n == m)?;
+        let Type::Union(n) = t else { return None };
+        let (_, mt) = self.fields(n).into_iter().find(|(f, _)| f == m)?;
+        Some(Storage::Header(HeaderRef::Instance(*id), mt))
     }
 
     fn index_place(&mut self, s: &Storage, index: &'a ast::Expr) -> Option<Storage> {
@@ -562,6 +575,7 @@ impl<'a> Lower<'a, '_> {
             let (tv, fv) = (self.value_as(t, &ty), self.value_as(f, &ty));
             let (tv, fv) = (self.as_scalar(tv), self.as_scalar(fv));
             let (tv, fv) = (self.settle(tv, t.span), self.settle(fv, f.span));
+            let (tv, fv) = (self.shallow(tv, t.span), self.shallow(fv, f.span));
             return Val::Scalar(fold::mux(cv, tv, fv));
         }
         let s = self.allocate("tmp", &ty);

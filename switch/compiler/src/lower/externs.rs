@@ -296,8 +296,7 @@ impl<'a> Lower<'a, '_> {
             }
             "lookahead" => {
                 let t = info.type_args.last().map(|(_, t)| t.substitute(&self.substitution)).unwrap_or(Type::Unknown);
-                let mut offset = 0;
-                self.lookahead(&t, &mut offset, 0)
+                self.lookahead(&t, e.span)
             }
             "advance" => {
                 let Some(x) = arg(0) else { return Val::Broken };
@@ -320,42 +319,51 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// The value of a type as it stands in the packet ahead.
-    fn lookahead(&mut self, t: &Type, offset: &mut u32, depth: u32) -> Val {
+    /// The value of a type as it stands in the packet ahead. All bits are read at once, since a packet that is too short for one
+    /// field is too short for the whole type (spec 13.8.3).
+    fn lookahead(&mut self, t: &Type, span: Span) -> Val {
+        let width = self.bits(t, true, 0);
+        if width == 0 {
+            return self.default_value(t);
+        }
+        let scalar = self.scalar(&self.strip(t));
+        if matches!(scalar, Type::Bits { .. }) {
+            return Val::Scalar(Expr { kind: ExprKind::Lookahead(0, width), ty: scalar });
+        }
+        let ahead = self.settle(Expr { kind: ExprKind::Lookahead(0, width), ty: Type::bit(width) }, span);
+        let mut left = width;
+        self.taken_apart(t, &ahead, &mut left, 0)
+    }
+
+    /// A value of a type from the `left` lowest bits of `all`; takes its bits from the top.
+    fn taken_apart(&self, t: &Type, all: &Expr, left: &mut u32, depth: u32) -> Val {
         if depth > 32 {
             return Val::Broken;
         }
-        match self.strip(t) {
-            Type::Struct(n) | Type::Header(n) => {
-                let mut parts = Vec::new();
-                for (f, ft) in self.fields(&n) {
-                    let v = self.lookahead(&ft, offset, depth + 1);
-                    parts.push((f, v));
-                }
-                match self.strip(t) {
-                    h @ Type::Header(_) => Val::HeaderLiteral(Some(parts), h),
-                    s => Val::Struct(parts, s),
-                }
-            }
+        let stripped = self.strip(t);
+        let mut parts = |fields: Vec<(Symbol, Type)>| -> Vec<(Symbol, Val)> {
+            fields.into_iter().map(|(f, ft)| (f, self.taken_apart(&ft, all, left, depth + 1))).collect()
+        };
+        match &stripped {
+            Type::Struct(n) => Val::Struct(parts(self.fields(n)), stripped.clone()),
+            Type::Header(n) => Val::HeaderLiteral(Some(parts(self.fields(n))), stripped.clone()),
             Type::Tuple(ts) => {
-                let mut parts = Vec::new();
-                for (i, ft) in ts.iter().enumerate() {
-                    let v = self.lookahead(ft, offset, depth + 1);
-                    parts.push((format!("{i}").into(), v));
-                }
-                Val::Struct(parts, t.clone())
+                let fields = ts.iter().enumerate().map(|(i, ft)| (format!("{i}").into(), ft.clone())).collect();
+                Val::Struct(parts(fields), t.clone())
+            }
+            Type::Stack(element, size) => {
+                let fields = (0..*size).map(|i| (format!("{i}").into(), (**element).clone())).collect();
+                Val::StackLiteral(parts(fields).into_iter().map(|(_, v)| v).collect())
             }
             other => {
-                let ty = self.scalar(&other);
-                let width = fold::bits_of(&ty);
-                let at = *offset;
-                *offset = offset.saturating_add(width);
-                if ty == Type::Bool {
-                    let bit = Expr { kind: ExprKind::Lookahead(at, 1), ty: Type::bit(1) };
-                    let bit = self.settle(bit, Span::default());
-                    return Val::Scalar(fold::binary(BinaryOp::Eq, bit, Expr::constant(1, Type::bit(1))));
-                }
-                Val::Scalar(Expr { kind: ExprKind::Lookahead(at, width), ty })
+                let ty = self.scalar(other);
+                let high = left.saturating_sub(1);
+                *left = left.saturating_sub(fold::bits_of(&ty));
+                let bits = fold::slice(all.clone(), high, *left);
+                Val::Scalar(match ty {
+                    Type::Bool => fold::binary(BinaryOp::Eq, bits, Expr::constant(1, Type::bit(1))),
+                    ty => fold::cast(bits, &ty),
+                })
             }
         }
     }

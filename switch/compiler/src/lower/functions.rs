@@ -59,7 +59,7 @@ impl<'a> Lower<'a, '_> {
             return self.size_of(&ty, name);
         }
         let s = match self.place(base) {
-            Some(s) => s,
+            Some(s) => self.pin_relative(s, e.span),
             None => {
                 let v = self.value(base);
                 match (&v, &**name) {

@@ -56,7 +56,7 @@ impl<'a> Lower<'a, '_> {
         self.global_value_sets();
         self.substitution.clone_from(&blocks[0].types);
         let shared = self.shared(&blocks)?;
-        self.field_lists(&blocks[0]);
+        self.field_lists(&shared.metadata, &[]);
         self.run_parser(&blocks[0], &shared);
         let std = Some(&shared.standard);
         self.program.verify = self.run_block(&blocks[1], Stage::Verify, &[&shared.headers, &shared.metadata], None);
@@ -177,11 +177,13 @@ impl<'a> Lower<'a, '_> {
         Storage::Struct(parts, t.clone())
     }
 
-    /// `@field_list(n)` on fields of the user metadata: what clone, resubmit and recirculate keep.
-    fn field_lists(&mut self, parser: &Instance<'a>) {
-        let Some(p) = self.parameters(parser).get(2) else { return };
-        let Type::Struct(n) = self.type_of(p.ty.id) else { return };
-        for f in self.declared_fields(&n) {
+    /// `@field_list(n)` on fields of the user metadata: what clone, resubmit and recirculate keep. On a field that is a struct it
+    /// stands for all members; members may have it, too.
+    fn field_lists(&mut self, metadata: &Storage, around: &[u32]) {
+        let Storage::Struct(parts, t) = metadata else { return };
+        let Type::Struct(n) = self.strip(t) else { return };
+        for (f, (_, member)) in self.declared_fields(&n).iter().zip(parts) {
+            let mut lists = around.to_vec();
             for index in names::int_annotation(&f.annotations, "field_list") {
                 let Ok(index) = u32::try_from(index) else {
                     self.error(f.span, V1MODEL, "the number of a field list must fit into 32 bits");
@@ -195,25 +197,21 @@ impl<'a> Lower<'a, '_> {
                         id
                     }
                 };
-                let elements = self.metadata_elements(&f.name.name);
-                if let Some(l) = self.program.field_lists.iter_mut().find(|l| l.id == id) {
-                    l.elements.extend(elements);
+                if !lists.contains(&id) {
+                    lists.push(id);
                 }
             }
+            match member {
+                Storage::Scalar(p) => {
+                    for l in self.program.field_lists.iter_mut().filter(|l| lists.contains(&l.id)) {
+                        l.elements.push(Expr::place(p.clone()));
+                    }
+                }
+                Storage::Struct(..) => self.field_lists(member, &lists),
+                _ if lists.is_empty() => {}
+                _ => self.error(f.span, BMV2, "a header cannot be kept: `@field_list` stands on fields of bits or structs of them"),
+            }
         }
-    }
-
-    /// The scalars of a field of the user metadata.
-    fn metadata_elements(&self, field: &str) -> Vec<Expr> {
-        let Some(id) = self.program.scalars else { return Vec::new() };
-        let name = format!("userMetadata.{field}");
-        let ty = &self.program.header_types[self.program.headers[id.0].ty.0];
-        ty.fields
-            .iter()
-            .enumerate()
-            .filter(|(_, (f, _))| **f == *name || f.starts_with(&format!("{name}.")))
-            .map(|(index, (f, t))| Expr::place(Place { header: HeaderRef::Instance(id), field: f.clone(), index, ty: t.clone() }))
-            .collect()
     }
 
     pub(super) fn new_field_list(&mut self, name: String, elements: Vec<Expr>, span: Span) -> u32 {

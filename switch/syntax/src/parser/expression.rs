@@ -43,18 +43,21 @@ fn binary_operator(punct: Punct) -> Option<(u8, BinaryOp)> {
 }
 
 impl Parser<'_> {
-    /// `expression`
+    /// `expression`. The last branches of a chain of conditional expressions are read one after the other: such chains can be long.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         self.nested(|parser| {
-            let condition = parser.binary(1)?;
-            if !parser.eat(Punct::Question) {
-                return Ok(condition);
+            let mut chain = Vec::new();
+            let mut last = parser.binary(1)?;
+            while parser.eat(Punct::Question) {
+                let yes = parser.inside_brackets(Self::expression)?;
+                parser.expect(Punct::Colon)?;
+                chain.push((std::mem::replace(&mut last, parser.binary(1)?), yes));
             }
-            let yes = parser.inside_brackets(Self::expression)?;
-            parser.expect(Punct::Colon)?;
-            let no = parser.expression()?;
-            let span = condition.span.to(no.span);
-            parser.make(ExprKind::Ternary(Box::new(condition), Box::new(yes), Box::new(no)), span)
+            while let Some((condition, yes)) = chain.pop() {
+                let span = condition.span.to(last.span);
+                last = parser.make(ExprKind::Ternary(Box::new(condition), Box::new(yes), Box::new(last)), span)?;
+            }
+            Ok(last)
         })
     }
 
