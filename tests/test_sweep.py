@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fairlane.experiments import expressions, sweep
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.paper import intervals, judge, words
+from fairlane.paper import judge, words
+from fairlane.studies import intervals
 
 FILE = """
 seeds = [1, 2, 3]

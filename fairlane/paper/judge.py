@@ -44,8 +44,8 @@ from typing import Any, Literal
 
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.sweep import matching
-from fairlane.paper import intervals
 from fairlane.paper.reference import Reference
+from fairlane.studies import intervals
 
 Axes = tuple[tuple[str, Value], ...]
 LEAST_TAU = 0.5
@@ -183,7 +183,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float] | None:
     """Of the mean's interval; None for a single value, or with a value that is not a number."""
     if len(values) < 2 or any(math.isnan(v) for v in values):
         return None
-    middle, half = statistics.fmean(values), intervals.mean(values)
+    middle, half = statistics.fmean(values), intervals.student(values)
     return middle - half, middle + half
 
 
