@@ -14,6 +14,12 @@ from fairlane.studies import intervals
 SIDES = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=8)
 
 
+def test_students_interval_of_three_values() -> None:
+    # 1, 2, 3: deviation 1, so 4.303 / sqrt(3)
+    assert intervals.student([1.0, 2.0, 3.0]) == pytest.approx(4.303 / math.sqrt(3))
+    assert intervals.student([5.0]) == 0.0
+
+
 def test_the_mean_of_few_values() -> None:
     # Student's t for 1 degree of freedom is so wide that every resample of two values lies in it.
     assert intervals.of_mean([1.0, 3.0]) == (1.0, 3.0)

@@ -181,7 +181,10 @@ def _bounded(expectation: Expectation, axes: Axes, value: float, ends: tuple[flo
 
 def _ends(values: Sequence[float]) -> tuple[float, float] | None:
     """Of the mean's interval; None for a single value, or with a value that is not a number."""
-    return None if any(math.isnan(v) for v in values) else intervals.of_mean(values)
+    if len(values) < 2 or any(math.isnan(v) for v in values):
+        return None
+    middle, half = statistics.fmean(values), intervals.student(values)
+    return middle - half, middle + half
 
 
 def _extremes(values: Iterable[float]) -> tuple[float, ...]:

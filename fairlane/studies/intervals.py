@@ -1,4 +1,4 @@
-"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means by Student's t.
+"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means, and of what an expectation is held against, by Student's t.
 
 A plain percentile bootstrap of few values is too narrow. Hesterberg's expanded percentiles [T. Hesterberg, What Teachers Should Know About
 the Bootstrap, The American Statistician 69 (4), 2015, section 4.3] widen it so that it is as long as Student's interval for normal values. For
@@ -53,6 +53,13 @@ _T95 = (
 def _t95(freedom: float) -> float:
     """Rounded down to whole degrees of freedom (but for the error of their computation), at least 1: the wider interval."""
     return _T95[min(max(1, math.floor(freedom + 1e-6)), len(_T95)) - 1]
+
+
+def student(values: Sequence[float]) -> float:
+    """Half the width of Student's interval of the mean; 0 for a single value. For verdicts on few seeds: it may leave the range of its values."""
+    if len(values) < 2:
+        return 0.0
+    return _t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
 
 
 _MOST_EXACT = 8

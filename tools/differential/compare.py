@@ -59,9 +59,7 @@ class Comparison:
     bmv2_json: Path | None = None
 
     @classmethod
-    def prepare(
-        cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int, bmv2_json: Path | None = None
-    ) -> Comparison:
+    def prepare(cls, case: Case, program_json: Path, folder: Path, replay: Path, seed: int, bmv2_json: Path | None = None) -> Comparison:
         program = Program.load(program_json)
         walker = Walker(program)
         samples = [packet for path in case.all_samples for packet in stf.packets_of(path.read_text(encoding="utf-8"))]
