@@ -15,12 +15,14 @@ from fairlane import probes
 from tools.bmv2 import process
 from tools.bmv2.packets import message
 from tools.bmv2.program import Program
-from tools.differential import suite
+from tools.differential import entries, suite
 from tools.differential.compare import Comparison, Differs
 from tools.differential.minimise import minimise
+from tools.differential.ours import Ours
 from tools.differential.stream import Stream
 from tools.differential.walk import Walker
 
+ROOT = suite.ROOT
 PACKETS = 1500
 CASES = {case.name: case for case in suite.load()}
 
@@ -70,6 +72,22 @@ def test_a_wrong_translation_shows_when_compilers_are_crossed(tools: dict[str, P
     comparison = Comparison.prepare(case, right, tmp_path, tools["fairlane-replay"], seed=7, bmv2_json=wrong)
     with pytest.raises(Differs):
         comparison.run(PACKETS, lambda _: None)
+
+
+def test_entries_for_keys_that_are_expressions(tools: dict[str, Path], tmp_path: Path) -> None:
+    text = (ROOT / "tests/p4/basic/basic.p4").read_text(encoding="utf-8")
+    changed = text.replace("hdr.ipv4.dst : lpm;", "hdr.ipv4.dst[31:8] : exact; hdr.ipv4.ttl & 0xf : ternary;")
+    assert changed != text
+    source = tmp_path / "keys.p4"
+    source.write_text(changed.replace("../include", str(ROOT / "tests/p4/include")), encoding="utf-8")
+    json = compiled(tools, source, tmp_path)
+    program = Program.load(json)
+    lines = entries.draw(program, Walker(program), random.Random(3), CASES["basic"], [])
+    assert any('"hdr.ipv4.dst[31:8]":' in line for line in lines)
+    setup = tmp_path / "setup.stf"
+    setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with Ours(tools["fairlane-replay"], json, setup) as ours:
+        assert ours.exchange([(1, bytes(64))]) == [[]]
 
 
 @pytest.mark.skipif(process.why_absent() is not None, reason=f"no BMv2: {process.why_absent()}")

@@ -421,6 +421,12 @@ def _rates(words: tuple[str, ...]) -> list[tuple[float, int]]:
     return [(float(rate), number(burst)) for rate, burst in (word.split(":") for word in words)]
 
 
+def word(name: str) -> str:
+    """A name as a script can have it: in quotes when it is an expression's (`hdr.h.a[3:0]`, `hdr.h.a & 0xf`)."""
+    found = _TOKEN.fullmatch(name)
+    return name if found and name not in ":,()/=<>!" else f'"{name}"'
+
+
 def _tokens(text: str) -> list[str]:
     tokens, at = [], 0
     while text[at:].strip():

@@ -64,7 +64,7 @@ def _entries(table: Table, walker: Walker, rng: random.Random, case: Case, seen:
         action = rng.choice(table.actions)
         arguments = ", ".join(f"{name}:{_argument(name, width, rng, case):#x}" for name, width in action.parameters)
         priority = f" {1000 + number}" if table.prioritised else ""
-        words = " ".join(f"{key.name}:{text}" for key, text in zip(table.keys, keys, strict=True) if text is not None)
+        words = " ".join(f"{stf.word(key.name)}:{text}" for key, text in zip(table.keys, keys, strict=True) if text is not None)
         lines.append(f"add {table.name}{priority} {words} {action.name}({arguments})")
     return lines
 

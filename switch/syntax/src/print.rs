@@ -343,13 +343,18 @@ fn write_expression(out: &mut String, expr: &Expr) {
             write_expression(out, right);
             out.push(')');
         }
-        ExprKind::Ternary(condition, yes, no) => {
+        ExprKind::Ternary(..) => {
+            // A chain is one level deep, as it was in the source.
             out.push('(');
-            write_expression(out, condition);
-            out.push_str(" ? ");
-            write_expression(out, yes);
-            out.push_str(" : ");
-            write_expression(out, no);
+            let mut rest = expr;
+            while let ExprKind::Ternary(condition, yes, no) = &rest.kind {
+                write_expression(out, condition);
+                out.push_str(" ? ");
+                write_expression(out, yes);
+                out.push_str(" : ");
+                rest = no;
+            }
+            write_expression(out, rest);
             out.push(')');
         }
         ExprKind::List { elements, dots } => {

@@ -6,7 +6,7 @@ use fairlane_syntax::ast::Span;
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::expr::hex;
+use super::expr::{hex, wrap};
 use super::Emitter;
 use crate::ir::{Action, Arg, Label, StackElements, Stmt};
 use crate::report::BMV2;
@@ -124,7 +124,7 @@ impl Emitter<'_> {
                 let op = if matches!(p.ty, Type::Varbit(_)) { "assign_VL" } else { "assign" };
                 (op, vec![x.target(p), x.data(e)], *span)
             }
-            Stmt::AssignHeader(a, b, span) => ("assign_header", vec![x.header(a), x.header(b)], *span),
+            Stmt::AssignHeader(a, b, span) => ("assign_header", vec![wrap(x.header(a)), wrap(x.header(b))], *span),
             Stmt::AssignStack(a, b, span) => {
                 let op = match self.program.stacks[a.0].elements {
                     StackElements::Headers(..) => "assign_header_stack",
@@ -136,7 +136,7 @@ impl Emitter<'_> {
                 let union = |u: &crate::ir::UnionId| json!({"type": "header_union", "value": self.program.unions[u.0].name});
                 ("assign_union", vec![union(a), union(b)], *span)
             }
-            Stmt::SetValid(h, valid, span) => (if *valid { "add_header" } else { "remove_header" }, vec![x.header(h)], *span),
+            Stmt::SetValid(h, valid, span) => (if *valid { "add_header" } else { "remove_header" }, vec![wrap(x.header(h))], *span),
             Stmt::Shift(st, push, count, span) => {
                 let count = json!({"type": "hexstr", "value": hex(&BigInt::from(*count), 0)});
                 (if *push { "push" } else { "pop" }, vec![x.stack(*st), count], *span)

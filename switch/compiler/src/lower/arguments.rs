@@ -205,9 +205,7 @@ impl<'a> Lower<'a, '_> {
                 self.pin(s, span)
             }
             Storage::Struct(..) => match s {
-                Storage::Struct(parts, t) => {
-                    Storage::Struct(parts.into_iter().map(|(n, s)| (n, self.pin_relative(s, span))).collect(), t)
-                }
+                Storage::Struct(parts, t) => Storage::Struct(parts.into_iter().map(|(n, s)| (n, self.pin_relative(s, span))).collect(), t),
                 s => s,
             },
             _ => s,

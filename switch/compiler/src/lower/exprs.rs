@@ -204,7 +204,8 @@ impl<'a> Lower<'a, '_> {
         }
         if let Some(s) = self.place(e) {
             // A field of `last` can be read as it is.
-            let s = if matches!(&s, Storage::Scalar(p) if matches!(p.header, HeaderRef::Last(_))) { s } else { self.pin_relative(s, e.span) };
+            let s =
+                if matches!(&s, Storage::Scalar(p) if matches!(p.header, HeaderRef::Last(_))) { s } else { self.pin_relative(s, e.span) };
             return self.load(&s);
         }
         if let ast::ExprKind::Call { callee, .. } = &base.kind {
