@@ -18,7 +18,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import metrics, report, result_folder, series
+from fairlane.results import fidelity, metrics, report, result_folder, series
 from fairlane.results.series import Steps
 
 # The run begins at second 1000.4 of Unix time: observation intervals end 0.6 s, 1.6 s, ... later.
@@ -210,7 +210,7 @@ def test_a_join_that_is_never_counted_takes_for_ever(experiment: Experiment, rec
 
 def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, tmp_path: Path) -> None:
     figures = metrics.compute(series.load(records, experiment, TIMING))
-    summary = report.summary(experiment, figures, Outcome(TIMING), "mininet", "embedded")
+    summary = report.summary(experiment, figures, Outcome(TIMING), fidelity.IN_VIRTUAL_TIME, "mininet", "embedded")
     result_folder.write_json(tmp_path / "summary.json", summary)
     read = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
     assert {"experiment", "fabric", "target", "seed", "duration_s", "window_s", "flows", "links", "checks"} <= set(read)

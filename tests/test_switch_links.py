@@ -34,6 +34,8 @@ def burst(flow: Flow, count: int, payload: bytes = b"x", gap_s: float = 0.0) -> 
         if gap_s:
             time.sleep(gap_s)
     thread.join()
+    # The question for the address is asked again on a busy machine, and its answers come late.
+    arrived = [(got, instant) for got, instant in arrived if not got.startswith(b"resolve")]
     numbers = [int.from_bytes(got[:4], "big") for got, _ in arrived]
     assert numbers == sorted(numbers), "a link does not change the order"
     return [instant for _, instant in arrived]
