@@ -279,7 +279,19 @@ class Counting:
     calls: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
 
-    HANDLERS = ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer", "on_control", "on_gap", "on_answer", "on_stream")
+    HANDLERS = (
+        "on_start",
+        "on_feedback",
+        "on_leave",
+        "on_ack",
+        "on_loss",
+        "on_timer",
+        "on_control",
+        "on_gap",
+        "on_answer",
+        "on_digest",
+        "on_stream",
+    )
 
     def __init__(self, half: Sender | Receiver | VirtualController) -> None:
         self.half = half

@@ -101,8 +101,13 @@ class P4Info:
             message.action_id = action_id
             for param_id, _ in wanted.values():
                 message.params.add(param_id=param_id)
-        for param, (name, (_, bitwidth)) in zip(message.params, wanted.items()):
-            param.value = canonical(parameters[name], bitwidth)
+        for name, (param, bits) in self.parameters(message, action).items():
+            param.value = canonical(parameters[name], bits)
+
+    def parameters(self, message: p4runtime_pb2.Action, action: str) -> dict[str, tuple[p4runtime_pb2.Action.Param, int]]:
+        """Each parameter in the message of an action that `set_action` has made, and its width in bits."""
+        _, wanted = self._parameters[action]
+        return {name: (param, bits) for param, (name, (_, bits)) in zip(message.params, wanted.items())}
 
     def table_id(self, name: str) -> int:
         return _find(self.tables, name, "table").preamble.id

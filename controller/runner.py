@@ -23,7 +23,7 @@ from finsy.proto import p4r as p4runtime_pb2
 from fairlane.controller.changes import Change
 from fairlane.controller.changes import read as read_changes
 from fairlane.controller.config import Config, ConfigError, Switch
-from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
+from fairlane.controller.core import PortRecord, SwitchControl, digest_rows, record_kind, write_request
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
@@ -187,10 +187,10 @@ class SwitchSession:
         if client is None or not self.ready.is_set() or self._ended_epoch != epoch:
             return []
         with self._control_lock:
-            entities, records = self._control.finish(time.time(), epoch)
+            request, records = self._control.finish(time.time(), epoch)
         try:
             # A controller may have left the switch between its pipeline and its first entries: then there is nothing to modify yet.
-            client.write(write_request(entities, p4runtime_pb2.Update.MODIFY).updates)
+            client.write(request.updates)
         except SwitchError as error:
             self._give_up(str(error))
             return []
@@ -253,7 +253,7 @@ class SwitchSession:
     def _on_message(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
         if message.HasField("digest"):
             with self._control_lock:
-                answer = self._control.on_digest(message.digest)
+                answer = self._control.on_digest(message.digest.digest_id, message.digest.list_id, digest_rows(message.digest))
             client = self._client
             if answer is not None and client is not None:
                 client.send(answer)

@@ -56,6 +56,7 @@ class VirtualController:
         self._numbers = {s.name: i for i, s in enumerate(config.switches)}
         self._ready = [False] * len(self._controls)
         self._pending: dict[int, list[PortRecord]] = {}
+        self._readings: dict[int, bytes] = {}
         self._timetable = Timetable(config.interval_s, config.grace_s)
         self._step: Begin | Finish | None = None
         self._files, self._writers = [], {}
@@ -114,17 +115,24 @@ class VirtualController:
             if not self._ready[index]:
                 continue
             if isinstance(step, Begin):
-                read = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
                 actions += [
                     self._write(index, _EPOCH, control.epoch_entities(step.epoch), p4r.Update.MODIFY),
-                    ("read", index, _COUNTERS, read.SerializeToString()),
+                    ("read", index, _COUNTERS, self._reading(index)),
                 ]
             else:
-                entities, self._pending[index] = control.finish(now_ns / NS, step.epoch)
-                actions.append(self._write(index, _RATES, entities, p4r.Update.MODIFY))
+                request, self._pending[index] = control.finish(now_ns / NS, step.epoch)
+                actions.append(self._send(index, _RATES, request))
         if isinstance(step, Finish):
             actions += self._carry_out(self._multicast.on_tick(now_ns / NS))
         return [*actions, self._await(now_ns)]
+
+    def _reading(self, switch: int) -> bytes:
+        """The request that reads a switch's counters, the same each time."""
+        if switch not in self._readings:
+            control = self._controls[switch]
+            request = p4r.ReadRequest(device_id=control.switch.device_id, entities=control.counter_entities())
+            self._readings[switch] = request.SerializeToString()
+        return self._readings[switch]
 
     def _await(self, now_ns: int) -> Action:
         """The timer of the timetable's next step."""
@@ -154,12 +162,13 @@ class VirtualController:
                     self.tap(record)
         return []
 
+    def on_digest(self, now_ns: int, switch: int, digest_id: int, list_id: int, rows: list[tuple[int, ...]]) -> list[Action]:
+        answer = self._controls[switch].on_digest(digest_id, list_id, rows)
+        return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
+
     def on_stream(self, now_ns: int, switch: int, message: bytes) -> list[Action]:
         response = p4r.StreamMessageResponse.FromString(message)
         control = self._controls[switch]
-        if response.HasField("digest"):
-            answer = control.on_digest(response.digest)
-            return [] if answer is None else [("stream", switch, _STREAM, answer.SerializeToString())]
         if response.HasField("packet"):
             return self._carry_out(self._multicast.on_packet_in(now_ns / NS, control.switch.name, response.packet))
         if response.HasField("error"):

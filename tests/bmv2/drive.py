@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from fairlane.controller.config import Config, Port, Route, Switch
-from fairlane.controller.core import SwitchControl
+from fairlane.controller.core import SwitchControl, digest_rows
 from fairlane.controller.grpc_client import GrpcSwitch
 from fairlane.controller.p4info import P4Info
 
@@ -73,7 +73,7 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         def on_message(message) -> None:
             if message.HasField("digest"):
                 digests.append(len(message.digest.data))
-                client.send(control.on_digest(message.digest))
+                client.send(control.on_digest(message.digest.digest_id, message.digest.list_id, digest_rows(message.digest)))
 
         client = GrpcSwitch("s1", ADDRESS, 1, 1, on_message=on_message, on_closed=print, timeout_s=5.0)
         client.connect()
@@ -91,8 +91,8 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         time.sleep(0.5)
         counters = client.read(control.counter_entities())
         control.on_counters(1.0, counters)
-        entities, records = control.finish(2.0, 5)
-        client.modify(entities)
+        request, records = control.finish(2.0, 5)
+        client.write(request.updates)
         sender.send(frame(compound(100_000_000, 0)))
         again = receiver.recv(2000)
         client.close()

@@ -131,10 +131,10 @@ def test_the_controller_lowers_the_share_of_a_full_port(protecting: P4Info) -> N
         control_.on_counters(second, counters)
     for source in range(9):
         control_._counter.add(Connection(1, 1, 0, source, 99))
-    entities, records = control_.finish(1.05, 1)
+    request, records = control_.finish(1.05, 1)
     # R_f is 1 Mb/s. 12 Mb/s came within shares of 9 Mb/s: 9 x 9 / 12.
     assert (records[0].fair_rate_bps, records[0].share_bps) == (1_000_000, 6_750_000)
-    assert limits_written(entities, protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
+    assert limits_written([u.entity for u in request.updates], protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
     assert isinstance(records[0], ProtectedPortRecord) and (records[0].within_share_bytes, records[0].held_packets) == (1_500_000, 7)
     # The port without ALS has no share.
     assert records[1].share_bps == 0
@@ -158,16 +158,20 @@ def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
     assert [(r.transmitted_packets, r.red_early_drops, r.red_forced_drops) for r in records] == [(0, 2 + 3, 4 + 5), (1, 0, 0)]
 
 
-def test_an_interval_leaves_the_entries_of_the_one_before(p4info: P4Info) -> None:
+def test_each_interval_writes_its_own_rates(p4info: P4Info) -> None:
     control_ = control(p4info)
-    first, _ = control_.finish(1.0, 1)
-    before = [entity.SerializeToString() for entity in first]
-    control_._counter.add(Connection(2, 1, 0, 1, 2))
-    control_._counter.add(Connection(2, 1, 0, 1, 3))
-    second, _ = control_.finish(2.0, 2)
-    rates = [int.from_bytes(entities[0].table_entry.action.action.params[0].value, "big") for entities in (first, second)]
-    assert rates == [9_000_000, 4_500_000]
-    assert [entity.SerializeToString() for entity in first] == before
+    rates = []
+    # The entries are changed in place, and made anew now and then.
+    for epoch in range(1, 1100):
+        for source in range(1 + epoch % 3):
+            control_._counter.add(Connection(epoch, 1, 0, source, 99))
+        request, _ = control_.finish(float(epoch), epoch)
+        (update,) = request.updates
+        rates.append(int.from_bytes(update.entity.table_entry.action.action.params[0].value, "big"))
+    assert rates == [round(9_000_000 / (1 + epoch % 3)) for epoch in range(1, 1100)]
+    # A switch that comes back gets the latest.
+    (again,) = [e for e in control_.initial_entities() if e.table_entry.table_id == update.entity.table_entry.table_id]
+    assert again == update.entity
 
 
 def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:

@@ -420,8 +420,9 @@ impl Network {
     }
 
     /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.fabrics.virtual_control`).
-    fn set_control_plane(&mut self, plane: Py<PyAny>) {
-        self.inner.set_control_plane(Box::new(control::PythonControl { object: plane }));
+    fn set_control_plane(&mut self, py: Python<'_>, plane: Py<PyAny>) -> PyResult<()> {
+        self.inner.set_control_plane(Box::new(control::PythonControl::new(py, plane)?));
+        Ok(())
     }
 
     /// Calls the control plane's on_timer at an instant, as if it had asked for that itself. Raises ValueError.

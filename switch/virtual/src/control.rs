@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::Nanos;
 use fairlane_device::Device;
 use fairlane_endpoint::algorithm::Fault;
+use fairlane_p4rt::proto::p4::v1::StreamMessageResponse;
 use fairlane_p4rt::{ClientId, Core, Notification, Status, StreamOutput};
-use prost::Message;
-
-use crate::Nanos;
 
 /// A P4Runtime call, its message serialised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +42,13 @@ pub trait ControlPlane: Send {
     fn on_start(&mut self, now: Nanos, actions: &mut Vec<ControlAction>) -> Result<(), Fault>;
     fn on_timer(&mut self, now: Nanos, id: u64, actions: &mut Vec<ControlAction>) -> Result<(), Fault>;
     fn on_answer(&mut self, now: Nanos, switch: usize, token: u64, answer: Answer, actions: &mut Vec<ControlAction>) -> Result<(), Fault>;
-    /// A serialised `StreamMessageResponse` came.
-    fn on_stream(&mut self, now: Nanos, switch: usize, message: &[u8], actions: &mut Vec<ControlAction>) -> Result<(), Fault>;
+    fn on_stream(
+        &mut self,
+        now: Nanos,
+        switch: usize,
+        message: &StreamMessageResponse,
+        actions: &mut Vec<ControlAction>,
+    ) -> Result<(), Fault>;
 }
 
 /// The one client of each switch.
@@ -57,7 +61,7 @@ pub(crate) enum Event {
     Timer(u64),
     ToSwitch { switch: usize, token: u64, request: Request },
     Answer { switch: usize, token: u64, answer: Answer },
-    Stream { switch: usize, message: Vec<u8> },
+    Stream { switch: usize, message: StreamMessageResponse },
 }
 
 /// All messages under way, in the order of their arrival.
@@ -99,7 +103,7 @@ impl ControlChannel {
     /// A switch has something to say.
     pub(crate) fn notify(&mut self, now: Nanos, switch: usize, messages: Vec<Notification>) {
         for (_, message) in messages {
-            self.put(now + self.delay, Event::Stream { switch, message: message.encode_to_vec() });
+            self.put(now + self.delay, Event::Stream { switch, message });
         }
     }
 
