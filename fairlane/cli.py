@@ -8,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -552,6 +553,8 @@ def env() -> None:
 
     for program in environment.hidden():
         typer.echo(f"fairlane: note: {program} is hidden by these lines: leave them out to use it", err=True)
+    if find_spec("thriftpy2") is None:
+        typer.echo("fairlane: note: simple_switch_CLI and bm_runtime need thriftpy2: pip install 'fairlane[bmv2]'", err=True)
     for line in environment.lines():
         typer.echo(line)
 

@@ -15,7 +15,7 @@ try:
     from thriftpy2.thrift import TClient
     from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 except ImportError as missing:
-    raise ImportError(f"BMv2's Thrift services need the package thriftpy2 for {sys.executable}: pip install thriftpy2") from missing
+    raise ImportError(f"BMv2's Thrift services need the package thriftpy2 for {sys.executable}: pip install 'fairlane[bmv2]'") from missing
 
 SERVICES = {"standard": "Standard", "simple_pre": "SimplePre", "simple_pre_lag": "SimplePreLAG", "simple_switch": "SimpleSwitch"}
 """Names of the services on the wire; the file of each has its name, and its class is called this."""
