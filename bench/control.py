@@ -35,7 +35,7 @@ from google.protobuf import text_format
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from forward import cpu_s, machine, show, stop
+from forward import cpu_s, machine, report, show, stop
 from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
 
 HERE = Path(__file__).resolve().parent
@@ -394,19 +394,12 @@ def main() -> int:
     ):
         parser.error("numbers are at least 1, and all inserts together at most 2000000, the size of the table")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        result = run(arguments.inserts, arguments.batch, arguments.one_by_one, arguments.seconds, arguments.rounds)
-    except CannotRun as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print(table(result))
-    for met, text in verdicts(result):
-        print(f"{'met' if met else 'MISSED':7}{text}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    return report(
+        lambda: run(arguments.inserts, arguments.batch, arguments.one_by_one, arguments.seconds, arguments.rounds),
+        table,
+        verdicts,
+        arguments.json,
+    )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -256,6 +257,25 @@ def show(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def report(
+    measure: Callable[[], dict], table: Callable[[dict], str], verdicts: Callable[[dict], list[tuple[bool, str]]], file: Path | None
+) -> int:
+    """Measures, prints the table and what met its goal, and writes all of it to a file. Returns the exit code."""
+    try:
+        result = measure()
+    except CannotRun as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(table(result))
+    for met, text in verdicts(result):
+        print(f"{'met' if met else 'MISSED':7}{text}")
+    if file:
+        file.write_text(json.dumps(result, indent=2) + "\n")
+    return 0
+
+
 def machine() -> dict:
     """What a result must be read with."""
     return {"cpus": os.cpu_count(), "kernel": platform.release(), "model": cpu_model(), "load": os.getloadavg()[0]}
@@ -286,19 +306,7 @@ def main() -> int:
         print(f"bench: {reason}", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        result = run(Times(arguments.seconds, arguments.seconds / 2), arguments.rounds, sizes)
-    except CannotRun as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print(table(result))
-    for met, text in verdicts(result):
-        print(f"{'met' if met else 'MISSED':7}{text}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    return report(lambda: run(Times(arguments.seconds, arguments.seconds / 2), arguments.rounds, sizes), table, verdicts, arguments.json)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from als_program import control_frame, count_pcap, data_frame, with_entries, write_pcap
-from forward import cpu_s, machine, ratio, show, stop
+from forward import cpu_s, machine, ratio, report, show, stop
 from veths import CannotRun, program
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -238,19 +238,9 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()
-    try:
-        result = run(arguments.packets, arguments.bmv2_packets, arguments.rounds, arguments.define)
-    except CannotRun as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print(table(result))
-    for met, text in verdicts(result):
-        print(f"{'met' if met else 'MISSED':7}{text}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    return report(
+        lambda: run(arguments.packets, arguments.bmv2_packets, arguments.rounds, arguments.define), table, verdicts, arguments.json
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fairlane.fabrics import leftovers
@@ -66,3 +67,20 @@ class Run:
 
 def flows_are_up(text: str) -> bool:
     return re.search(r"^ +[1-9]\d*/\d+ s ", text, re.MULTILINE) is not None
+
+
+@contextmanager
+def runs(folder: Path, target: str, grpc_port: int) -> Iterator[Callable[..., Run]]:
+    """Starts runs; those that are left at the end are killed, and their leftovers removed."""
+    started: list[Run] = []
+
+    def begin(*arguments: str) -> Run:
+        started.append(Run(folder, target, grpc_port, *arguments))
+        return started[-1]
+
+    yield begin
+    for run in started:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.wait()
+    leftovers.clean()

@@ -18,7 +18,7 @@ import pytest
 from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.processes import Identity
-from tests.running import Run, flows_are_up
+from tests.running import Run, flows_are_up, runs
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
 for _reason, _holds in (
@@ -36,18 +36,8 @@ GRPC_PORT = 27559
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
-    runs: list[Run] = []
-
-    def begin(*arguments: str) -> Run:
-        runs.append(Run(tmp_path, "bmv2", GRPC_PORT, *arguments))
-        return runs[-1]
-
-    yield begin
-    for run in runs:
-        if run.process.poll() is None:
-            run.process.kill()
-            run.process.wait()
-    leftovers.clean()
+    with runs(tmp_path, "bmv2", GRPC_PORT) as begin:
+        yield begin
 
 
 def members(record: leftovers.RunRecord) -> list[Identity]:

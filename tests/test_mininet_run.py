@@ -19,7 +19,7 @@ import pytest
 from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.processes import Identity
-from tests.running import Run, flows_are_up
+from tests.running import Run, flows_are_up, runs
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
 for _reason, _holds in (
@@ -37,18 +37,8 @@ GRPC_PORT = 29559
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
-    runs: list[Run] = []
-
-    def begin(*arguments: str) -> Run:
-        runs.append(Run(tmp_path, "embedded", GRPC_PORT, *arguments))
-        return runs[-1]
-
-    yield begin
-    for run in runs:
-        if run.process.poll() is None:
-            run.process.kill()
-            run.process.wait()
-    leftovers.clean()
+    with runs(tmp_path, "embedded", GRPC_PORT) as begin:
+        yield begin
 
 
 def test_a_run_writes_its_results_and_leaves_nothing(start: Callable[..., Run]) -> None:

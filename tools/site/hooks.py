@@ -30,22 +30,10 @@ from mkdocs.structure.pages import Page
 from pymdownx.superfences import SuperFencesException
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = (
-    "bench",
-    "controller",
-    "docs",
-    "experiments",
-    "fairlane",
-    "hosts",
-    "inputs",
-    "labs",
-    "p4src",
-    "scripts",
-    "switch",
-    "tests",
-    "tools",
-    "topologies",
-)
+sys.path.insert(0, str(ROOT))
+
+from tools.documented.blocks import FOLDERS  # noqa: E402
+
 STYLES = ("tools/site/math.css", "tools/site/code.css")
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
@@ -74,7 +62,6 @@ def links(text: str) -> Iterator[str]:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    sys.path.insert(0, str(ROOT))
     pygments.lexers._mapping.LEXERS["P4Lexer"] = ("tools.site.p4lexer", "P4", ("p4",), ("*.p4",), ())
     fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
     fences["custom_fences"] = FENCES

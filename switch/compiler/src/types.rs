@@ -124,14 +124,10 @@ impl Type {
         matches!(self, Type::Unknown)
     }
 
-    /// Replaces type parameters by types.
-    pub fn substitute(&self, map: &[(u32, Type)]) -> Type {
-        if map.is_empty() {
-            return self.clone();
-        }
-        let named = |n: &Named| Named { decl: n.decl, name: n.name.clone(), args: n.args.iter().map(|t| t.substitute(map)).collect() };
+    /// The same type with another in the place of each that it is made of.
+    pub fn map(&self, part: &impl Fn(&Type) -> Type) -> Type {
+        let named = |n: &Named| Named { decl: n.decl, name: n.name.clone(), args: n.args.iter().map(part).collect() };
         match self {
-            Type::Param(p) => map.iter().find(|(id, _)| *id == p.id).map_or_else(|| self.clone(), |(_, t)| t.clone()),
             Type::Struct(n) => Type::Struct(named(n)),
             Type::Header(n) => Type::Header(named(n)),
             Type::Union(n) => Type::Union(named(n)),
@@ -139,12 +135,21 @@ impl Type {
             Type::Parser(n) => Type::Parser(named(n)),
             Type::Control(n) => Type::Control(named(n)),
             Type::Package(n) => Type::Package(named(n)),
-            Type::Stack(t, n) => Type::Stack(Box::new(t.substitute(map)), *n),
-            Type::Tuple(ts) => Type::Tuple(ts.iter().map(|t| t.substitute(map)).collect()),
-            Type::Record(fs) => Type::Record(fs.iter().map(|(n, t)| (n.clone(), t.substitute(map))).collect()),
-            Type::List(t) => Type::List(Box::new(t.substitute(map))),
-            Type::Set(t) => Type::Set(Box::new(t.substitute(map))),
+            Type::Stack(t, n) => Type::Stack(Box::new(part(t)), *n),
+            Type::Tuple(ts) => Type::Tuple(ts.iter().map(part).collect()),
+            Type::Record(fs) => Type::Record(fs.iter().map(|(n, t)| (n.clone(), part(t))).collect()),
+            Type::List(t) => Type::List(Box::new(part(t))),
+            Type::Set(t) => Type::Set(Box::new(part(t))),
             _ => self.clone(),
+        }
+    }
+
+    /// Replaces type parameters by types.
+    pub fn substitute(&self, map: &[(u32, Type)]) -> Type {
+        match self {
+            _ if map.is_empty() => self.clone(),
+            Type::Param(p) => map.iter().find(|(id, _)| *id == p.id).map_or_else(|| self.clone(), |(_, t)| t.clone()),
+            _ => self.map(&|part| part.substitute(map)),
         }
     }
 }

@@ -243,6 +243,42 @@ pub struct Branch {
     pub to: u32,
 }
 
+/// Patterns for the instructions of one shape.
+macro_rules! unary {
+    ($of:pat) => {
+        Op::Mov($of)
+            | Op::BitNot($of)
+            | Op::NonZero($of)
+            | Op::IsZero($of)
+            | Op::Sext($of)
+            | Op::MinU($of)
+            | Op::ClampU($of)
+            | Op::ClampS($of)
+            | Op::ClampUS($of)
+    };
+}
+macro_rules! arithmetic {
+    ($of:pat) => {
+        Op::Add($of)
+            | Op::Sub($of)
+            | Op::Mul($of)
+            | Op::Div($of)
+            | Op::Rem($of)
+            | Op::And($of)
+            | Op::Or($of)
+            | Op::Xor($of)
+            | Op::Shl($of)
+            | Op::Shr($of)
+            | Op::Sar($of)
+    };
+}
+macro_rules! comparison {
+    ($of:pat) => {
+        Op::Eq($of) | Op::Ne($of) | Op::LtU($of) | Op::LeU($of) | Op::LtS($of) | Op::LeS($of)
+    };
+}
+pub(crate) use {arithmetic, comparison, unary};
+
 /// Register code. Wrapping arithmetic modulo 2^64; the compiler proved that this is exact enough.
 #[derive(Debug, Clone, Copy)]
 pub enum Op {

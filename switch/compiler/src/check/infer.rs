@@ -26,23 +26,7 @@ impl Checker<'_, '_> {
 
     /// What a type stands for, in depth.
     pub(crate) fn zonk(&self, t: &Type) -> Type {
-        let t = self.resolve(t);
-        let named = |n: &Named| Named { decl: n.decl, name: n.name.clone(), args: n.args.iter().map(|a| self.zonk(a)).collect() };
-        match &t {
-            Type::Struct(n) => Type::Struct(named(n)),
-            Type::Header(n) => Type::Header(named(n)),
-            Type::Union(n) => Type::Union(named(n)),
-            Type::Extern(n) => Type::Extern(named(n)),
-            Type::Parser(n) => Type::Parser(named(n)),
-            Type::Control(n) => Type::Control(named(n)),
-            Type::Package(n) => Type::Package(named(n)),
-            Type::Stack(e, n) => Type::Stack(Box::new(self.zonk(e)), *n),
-            Type::Tuple(ts) => Type::Tuple(ts.iter().map(|a| self.zonk(a)).collect()),
-            Type::Record(fs) => Type::Record(fs.iter().map(|(n, a)| (n.clone(), self.zonk(a))).collect()),
-            Type::List(e) => Type::List(Box::new(self.zonk(e))),
-            Type::Set(e) => Type::Set(Box::new(self.zonk(e))),
-            _ => t,
-        }
+        self.resolve(t).map(&|part| self.zonk(part))
     }
 
     fn bind_variable(&mut self, var: u32, t: &Type) -> bool {

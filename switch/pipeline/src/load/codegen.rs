@@ -397,19 +397,7 @@ impl CodeGen {
         }
         let keep = mask == u64::MAX;
         match self.code.last_mut() {
-            Some(
-                Op::Add(t)
-                | Op::Sub(t)
-                | Op::Mul(t)
-                | Op::Div(t)
-                | Op::Rem(t)
-                | Op::And(t)
-                | Op::Or(t)
-                | Op::Xor(t)
-                | Op::Shl(t)
-                | Op::Shr(t)
-                | Op::Sar(t),
-            ) if t.dst == slot => {
+            Some(arithmetic!(t)) if t.dst == slot => {
                 t.mask &= mask;
                 t.dst = to.unwrap_or(slot);
                 true
@@ -419,7 +407,7 @@ impl CodeGen {
                 u.dst = to.unwrap_or(slot);
                 true
             }
-            Some(Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t)) if t.dst == slot && mask & 1 == 1 => {
+            Some(comparison!(t)) if t.dst == slot && mask & 1 == 1 => {
                 t.dst = to.unwrap_or(slot);
                 true
             }

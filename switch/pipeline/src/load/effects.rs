@@ -96,32 +96,8 @@ impl Context<'_> {
         let mut e = Effects::default();
         e.reads.extend(operands(&mut { *op }).map(|s| *s));
         match op {
-            Op::Mov(u)
-            | Op::BitNot(u)
-            | Op::NonZero(u)
-            | Op::IsZero(u)
-            | Op::Sext(u)
-            | Op::MinU(u)
-            | Op::ClampU(u)
-            | Op::ClampS(u)
-            | Op::ClampUS(u) => e.writes.push(u.dst),
-            Op::Add(t)
-            | Op::Sub(t)
-            | Op::Mul(t)
-            | Op::Div(t)
-            | Op::Rem(t)
-            | Op::And(t)
-            | Op::Or(t)
-            | Op::Xor(t)
-            | Op::Shl(t)
-            | Op::Shr(t)
-            | Op::Sar(t)
-            | Op::Eq(t)
-            | Op::Ne(t)
-            | Op::LtU(t)
-            | Op::LeU(t)
-            | Op::LtS(t)
-            | Op::LeS(t) => e.writes.push(t.dst),
+            unary!(u) => e.writes.push(u.dst),
+            arithmetic!(t) | comparison!(t) => e.writes.push(t.dst),
             Op::Select { dst, .. } | Op::RegVal { dst, .. } => e.writes.push(*dst),
             // An index out of bounds leaves the destination alone.
             Op::RegGet { dst, .. } => e.may_write.push(*dst),
@@ -270,32 +246,8 @@ impl Context<'_> {
 /// The slots an instruction names as what it reads.
 pub fn operands(op: &mut Op) -> impl Iterator<Item = &mut Slot> {
     let list: [Option<&mut Slot>; 3] = match op {
-        Op::Mov(u)
-        | Op::BitNot(u)
-        | Op::NonZero(u)
-        | Op::IsZero(u)
-        | Op::Sext(u)
-        | Op::MinU(u)
-        | Op::ClampU(u)
-        | Op::ClampS(u)
-        | Op::ClampUS(u) => [Some(&mut u.a), None, None],
-        Op::Add(t)
-        | Op::Sub(t)
-        | Op::Mul(t)
-        | Op::Div(t)
-        | Op::Rem(t)
-        | Op::And(t)
-        | Op::Or(t)
-        | Op::Xor(t)
-        | Op::Shl(t)
-        | Op::Shr(t)
-        | Op::Sar(t)
-        | Op::Eq(t)
-        | Op::Ne(t)
-        | Op::LtU(t)
-        | Op::LeU(t)
-        | Op::LtS(t)
-        | Op::LeS(t) => [Some(&mut t.a), Some(&mut t.b), None],
+        unary!(u) => [Some(&mut u.a), None, None],
+        arithmetic!(t) | comparison!(t) => [Some(&mut t.a), Some(&mut t.b), None],
         Op::Select { c, a, b, .. } => [Some(c), Some(a), Some(b)],
         Op::RegGet { idx, .. } | Op::RegVal { idx, .. } => [Some(idx), None, None],
         Op::RegSet { idx, src, .. } => [Some(idx), Some(src), None],

@@ -115,7 +115,7 @@ pub fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) -> Slots
 fn written(op: &Op) -> Slot {
     match op {
         Op::IsZero(u) | Op::NonZero(u) => u.dst,
-        Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t) => t.dst,
+        comparison!(t) => t.dst,
         _ => Slot::MAX,
     }
 }
@@ -123,7 +123,7 @@ fn written(op: &Op) -> Slot {
 /// A comparison and the jump after it as one instruction.
 fn join_jump(op: &Op, jump: &Op) -> Option<Op> {
     let branch = |t: &Tri, to| Branch { a: t.a, b: t.b, to };
-    if let Op::Eq(t) | Op::Ne(t) | Op::LtU(t) | Op::LeU(t) | Op::LtS(t) | Op::LeS(t) = op {
+    if let comparison!(t) = op {
         if t.mask & 1 == 0 {
             return None;
         }
