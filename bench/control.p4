@@ -1,5 +1,5 @@
 // The program of the control plane's benchmark: forwards by constant entries, so that a pushed pipeline forwards at once, and has a large
-// table to fill and a large register to read, which packets use as they go.
+// table to fill and a large register to read, which packets use as they go. With DIGEST, a source without an entry causes a digest (soak.py).
 
 #include <core.p4>
 #include <v1model.p4>
@@ -30,6 +30,10 @@ header ipv4_t {
 struct headers_t {
     ethernet_t ethernet;
     ipv4_t     ipv4;
+}
+
+struct stranger_t {
+    bit<32> source;
 }
 
 struct metadata_t {
@@ -90,7 +94,13 @@ control Receive(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     apply {
         if (hdr.ipv4.isValid()) {
             route.apply();
+#ifdef DIGEST
+            if (!hosts.apply().hit) {
+                digest<stranger_t>(1, { hdr.ipv4.src });
+            }
+#else
             hosts.apply();
+#endif
             bit<32> count;
             bit<32> cell = hdr.ipv4.src & (CELLS - 1);
             seen.read(count, cell);

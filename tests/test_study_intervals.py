@@ -20,6 +20,13 @@ def test_students_interval_of_three_values() -> None:
     assert intervals.student([5.0]) == 0.0
 
 
+def test_a_slope_by_least_squares() -> None:
+    # Sxy 8, Sxx 10; residuals -.4, .8, -1, 1.2, -.6: variance 3.6 / 3; Student's t for 3 degrees of freedom.
+    assert intervals.slope([0, 1, 2, 3, 4], [1, 3, 2, 5, 4]) == (pytest.approx(0.8), pytest.approx(3.182 * math.sqrt(1.2 / 10)))
+    assert intervals.slope([1, 2, 3], [5, 5, 5]) == (0.0, 0.0)
+    assert intervals.slope([1, 2], [1, 2]) == (0.0, math.inf)
+
+
 def test_the_mean_of_few_values() -> None:
     # Student's t for 1 degree of freedom is so wide that every resample of two values lies in it.
     assert intervals.of_mean([1.0, 3.0]) == (1.0, 3.0)

@@ -1,4 +1,4 @@
-"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means, and of what an expectation is held against, by Student's t.
+"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means, of a slope, and of what an expectation is held against, by Student's t.
 
 A plain percentile bootstrap of few values is too narrow. Hesterberg's expanded percentiles [T. Hesterberg, What Teachers Should Know About
 the Bootstrap, The American Statistician 69 (4), 2015, section 4.3] widen it so that it is as long as Student's interval for normal values. For
@@ -60,6 +60,17 @@ def student(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
     return _t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """The slope of y over x by least squares, and half the width of its interval; 0 and infinity for fewer than three points."""
+    if len(x) < 3:
+        return 0.0, math.inf
+    fitted = statistics.linear_regression(x, y)
+    rest = sum((b - fitted.slope * a - fitted.intercept) ** 2 for a, b in zip(x, y))
+    middle = statistics.fmean(x)
+    spread = sum((a - middle) ** 2 for a in x)
+    return float(fitted.slope), float(_t95(len(x) - 2) * math.sqrt(rest / (len(x) - 2) / spread))
 
 
 _MOST_EXACT = 8
