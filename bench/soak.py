@@ -33,12 +33,12 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from control import HERE, Pipeline, Session
 from finsy.proto import p4r
+
+from control import HERE, Pipeline, Session
+from fairlane.studies import intervals
 from forward import machine, show, stop
 from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
-
-from fairlane.studies import intervals
 
 ADDRESS = "127.0.0.1:9559"
 RATE_PER_S, SIZE, SOURCES = 1000, 200, 500

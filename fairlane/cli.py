@@ -33,12 +33,13 @@ from fairlane.cli_options import (
 from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import ConfigError, Document
 
 if TYPE_CHECKING:
+    from fairlane.capacity import Capacity
     from fairlane.live import view as live_view
     from fairlane.paper.row import Row
     from fairlane.paper.row_outcome import Outcome
@@ -574,8 +575,16 @@ def doctor(
         typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there."),
     ] = "virtual",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Measure up to which rate and number of flows runs on Mininet stay true here (root, a minute)."),
+    ] = False,
+    grpc_port: PortOption = FIRST_GRPC_PORT,
 ) -> None:
     """Check what this machine has and lacks, the consequences, and how to install the rest."""
+    if measure:
+        _measure_machine(grpc_port)
+        return
     from fairlane import doctor as examination
 
     findings = examination.examine()
@@ -585,6 +594,27 @@ def doctor(
         examination.show(console, findings)
     if examination.lacking(findings, place):
         raise typer.Exit(CANNOT_RUN_HERE)
+
+
+def _measure_machine(grpc_port: int) -> None:
+    from fairlane import capacity, measure
+
+    found: list[Target] = ["embedded", *(["bmv2"] if probes.program("simple_switch_grpc") else [])]
+    for target in found:
+        _say_capacity(target, measured := measure.measure(target, grpc_port, _say))
+        capacity.write(target, measured)
+    if "bmv2" not in found:
+        _say("bmv2: not measured, there is no simple_switch_grpc in PATH")
+    _say(f"written: {capacity.file()}; a run beyond these values says so before it starts")
+
+
+def _say_capacity(target: str, found: Capacity) -> None:
+    for what, bound in (("packets a second, summed over switches", found.hops_per_s), ("flows", found.flows)):
+        invalid = "" if bound.invalid is None else f", not valid from {bound.invalid:,.0f} on"
+        more = " (no more were tried)" if bound.true >= bound.tried else ""
+        _say(f"{target}: true up to {bound.true:,.0f} {what}{more}{invalid}")
+    if not min(found.hops_per_s.true, found.flows.true):
+        _say(f"{target}: not even the first step was true, at a load average of {found.load:.1f}: measure again while nothing else runs")
 
 
 @app.command()

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from fairlane import errors, floors
+from fairlane import capacity, errors, floors
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
@@ -46,7 +46,7 @@ def execute(
         highlight=False,
         soft_wrap=True,
     )
-    for warning in floors.warnings(experiment):
+    for warning in floors.warnings(experiment) + ([] if fabric == "virtual" else capacity.warnings(experiment, target)):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
     raw = folder.work / "raw"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.supervisor import Event
 from fairlane.results import fidelity
 
+ROOT = Path(__file__).resolve().parent.parent
 BEGIN = 1_000_000.25
 DURATION = 20.0
 
@@ -65,8 +68,9 @@ def test_a_run_that_kept_up_is_true(tmp_path: Path) -> None:
         ("rx_missed", 100, "invalid", "missed_fraction", "the kernel threw away"),
         ("tx_failed", 1, "doubtful", "unsent_fraction", "the kernel did not send"),
         ("late", 0.0009, "true", None, ""),
-        ("late", 0.0025, "doubtful", "late_part", "more than 3 ms after"),
-        ("late", 0.02, "invalid", "late_part", "more than 100 ms after"),
+        ("late", 0.0045, "doubtful", "late_part", "more than 3.2 ms after"),
+        ("late", 0.045, "invalid", "late_part", "more than 32 ms after"),
+        ("late", 0.2, "invalid", "late_part", "more than 2e+02 ms after"),
     ],
 )
 def test_each_fault_gets_its_verdict(tmp_path: Path, change: str, amount: float, verdict: str, measure: str | None, said: str) -> None:
@@ -98,3 +102,22 @@ def test_missing_counters_flows_waiting_and_events_are_told(tmp_path: Path) -> N
     }
     assert judged.reasons[0].verdict == "invalid" and judged.reasons[-1].verdict == "doubtful"
     assert any("at 3.0 s switch s2 is started again" in r.what for r in judged.reasons)
+
+
+def test_the_limits_are_those_of_the_page() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([\d.]+)(?: (s|ms|%))? \| ([\d.]+)(?: (s|ms|%))? \|", (ROOT / "docs" / "fidelity.md").read_text(), re.MULTILINE
+    )
+    scale = {"": 1.0, "s": 1.0, "ms": 1e-3, "%": 1e-2}
+    stated = {name: (float(a) * scale[unit_a], float(b) * scale[unit_b]) for name, a, unit_a, b, unit_b in rows}
+    assert stated == {name: (pytest.approx(limit.doubtful), pytest.approx(limit.invalid)) for name, limit in fidelity.LIMITS.items()}
+
+
+def test_gaps_are_quantiles_of_each_link_and_size(tmp_path: Path) -> None:
+    for name, frames in (("s1.gaps.csv", 900), ("s1.2.gaps.csv", 90)):
+        rows = f"1,128,1.0,{frames}\n1,inf,0.5,{frames}\n1,inf,4.0,{frames // 9}\n1,inf,inf,{frames // 90}\n99,inf,1.0,5000\n"
+        (tmp_path / name).write_text("port,bytes_up_to,ratio_up_to,frames\n" + rows)
+    judged = _records(tmp_path)
+    (large,) = judged.gaps  # 990 small frames are too few, and there is no port 99
+    assert large == fidelity.Gaps(large.link, math.inf, 1111, 0.5, 4.0, pytest.approx(math.inf)) and large.link.startswith("s1->")
+    assert judged.to_json()["gaps"][0]["frames"] == 1111

@@ -1,6 +1,7 @@
 """Reads the records of a run's parts, during the run and afterwards: computes nothing.
 
 s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
+s1.gaps.csv        how often the gaps between a port's frames were how long; see docs/results.md
 controller.csv     one line per switch port and observation interval
 FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """
@@ -49,6 +50,16 @@ def switch_counters(folder: Path, switch: str) -> pd.DataFrame:
                 frame[column] = frame[column] + frame["port"].map(before[column]).fillna(0)
         parts.append(frame)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
+    """port, bytes_up_to, ratio_up_to, frames: sums over a switch's restarts, by rising ratio. Empty where there are none."""
+    paths = [p for p in folder.glob(f"{switch}*.gaps.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.gaps\.csv", p.name)]
+    parts = [frame for frame in map(_csv, sorted(paths)) if not frame.empty]
+    keys = ["port", "bytes_up_to", "ratio_up_to"]
+    if not parts:
+        return pd.DataFrame(columns=[*keys, "frames"])
+    return pd.concat(parts).groupby(keys, as_index=False)["frames"].sum()
 
 
 def controller_records(folder: Path) -> pd.DataFrame:

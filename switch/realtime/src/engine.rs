@@ -11,6 +11,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::{LogLevel, LogTarget, Options};
 use crate::clock;
+use crate::gaps;
 use crate::handle::{JobQueue, PortRequest};
 use crate::links::{Arrived, Links};
 use crate::pcap::Capture;
@@ -28,6 +29,8 @@ pub type PortSink = Box<dyn FnMut(PortId, bool) + Send>;
 const RECOVERY_INTERVAL: Nanos = 500_000_000;
 /// How often captures are written out.
 const CAPTURE_FLUSH_INTERVAL: Nanos = 1_000_000_000;
+/// How often the file of gaps is written anew; and at the end.
+const GAPS_INTERVAL: Nanos = 5_000_000_000;
 
 /// Why the switch does not start or goes down.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,7 @@ pub struct Engine {
     new_port: PortConfig,
     drop_port: PortId,
     stats: Option<(StatsWriter, Nanos, Nanos)>,
+    next_gaps: Nanos,
     next_recovery: Option<Nanos>,
     next_capture_flush: Option<Nanos>,
     polled: Vec<libc::pollfd>,
@@ -104,6 +108,7 @@ impl Engine {
             new_port: PortConfig { priorities: options.device.priorities, ..PortConfig::default() },
             drop_port: options.device.drop_port,
             stats,
+            next_gaps: 0,
             next_recovery: None,
             next_capture_flush,
             polled: Vec::new(),
@@ -213,13 +218,23 @@ impl Engine {
         let unix = clock::unix();
         for number in self.device.ports().collect::<Vec<_>>() {
             let Some(snapshot) = self.device.snapshot(now, number) else { continue };
-            let port = self.wire.ports.iter_mut().find(|port| port.number == number);
+            let mut port = self.wire.ports.iter_mut().find(|port| port.number == number);
+            if let (Some(port), Some(config)) = (&mut port, self.device.port_config(number)) {
+                port.gaps.configure(config);
+            }
             writer.add(now, unix, &snapshot, port.map_or_else(SocketCounts::default, PortIo::counts));
         }
         if let Err(reason) = writer.flush() {
             error!("--stats {}: {reason}; no more rows are written", writer.path().display());
             self.stats = None;
             return;
+        }
+        if now >= self.next_gaps {
+            self.next_gaps = now + GAPS_INTERVAL;
+            let path = gaps::path(writer.path());
+            if let Err(reason) = gaps::write(&path, self.wire.ports.iter().map(|port| (port.number, &*port.gaps))) {
+                error!("{}: {reason}", path.display());
+            }
         }
         // Rows keep to the grid; those of a grid point that was missed altogether are left out.
         if let Some(late) = now.checked_sub(*due) {
@@ -338,6 +353,7 @@ impl Engine {
         for line in self.wire.links.summary() {
             println!("{line}");
         }
+        self.next_gaps = now;
         self.write_stats(now);
         self.wire.ports.iter_mut().for_each(PortIo::flush_captures);
         info!("the switch ends");

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cli_server;
 pub mod clock;
 pub mod engine;
+mod gaps;
 pub mod handle;
 mod links;
 pub mod logging;

@@ -7,6 +7,7 @@ use fairlane_device::{Nanos, Output, PortId};
 use fairlane_thrift::PortInfo;
 use tracing::{debug, error, info, warn};
 
+use crate::gaps::Gaps;
 use crate::links::Links;
 use crate::pcap::Capture;
 use crate::socket::{Interface, Sender};
@@ -20,6 +21,7 @@ pub(crate) struct PortIo {
     sender: Sender,
     /// `rx_missed` is added when they are asked for.
     counts: SocketCounts,
+    pub(crate) gaps: Box<Gaps>,
     /// Frames missed on sockets that were replaced.
     missed_before: u64,
     /// The interface is down or gone; it is looked at again from time to time.
@@ -45,6 +47,7 @@ impl PortIo {
             capture_out,
             sender: Sender::new(),
             counts: SocketCounts::default(),
+            gaps: Box::default(),
             missed_before: 0,
             down,
             changed: false,
@@ -217,6 +220,7 @@ impl Wire {
             end_on_error(&mut port.capture_out, |capture| capture.write(unix, &frame));
         }
         port.counts.left(self.now.saturating_sub(departure));
+        port.gaps.left(departure, self.now, frame.len());
         if port.sender.push(frame) {
             port.flush(&mut self.spare);
         }

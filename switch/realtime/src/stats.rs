@@ -8,12 +8,16 @@ use std::path::PathBuf;
 use fairlane_device::{DropCause, Nanos, PortSnapshot};
 
 /// Bounds of lateness that are counted, in nanoseconds, and their columns.
-pub const LATE: [(Nanos, &str); 6] = [
+pub const LATE: [(Nanos, &str); 10] = [
     (100_000, "late_100us"),
-    (300_000, "late_300us"),
+    (200_000, "late_200us"),
+    (500_000, "late_500us"),
     (1_000_000, "late_1ms"),
-    (3_000_000, "late_3ms"),
+    (2_000_000, "late_2ms"),
+    (5_000_000, "late_5ms"),
     (10_000_000, "late_10ms"),
+    (20_000_000, "late_20ms"),
+    (50_000_000, "late_50ms"),
     (100_000_000, "late_100ms"),
 ];
 
@@ -146,7 +150,7 @@ mod tests {
         for late in [0, 100_000, 100_001, 2_000_000, 20_000_000] {
             counts.left(late);
         }
-        assert_eq!(counts.late, [3, 2, 2, 1, 1, 0]);
+        assert_eq!(counts.late, [3, 2, 2, 2, 1, 1, 1, 0, 0, 0]);
     }
 
     #[test]
@@ -157,7 +161,7 @@ mod tests {
         stats.add(1_000_000_000, 5, &port, SocketCounts::default());
         port.queue_integral_packet_ns = 2_500_000_000;
         port.busy_ns = 500_000_000;
-        stats.add(2_000_000_000, 6, &port, SocketCounts { rx_missed: 1, tx_failed: 2, late: [6, 5, 4, 3, 2, 1] });
+        stats.add(2_000_000_000, 6, &port, SocketCounts { rx_missed: 1, tx_failed: 2, late: [9, 8, 7, 6, 5, 4, 3, 2, 1, 0] });
         stats.flush().expect("written");
         let text = std::fs::read_to_string(&path).expect("readable");
         std::fs::remove_file(&path).expect("removed");
@@ -166,6 +170,6 @@ mod tests {
         assert!(lines[0].starts_with("time_s,unix_s,port,rx_packets"));
         assert!(lines[0].contains(",drop_ingress,drop_egress,drop_tail,drop_no_port"));
         assert_eq!(lines[0].split(',').count(), lines[2].split(',').count());
-        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,6,5,4,3,2,1,0"));
+        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,9,8,7,6,5,4,3,2,1,0"));
     }
 }
