@@ -264,7 +264,7 @@ def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page
     from fairlane.live.follow import Following
 
     with Following(chosen, shown, progress.for_console(console)) as following:
-        strictly = execute.execute(chosen, options, where.fabric, output.out, console, following.watching)
+        strictly = execute.execute(chosen, options, where.fabric, output.out, console, following.watching, following.judged)
         following.linger(_say)
     return strictly
 

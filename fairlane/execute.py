@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -35,10 +36,11 @@ def execute(
     out: Path | None,
     console: Console,
     show: Callable[[Path], progress.Progress] | None = None,
+    judged: Callable[[fidelity.Fidelity], None] = lambda true: None,
 ) -> int:
     """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the
     output of a killed or failed run; what the machine ran out of, or a fault of the evaluation, leaves the raw records (Unfinished). show: from the folder of
-    the raw records makes a replacement for the progress display."""
+    the raw records makes a replacement for the progress display. judged: takes the verdict."""
     run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
     target = "virtual" if fabric == "virtual" else options.toolchain.target
     console.print(
@@ -72,6 +74,7 @@ def execute(
         raise
     except (Exception, Interrupted) as error:  # noqa: BLE001 # whatever it is, the records stay
         _keep(folder, error, f"'fairlane report {_shown(folder.final)}' evaluates them")
+    judged(true)
     _show(console, experiment, outcome, figures, true, final)
     if true.verdict == "invalid":
         return NOT_VALID
@@ -96,9 +99,10 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
     """The raw records stay, whatever stood in the way of the rest."""
     kept = folder.publish()
-    for path in kept.iterdir():
-        if path.name != "raw":
-            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # no descriptor may be left to look with
+        for path in kept.iterdir():
+            if path.name != "raw":
+                path.unlink(missing_ok=True)
     raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then}.", error) from error
 
 

@@ -258,12 +258,17 @@ def test_it_answers_this_machine_alone(run: Run) -> None:
             return error.code
 
     assert status() == status(Host=f"localhost:{port}", Origin=f"http://localhost:{port}") == 200
+    token = urllib.parse.urlsplit(run.url).path.strip("/")
+    assert len(token) >= 20
+    for path in ("/", f"/{token}", f"/{token[:-1]}/", f"/{token}x/", "/data.json", "/page/main.js", f"/?token={token}"):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_S)
     assert status(Host=f"evil.example:{port}") == status(Host="127.0.0.1") == status(Origin="http://evil.example") == 403
     assert status(Origin=f"https://127.0.0.1:{port}") == status(Origin="null") == 403
 
-    async def connect(origin: str | None) -> bool:
+    async def connect(origin: str | None, path: str = f"/{token}/socket") -> bool:
         try:
-            async with websockets.connect(f"ws://127.0.0.1:{port}/socket", origin=origin) as connection:
+            async with websockets.connect(f"ws://127.0.0.1:{port}{path}", origin=origin) as connection:
                 await connection.send("no object")
                 while True:
                     answer = json.loads(await connection.recv())
@@ -275,6 +280,7 @@ def test_it_answers_this_machine_alone(run: Run) -> None:
 
     assert asyncio.run(connect(f"http://127.0.0.1:{port}")) and asyncio.run(connect(None))
     assert not asyncio.run(connect("http://evil.example"))
+    assert not asyncio.run(connect(None, "/socket"))
     with pytest.raises(Refusal, match=f"--live-port {port}"):
         Server(run.session, port)
 
@@ -503,7 +509,7 @@ def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> N
     # All in view: also where dashes stand.
     assert page.evaluate(
         """async () => {
-        const {Strip} = await import("/page/strip.js");
+        const {Strip} = await import("./page/strip.js");
         """
         + _LINES
         + """
@@ -521,7 +527,7 @@ def test_a_picture_drawn_in_pieces_is_the_one_drawn_at_once(run: Run, page) -> N
     # A view that moves with time, and back.
     assert page.evaluate(
         """async () => {
-        const {Strip} = await import("/page/strip.js");
+        const {Strip} = await import("./page/strip.js");
         """
         + _LINES
         + """
@@ -547,7 +553,7 @@ def test_a_picture_of_many_samples_keeps_the_extremes(run: Run, page) -> None:
     page.goto(run.url)
     assert page.evaluate(
         """async () => {
-        const {needed} = await import("/page/strip.js");
+        const {needed} = await import("./page/strip.js");
         """
         + _LINES
         + """
@@ -567,7 +573,7 @@ def test_a_picture_of_many_samples_keeps_the_extremes(run: Run, page) -> None:
 def test_time_glides_towards_what_is_known_and_not_beyond(run: Run, page) -> None:
     page.goto(run.url)
     steps = page.evaluate("""async () => {
-        const {glide} = await import("/page/glide.js");
+        const {glide} = await import("./page/glide.js");
         Object.assign(glide, {from: 0, last: 0, since: 0});
         glide.begin();
         const shown = [];

@@ -67,12 +67,16 @@ def test_every_error_of_the_machine_has_a_sentence_and_a_code() -> None:
     assert errors.say(OSError(errno.EACCES, "Permission denied", "x")) == "Permission denied. (x)"
 
 
-@pytest.mark.parametrize("limit", ["-n 24", "-v 600000"])
+@pytest.mark.parametrize("limit", ["-n 24", "-v 600000", "-f 200"])
 def test_limits_of_the_machine_end_in_a_sentence(tmp_path: Path, limit: str) -> None:
     command = f"ulimit {limit}; exec {sys.executable} -m fairlane run als-3 --duration 12 --out {tmp_path}/out"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    assert done.returncode in (0, errors.NO_SPACE, errors.RUN_FAILED), (done.returncode, done.stderr)
+    assert done.returncode in (0, errors.NO_SPACE, errors.RUN_FAILED, errors.CANNOT_RUN_HERE), (done.returncode, done.stderr)
+    if limit == "-f 200":
+        assert "was ended by SIGXFSZ" in done.stderr and "ulimit -a" in done.stderr
+    if (tmp_path / "out").exists() and done.returncode:
+        assert "The raw records are in" in done.stderr
 
 
 def test_results_do_not_follow_a_dangling_link(tmp_path: Path) -> None:

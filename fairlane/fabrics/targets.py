@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,12 @@ class Toolchain:
             str(source),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode < 0:
+            ended = signal.Signals(-done.returncode).name
+            raise Refusal(
+                f"{self.compiler.name} was ended by {ended} before it had compiled {source}: is a limit too low (ulimit -a)?",
+                CANNOT_RUN_HERE,
+            )
         if done.returncode != 0:
             raise Refusal(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
         return json, p4info

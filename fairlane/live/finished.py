@@ -19,6 +19,7 @@ from fairlane.live.restore import experiment_of
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
+from fairlane.results import fidelity
 
 
 def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
@@ -47,7 +48,9 @@ def open_results(folder: Path) -> Session:
         raise Refusal(f"{folder}: its folder raw/ is missing, and the page is drawn from that.")
     sampler = read(experiment, timing, folder / "raw")
     note = "" if not summary.get("live_changes") else "This run was changed by hand while it ran."
-    session = Session(experiment, sampler, "finished", Pace(finished=True), note)
+    found = summary.get("fidelity") or {}
+    doubt = fidelity.doubt(found.get("verdict", "true"), [r["what"] for r in found.get("reasons", ())])
+    session = Session(experiment, sampler, "finished", Pace(finished=True, doubt=doubt), note)
     session.shares.advance(experiment.duration_s)
     session.changes.extend(summary.get("live_changes", []))
     return session

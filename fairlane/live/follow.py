@@ -17,6 +17,7 @@ from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
+from fairlane.results.fidelity import Fidelity, doubt
 from fairlane.topologies.model import ETHERNET_BYTES
 
 NOTE = (
@@ -156,6 +157,12 @@ class Following:
         if self._timing is not None and self.session is not None:
             self._take(self._timing.end_s)
             self.session.pace.finished = True
+            self.session.publish()
+
+    def judged(self, true: Fidelity) -> None:
+        """The verdict on the run."""
+        if self.session is not None:
+            self.session.pace.doubt = doubt(true.verdict, [r.what for r in true.reasons])
             self.session.publish()
 
     def linger(self, say: Callable[[str], None]) -> None:

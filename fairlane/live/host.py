@@ -117,7 +117,7 @@ def main(descriptor: int) -> None:
             wire.send(Failed(str(refusal)))
             return
         server.start()
-        wire.send(Serving(server.port))
+        wire.send(Serving(server.url))
         for message in messages:
             mirror.take(message)
 

@@ -86,9 +86,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Serving:
-    """The page can be had."""
+    """The page can be had at an address."""
 
-    port: int
+    url: str
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class PageProcess:
         self._wire = Wire(ours)
         self.requests: deque[Request] = deque()
         self.attendance = Attendance(0, 0)
-        self._port: int | None = None
+        self.url = ""
         self._failed: str | None = None
         with theirs:
             self._process = subprocess.Popen(
@@ -217,14 +217,10 @@ class PageProcess:
     def _begin(self, opening: Opening) -> None:
         self._wire.post(opening)
         end_s = time.monotonic() + _BEGINS_WITHIN_S
-        while self._port is None and self._failed is None and not self.gone and time.monotonic() < end_s:
+        while not self.url and self._failed is None and not self.gone and time.monotonic() < end_s:
             self.wait(0.5)
-        if self._port is None:
+        if not self.url:
             raise Refusal(self._failed or "the live view's process did not start: its output is above.", CANNOT_RUN_HERE)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/"
 
     @property
     def gone(self) -> bool:
@@ -241,7 +237,7 @@ class PageProcess:
             elif isinstance(message, Attendance):
                 self.attendance = message
             elif isinstance(message, Serving):
-                self._port = message.port
+                self.url = message.url
             elif isinstance(message, Failed):
                 self._failed = message.why
 

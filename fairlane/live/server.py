@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
+import hmac
 import importlib.util
 import io
 import json
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -45,10 +47,11 @@ _STILL_S = 1.0
 
 class Guard:
     """Answers only requests to this machine's own name, from pages that came from here: a name that an attacker's server
-    points at loopback (DNS rebinding) is neither."""
+    points at loopback (DNS rebinding) is neither. And only below the token, the first part of every path, which other users of this machine do not know."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
+    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self._app = app
+        self._token = token.encode()
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,12 +60,19 @@ class Guard:
             return
         given = dict(scope["headers"])
         origin = given.get(b"origin")
-        if given.get(b"host", b"").lower() in self._hosts and (origin is None or origin.lower().removeprefix(b"http://") in self._hosts):
-            await self._app(scope, receive, _with_headers(send))
+        ours = given.get(b"host", b"").lower() in self._hosts and (origin is None or origin.lower().removeprefix(b"http://") in self._hosts)
+        token, slash, rest = scope["path"].removeprefix("/").partition("/")
+        if ours and slash and hmac.compare_digest(token.encode(), self._token):
+            await self._app({**scope, "path": f"/{rest}", "raw_path": None}, receive, _with_headers(send))
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await PlainTextResponse("This page answers to http://127.0.0.1 and http://localhost only.", 403)(scope, receive, send)
+            why = (
+                "This page is at the whole address that was printed."
+                if ours
+                else "This page answers to http://127.0.0.1 and http://localhost only."
+            )
+            await PlainTextResponse(why, 403)(scope, receive, send)
 
 
 def _with_headers(send: Send) -> Send:
@@ -225,8 +235,8 @@ def _records(rows: Iterator[list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(header, (None if value == "" else value for value in row))) for row in rows]
 
 
-def application(session: Session, pages: Pages, port: int) -> ASGIApp:
-    """The page, its files, its socket and its downloads."""
+def application(session: Session, pages: Pages, port: int, token: str) -> ASGIApp:
+    """The page, its files, its socket and its downloads, all below /TOKEN/."""
     name = session.sampler.experiment.id
 
     async def index(request: Request) -> Response:
@@ -260,7 +270,7 @@ def application(session: Session, pages: Pages, port: int) -> ASGIApp:
         Mount("/chart", StaticFiles(directory=Path(chart.submodule_search_locations[0]) / "static")),
         Mount("/page", StaticFiles(directory=PAGE)),
     ]
-    return Guard(Starlette(routes=routes), port)
+    return Guard(Starlette(routes=routes), port, token)
 
 
 class Server:
@@ -279,8 +289,9 @@ class Server:
             ) from error
         self.port = self._socket.getsockname()[1]
         self.pages = Pages(session, tell)
+        self._token = secrets.token_urlsafe(16)
         config = uvicorn.Config(
-            application(session, self.pages, self.port),
+            application(session, self.pages, self.port, self._token),
             log_level="critical",
             access_log=False,
             lifespan="off",
@@ -294,7 +305,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        return f"http://127.0.0.1:{self.port}/{self._token}/"
 
     def start(self) -> None:
         self._socket.listen()

@@ -31,13 +31,14 @@ Steer = Callable[[dict[str, Any], Callable[[str | None], object]], None]
 
 @dataclasses.dataclass
 class Pace:
-    """speed: virtual seconds per real second, None: as fast as the machine can. reached: the speed achieved."""
+    """speed: virtual seconds per real second, None: as fast as the machine can. reached: the speed achieved. doubt: of the figures, "" for none."""
 
     paused: bool = False
     speed: float | None = 1.0
     reached: float | None = None
     finished: bool = False
     note: str = ""
+    doubt: str = ""
 
 
 class Session:

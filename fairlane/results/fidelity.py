@@ -120,6 +120,11 @@ class Fidelity:
         return [f"{r.verdict}: {r.what}; in doubt: {r.figures}" for r in self.reasons]
 
 
+def doubt(verdict: str, whats: Sequence[str]) -> str:
+    """A sentence that marks figures on a page; "" for those of a true run. whats: of the reasons."""
+    return "" if verdict == "true" else f"Figures {verdict}: {'; '.join(whats[:3])}{'; ...' if len(whats) > 3 else ''}."
+
+
 IN_VIRTUAL_TIME = Fidelity("true")
 """Virtual time waits for whoever computes: nothing comes late."""
 

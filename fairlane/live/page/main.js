@@ -27,7 +27,7 @@ const live = () => store.hello?.mode === "virtual" && !store.state.finished && s
 const replay = () => store.hello && (store.hello.mode === "finished" || store.state.finished);
 
 function connect() {
-  socket = new WebSocket(`ws://${location.host}/socket`);
+  socket = new WebSocket(`ws://${location.host}${location.pathname}socket`);
   socket.addEventListener("message", event => receive(JSON.parse(event.data)));
   socket.addEventListener("close", () => {
     $("note").hidden = false;
@@ -103,6 +103,8 @@ function update(message) {
     speak(fresh.changes.map(change).join(". "));
   }
   if (fresh.state) {
+    $("doubt").textContent = store.state.doubt;
+    $("doubt").hidden = !store.state.doubt;
     if (store.state.finished && !before.finished) finished();
     else if (store.state.paused !== before.paused) speak(store.state.paused ? `Paused. ${summary()}` : "Running.");
     // The achieved pace changes each time: the clock shows it.

@@ -2,7 +2,7 @@
 
 export const store = {
   hello: null,
-  state: {paused: false, speed: 1, reached: null, finished: false, note: ""},
+  state: {paused: false, speed: 1, reached: null, finished: false, note: "", doubt: ""},
   times: [],
   flows: [],
   rates: [],      // one list for each flow, as long as `times`
