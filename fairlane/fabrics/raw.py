@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ import pandas as pd
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
+SAMPLED_S = 0.1
+"""Between two rows of a port."""
+_PIECE_ROWS = 50_000
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
 _CONTROLLER_SUMS = (
@@ -32,15 +35,18 @@ _CONTROLLER_SUMS = (
 )
 
 
-def switch_counters(folder: Path, switch: str) -> pd.DataFrame:
-    """All rows of a switch; sums go on over its restarts. Empty when it wrote none."""
+def switch_counters(
+    folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True, every_s: float = SAMPLED_S
+) -> pd.DataFrame:
+    """The rows of a switch; sums go on over its restarts. Empty when it wrote none. wanted: of the columns, those to read. every_s: of each port
+    about one row in so long a time is kept; all of them unless that is more than they are apart."""
     paths = sorted(
         (p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
         key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1,
     )
     parts: list[pd.DataFrame] = []
     for path in paths:
-        frame = _csv(path)
+        frame = _csv(path, wanted) if every_s <= SAMPLED_S else _thinned(path, wanted, every_s)
         if frame.empty:
             continue
         if parts:
@@ -83,11 +89,12 @@ def flow_records(folder: Path, flow: str, role: str) -> list[dict[str, Any]]:
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Line by line: the records of hours do not fit into memory at once."""
     try:
-        text = path.read_text()
+        with path.open(errors="replace") as file:
+            yield from json_objects(file)
     except OSError:
         return
-    yield from json_objects(text.splitlines())
 
 
 def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -102,9 +109,22 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _csv(path: Path) -> pd.DataFrame:
+def _thinned(path: Path, wanted: Callable[[str], bool], every_s: float) -> pd.DataFrame:
+    """In pieces: all rows of hours do not fit into memory at once. Each piece keeps its ports' last rows, too."""
+    kept: list[pd.DataFrame] = []
     try:
-        frame = pd.read_csv(path, on_bad_lines="skip")
+        for piece in pd.read_csv(path, on_bad_lines="skip", usecols=wanted, chunksize=_PIECE_ROWS):
+            piece = piece.dropna()
+            again = piece.assign(part=(piece["unix_s"] / every_s).round()).duplicated(["port", "part"])
+            kept.append(piece[~again | ~piece["port"].duplicated(keep="last")])
+    except (OSError, pd.errors.EmptyDataError):
+        pass
+    return pd.concat(kept, ignore_index=True) if kept else pd.DataFrame()
+
+
+def _csv(path: Path, wanted: Callable[[str], bool] = lambda column: True) -> pd.DataFrame:
+    try:
+        frame = pd.read_csv(path, on_bad_lines="skip", usecols=wanted)
     except (OSError, pd.errors.EmptyDataError):
         return pd.DataFrame()
     # A process that was killed leaves half a line.

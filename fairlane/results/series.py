@@ -18,11 +18,13 @@ from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
-from fairlane.results import layers
+from fairlane.results import columns, layers
 from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
 
 _BIN_S = 1.0
+LONG_S = 3000.0
+"""Up to here switches' counters are read and tabled each 0.1 s; of longer runs as often as this one's are, so that memory does not grow with time."""
 FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
@@ -135,7 +137,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
         control["time_s"] -= timing.begin_s
     links = {}
     for switch in experiment.topology.switches:
-        counters = raw.switch_counters(folder, switch)
+        counters = raw.switch_counters(folder, switch, _is_read, _bin_s(experiment.duration_s))
         if not counters.empty:
             counters["unix_s"] -= timing.begin_s
         for port in experiment.topology.ports()[switch]:
@@ -147,6 +149,16 @@ def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
     # A flow that was to start after the end of a shortened run is no flow of it.
     flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing)]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
+
+
+def _is_read(column: str) -> bool:
+    """Of a switch's counters."""
+    return column in ("unix_s", "port", "tx_bytes", "tx_packets", "queue_integral_packet_s") or column.startswith("drop_")
+
+
+def _bin_s(duration_s: float) -> float:
+    """Of the tables of links, and between rows of counters that are kept for them."""
+    return 0.1 * math.ceil(duration_s / LONG_S)
 
 
 def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
@@ -165,7 +177,7 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
         return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
     times = rows["unix_s"].to_numpy()
     drops = {
-        name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float))
+        name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
         # Drops in ingress count at the input port; RED's share of them is known by output port below.
         for name in rows.columns
         if name.startswith("drop_") and name != "drop_ingress"
@@ -206,9 +218,8 @@ def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, int
 def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
     """One record; of a flow with several receivers one for each, called FLOW@RECEIVER."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _datagrams
-    sender, *receivers = (raw.flow_records(folder, flow.name, role) for role in record_roles(flow))
-    for record in (*sender, *(r for records in receivers for r in records)):
-        record["t"] = record["t"] - timing.begin_s
+    files = (folder / f"{flow.name}.{role}.jsonl" for role in record_roles(flow))
+    sender, *receivers = (columns.by_kind(raw.json_lines(file), FLOW_RECORDS, timing.begin_s) for file in files)
     if not flow.receivers:
         return [make(flow, receivers[0], sender)]
     made = []
@@ -220,60 +231,60 @@ def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
     return made
 
 
-def _of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [r for r in records if r.get("kind") == kind]
+_Records = dict[str, columns.Columns]
 
 
-def _datagrams(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
-    data = _of(received, "data")
-    times = [r["t"] for r in data]
-    headers = next((r.get("headers_bytes", 0) for r in _of(received, "start")), 0)
-    sendings = _of(sent, "sent") + _of(sent, "end")
-    moving = [r["t"] for r in _of(sent, "sent")]
+def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
+    data, sendings, feedback, control = received["data"], sent["sent"], sent["feedback"], received["control"]
+    times, packets = data["t"], data["received_packets"]
+    headers = next(iter(received["start"].get("headers_bytes", 0.0)), 0.0)
+    sent_times = np.concatenate([sendings["t"], sent["end"]["t"]])
+    moving = sendings["t"]
     return FlowRecord(
         flow,
-        goodput=Steps.of(times, [r["received_bytes"] - headers * r["received_packets"] for r in data]),
-        sent=Steps.of([r["t"] for r in sendings], [r["sent_packets"] for r in sendings]),
-        lost=Steps.of(times, [r["lost_packets"] for r in data]),
-        sending_rate=[(r["t"], r["rate_bps"]) for r in _of(sent, "sent")],
-        controls=[(r["t"], r["rd_bps"]) for r in _of(received, "control")],
-        active=(moving[0], max(r["t"] for r in sendings)) if moving else None,
-        received=Steps.of(times, [r["received_bytes"] for r in data]),
-        packets=Steps.of(times, [r["received_packets"] for r in data]),
-        late=Steps.of(times, [r.get("delayed_packets", math.nan) for r in data]),
-        delay=Steps.of(times, np.cumsum([(r.get("delay_mean_s") or 0.0) * r.get("packets", 0) for r in data])),
-        outstanding=tuple((r["t"], r["in_flight_packets"]) for r in _of(sent, "sent") if r.get("in_flight_packets") is not None),
-        round_trips=tuple((r["t"], r["rtt_s"]) for r in (*_of(sent, "sent"), *_of(sent, "feedback")) if r.get("rtt_s") is not None),
-        reports=tuple((r["t"], r["ssrc"], r["bytes"]) for r in _of(sent, "feedback") if "bytes" in r),
-        control_bytes=tuple((r["t"], r["bytes"]) for r in _of(received, "control") if "bytes" in r),
+        goodput=Steps(times, data["received_bytes"] - headers * packets),
+        sent=Steps(sent_times, np.concatenate([sendings["sent_packets"], sent["end"]["sent_packets"]])),
+        lost=Steps(times, data["lost_packets"]),
+        sending_rate=list(zip(moving.tolist(), sendings["rate_bps"].tolist())),
+        controls=list(control.pairs("t", "rd_bps")),
+        active=(float(moving[0]), float(sent_times.max())) if len(moving) else None,
+        received=Steps(times, data["received_bytes"]),
+        packets=Steps(times, packets),
+        late=Steps(times, data["delayed_packets"]),
+        delay=Steps(times, np.cumsum(data.get("delay_mean_s", 0.0) * data.get("packets", 0.0))),
+        outstanding=tuple(sendings.pairs("t", "in_flight_packets")),
+        round_trips=(*sendings.pairs("t", "rtt_s"), *feedback.pairs("t", "rtt_s")),
+        reports=tuple((t, int(ssrc), int(size)) for t, ssrc, size in feedback.pairs("t", "ssrc", "bytes")),
+        control_bytes=tuple((t, int(size)) for t, size in control.pairs("t", "bytes")),
     )
 
 
-def _tcp(flow: Flow, received: list[dict[str, Any]], sent: list[dict[str, Any]]) -> FlowRecord:
-    data, sendings = _of(received, "data"), _of(sent, "sent")
-    retransmits = np.cumsum([r["retransmits"] for r in sendings])
-    packets = [r["sent_bytes"] / flow.settings.packet_bytes for r in sendings]
+def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
+    data, sendings = received["data"], sent["sent"]
+    retransmits = np.cumsum(sendings["retransmits"])
+    packets = sendings["sent_bytes"] / flow.settings.packet_bytes
     payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
-    times = [r["t"] for r in sendings]
+    times = sendings["t"]
 
-    def sums(records: list[dict[str, Any]], values: Sequence[float]) -> Steps:
+    def sums(records: columns.Columns, values: np.ndarray) -> Steps:
         # Records have the time of the end of their intervals: the first interval begins at zero.
-        start = [records[0]["t"] - records[0]["seconds"]] if records else []
-        return Steps.of(start + [r["t"] for r in records], [0.0] * len(start) + list(values))
+        start = records["t"][:1] - records["seconds"][:1]
+        return Steps(np.concatenate([start, records["t"]]), np.concatenate([np.zeros(len(start)), values]))
 
+    delivered = data["received_payload_bytes"]
     return FlowRecord(
         flow,
-        goodput=sums(data, [r["received_payload_bytes"] for r in data]),
+        goodput=sums(data, delivered),
         # iperf3 counts the application's data; the kernel's retransmissions come on top.
-        sent=sums(sendings, [p + r for p, r in zip(packets, retransmits)]),
-        lost=sums(sendings, list(retransmits)),
+        sent=sums(sendings, packets + retransmits),
+        lost=sums(sendings, retransmits),
         sending_rate=[],
         controls=[],
-        active=(times[0] - sendings[0]["seconds"], times[-1]) if sendings else None,
-        received=sums(data, [r["received_payload_bytes"] * flow.settings.packet_bytes / payload for r in data]),
-        packets=sums(data, [r["received_payload_bytes"] / payload for r in data]),
-        outstanding=tuple((r["t"], r["cwnd_bytes"] / payload) for r in sendings if r.get("cwnd_bytes") is not None),
-        round_trips=tuple((r["t"], r["rtt_s"]) for r in sendings if r.get("rtt_s") is not None),
+        active=(float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None,
+        received=sums(data, delivered * flow.settings.packet_bytes / payload),
+        packets=sums(data, delivered / payload),
+        outstanding=tuple((t, size / payload) for t, size in sendings.pairs("t", "cwnd_bytes")),
+        round_trips=tuple(sendings.pairs("t", "rtt_s")),
     )
 
 
@@ -356,33 +367,37 @@ def tables(series: Series) -> dict[str, pd.DataFrame]:
 
 def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
     """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
-    rows = []
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
+    frames = []
     for record in series.flows:
-        rate_times = [t for t, _ in record.sending_rate]
-        for a, b in itertools.pairwise(edges):
-            if record.active is None or b < record.active[0] or a > record.active[1]:
-                continue
-            known = bisect.bisect_right(rate_times, b)
-            rows.append(
+        if record.active is None:
+            continue
+        a, b = edges[:-1], edges[1:]
+        there = (b >= record.active[0]) & (a <= record.active[1])
+        a, b = a[there], b[there]
+        known = np.searchsorted([t for t, _ in record.sending_rate], b, side="right")
+        rates = np.array([math.nan, *(rate for _, rate in record.sending_rate)])
+        frames.append(
+            pd.DataFrame(
                 {
                     "time_s": b,
                     "flow": record.flow.name,
                     "kind": record.flow.kind,
-                    "goodput_bps": 8 * record.goodput.over(a, b) / (b - a),
-                    "fair_share_bps": shares.at((a + b) / 2).get(record.flow.name, float("nan")),
-                    "sending_rate_bps": record.sending_rate[known - 1][1] if known else float("nan"),
-                    "sent_packets": record.sent.over(a, b),
-                    "lost_packets": record.lost.over(a, b),
+                    "goodput_bps": 8 * (record.goodput.at(b) - record.goodput.at(a)) / (b - a),
+                    "fair_share_bps": [shares.at(t).get(record.flow.name, math.nan) for t in ((a + b) / 2).tolist()],
+                    "sending_rate_bps": rates[known],
+                    "sent_packets": record.sent.at(b) - record.sent.at(a),
+                    "lost_packets": record.lost.at(b) - record.lost.at(a),
                 }
             )
-    return pd.DataFrame(rows)
+        )
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def link_table(series: Series) -> pd.DataFrame:
-    """time_s (end of a bin of 0.1 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
+    """time_s (end of a bin of 0.1 s; longer in runs of more than 3,000 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
     rows = []
-    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, 0.1)
+    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _bin_s(series.experiment.duration_s))
     for link in series.links.values():
         sent = link.transmitted_bytes.at(edges)
         queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
@@ -402,16 +417,15 @@ def link_table(series: Series) -> pd.DataFrame:
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
+    known = [(series.links[key].name, r) for key, records in series.fair_rates.items() for r in records]
     return pd.DataFrame(
-        [
-            {
-                "time_s": r.time_s,
-                "link": series.links[key].name,
-                "connections": r.connections,
-                "fair_rate_bps": r.rate_bps,
-                "utilisation": r.utilisation,
-            }
-            for key, records in series.fair_rates.items()
-            for r in records
-        ]
+        {
+            "time_s": [r.time_s for _, r in known],
+            "link": [name for name, _ in known],
+            "connections": [r.connections for _, r in known],
+            "fair_rate_bps": [r.rate_bps for _, r in known],
+            "utilisation": [r.utilisation for _, r in known],
+        }
+        if known
+        else None
     )
