@@ -3,6 +3,7 @@
 # make lint     formatters, linters, types and licences; ARGS=--fix formats, and repairs what the tools can
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make soak     two hours of a switch and of virtual time: memory and descriptors in one picture (root; HOURS=0.5 for fewer)
+# make chaos    faults in a seeded order, and how each run ended (root; SEED=2, FAULTS=100; tools/chaos/README.md)
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
@@ -25,7 +26,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: run setup build test lint bench soak fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
+.PHONY: run setup build test lint bench soak chaos fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -56,6 +57,9 @@ bench: build
 
 soak: build
 	nice .venv/bin/python bench/soak.py --hours $(or $(HOURS),2) $(ARGS)
+
+chaos: build
+	.venv/bin/python -m tools.chaos $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(ARGS)
 
 conformance: build
 	@[ -n "$(P4C)" ] || { echo "Give the folder of a p4c checkout: make conformance P4C=DIR" >&2; exit 2; }
