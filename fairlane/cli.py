@@ -599,7 +599,9 @@ def doctor(
 def _measure_machine(grpc_port: int) -> None:
     from fairlane import capacity, measure
 
-    found: list[Target] = ["embedded", *(["bmv2"] if probes.program("simple_switch_grpc") else [])]
+    found: list[Target] = ["embedded"]
+    if probes.program("simple_switch_grpc"):
+        found.append("bmv2")
     for target in found:
         _say_capacity(target, measured := measure.measure(target, grpc_port, _say))
         capacity.write(target, measured)

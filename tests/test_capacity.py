@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_another_machines_measurement_and_a_broken_file_say_nothing(state: Path,
 def test_steps_grow_and_are_those_of_the_experiment() -> None:
     experiment, steps = measure.rates()
     assert sum(f.settings.parameters.rate_bps for f in experiment.flows) == pytest.approx(steps[-1].offered_bps)
-    assert [b.offered_bps / a.offered_bps for a, b in zip(steps, steps[1:])] == pytest.approx([2**0.5] * (len(steps) - 1))
+    assert [b.offered_bps / a.offered_bps for a, b in itertools.pairwise(steps)] == pytest.approx([2**0.5] * (len(steps) - 1))
     experiment, steps = measure.flows()
     assert len(experiment.flows) == steps[-1].load.flows and steps[-1].end_s == experiment.duration_s
 

@@ -73,13 +73,14 @@ def controller_records(folder: Path) -> pd.DataFrame:
     frame = _csv(folder / "controller.csv")
     if frame.empty:
         return frame
+    frame["switch"] = frame["switch"].astype("category")  # a name for each row takes more than all its numbers
     frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
-    groups = frame.groupby(["switch", "port"])
+    groups = frame.groupby(["switch", "port"], observed=True)
     for column in frame.columns.intersection(list(_CONTROLLER_SUMS), sort=False):
         # A sum that falls has restarted: its earlier value is added from there on.
         previous = groups[column].shift().fillna(0)
         lost = previous.where(frame[column] < previous, 0)
-        frame[column] = frame[column] + lost.groupby([frame["switch"], frame["port"]]).cumsum()
+        frame[column] = frame[column] + lost.groupby([frame["switch"], frame["port"]], observed=True).cumsum()
     return frame
 
 

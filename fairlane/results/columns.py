@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,10 @@ class Columns:
         values[: len(column)] = column
         return values if math.isnan(default) else np.where(np.isnan(values), default, values)
 
-    def pairs(self, *keys: str) -> zip[tuple[float, ...]]:
-        """Tuples of the records that have the last of the keys."""
-        columns = [self[key] for key in keys]
-        there = ~np.isnan(columns[-1])
-        return zip(*(column[there].tolist() for column in columns))
+    def pairs(self, first: str, second: str) -> Iterator[tuple[float, float]]:
+        """(first, second) of the records that have the second."""
+        there = ~np.isnan(self[second])
+        return zip(self[first][there].tolist(), self[second][there].tolist())
 
 
 def by_kind(records: Iterable[dict[str, Any]], kinds: Collection[str], shift_s: float) -> dict[str, Columns]:

@@ -6,7 +6,7 @@ import bisect
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ class LinkRecord:
         return Steps.of(times, bits)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FairRate:
     """What the controller put in force at a port. time_s: when. interval_end_s: of the observation interval counted."""
 
@@ -234,12 +234,19 @@ def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
 _Records = dict[str, columns.Columns]
 
 
+def _some(samples: Iterator[tuple[float, float]], times_s: np.ndarray) -> Iterator[tuple[float, float]]:
+    """Every one of a flow's samples; of a long one's, as many as one of `LONG_S` has."""
+    long_s = float(times_s[-1] - times_s[0]) if len(times_s) else 0.0
+    return itertools.islice(samples, 0, None, max(1, math.ceil(long_s / LONG_S)))
+
+
 def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings, feedback, control = received["data"], sent["sent"], sent["feedback"], received["control"]
     times, packets = data["t"], data["received_packets"]
     headers = next(iter(received["start"].get("headers_bytes", 0.0)), 0.0)
     sent_times = np.concatenate([sendings["t"], sent["end"]["t"]])
     moving = sendings["t"]
+    sized = ~np.isnan(feedback["bytes"])
     return FlowRecord(
         flow,
         goodput=Steps(times, data["received_bytes"] - headers * packets),
@@ -252,9 +259,15 @@ def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         packets=Steps(times, packets),
         late=Steps(times, data["delayed_packets"]),
         delay=Steps(times, np.cumsum(data.get("delay_mean_s", 0.0) * data.get("packets", 0.0))),
-        outstanding=tuple(sendings.pairs("t", "in_flight_packets")),
-        round_trips=(*sendings.pairs("t", "rtt_s"), *feedback.pairs("t", "rtt_s")),
-        reports=tuple((t, int(ssrc), int(size)) for t, ssrc, size in feedback.pairs("t", "ssrc", "bytes")),
+        outstanding=tuple(_some(sendings.pairs("t", "in_flight_packets"), moving)),
+        round_trips=(*_some(sendings.pairs("t", "rtt_s"), moving), *_some(feedback.pairs("t", "rtt_s"), moving)),
+        reports=tuple(
+            zip(
+                feedback["t"][sized].tolist(),
+                feedback["ssrc"][sized].astype(int).tolist(),
+                feedback["bytes"][sized].astype(int).tolist(),
+            )
+        ),
         control_bytes=tuple((t, int(size)) for t, size in control.pairs("t", "bytes")),
     )
 
@@ -283,8 +296,8 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         active=(float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None,
         received=sums(data, delivered * flow.settings.packet_bytes / payload),
         packets=sums(data, delivered / payload),
-        outstanding=tuple((t, size / payload) for t, size in sendings.pairs("t", "cwnd_bytes")),
-        round_trips=tuple(sendings.pairs("t", "rtt_s")),
+        outstanding=tuple((t, size / payload) for t, size in _some(sendings.pairs("t", "cwnd_bytes"), times)),
+        round_trips=tuple(_some(sendings.pairs("t", "rtt_s"), times)),
     )
 
 

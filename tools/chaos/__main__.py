@@ -136,7 +136,8 @@ def _left(subject: Subject, before: set[str]) -> list[str]:
 
 def _order(seed: int, count: int, only: str) -> list[Fault]:
     """Every fault once before any comes twice, in an order that the seed draws."""
-    rng, order = random.Random(seed), []
+    rng = random.Random(seed)
+    order: list[Fault] = []
     known = [f for f in FAULTS if only in f.key]
     while len(order) < count:
         order += rng.sample(known, len(known))

@@ -106,18 +106,30 @@ def _interface(gone: bool) -> Callable[[Subject, random.Random], str]:
     return strike
 
 
+_NOISE = """
+import random, socket, sys
+r = random.Random(int(sys.argv[1]))
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(([n for _, n in socket.if_nameindex() if n != "lo"][0], 0))
+for i in range(3000):
+    f = bytearray(r.randbytes(r.choice([14, 20, 34, 60, 200, 1400])))
+    if i % 2:
+        f[12:14] = b"\\x08\\x00"
+    if i % 4 == 3 and len(f) >= 34:
+        f[14], f[23] = 0x46, r.choice([2, 17])
+    s.send(f)
+"""
+
+
 def _frames(subject: Subject, rng: random.Random) -> str:
     """From a host's own namespace: frames that are nearly right, and noise."""
     pid = rng.choice(subject.children(r"\.sender|--role sender|fairlane-host|host"))
-    code = (
-        "import random, socket; r = random.Random(%d); s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); "
-        "s.bind(([n for _, n in socket.if_nameindex() if n != 'lo'][0], 0))\n"
-        "for i in range(3000):\n"
-        " f = bytearray(r.randbytes(r.choice([14, 20, 34, 60, 200, 1400]))); f[12:14] = b'\\x08\\x00' if i %% 2 else f[12:14]\n"
-        " if i %% 4 == 3 and len(f) >= 34: f[14] = 0x46; f[23] = r.choice([2, 17])\n"
-        " s.send(f)"
-    ) % rng.randrange(1 << 30)
-    done = subprocess.run(["nsenter", "-t", str(pid), "-n", sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["nsenter", "-t", str(pid), "-n", sys.executable, "-c", _NOISE, str(rng.randrange(1 << 30))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return f"3,000 frames of noise from a host ({done.stderr.strip().splitlines()[-1] if done.returncode else 'sent'})"
 
 
@@ -159,7 +171,9 @@ def _controllers(subject: Subject, rng: random.Random) -> str:
         with contextlib.suppress(grpc.RpcError, StopIteration):
             next(stub.StreamChannel(requests(), timeout=2.0))
         with contextlib.suppress(grpc.RpcError):
-            stub.Write(p4r.WriteRequest(device_id=rng.randrange(3), updates=[p4r.Update(type=1)] * (1 + turn * 50)), timeout=2.0)
+            stub.Write(
+                p4r.WriteRequest(device_id=rng.randrange(3), updates=[p4r.Update(type=p4r.Update.INSERT)] * (1 + turn * 50)), timeout=2.0
+            )
         never.set()
         channel.close()
     return f"10 controllers with election id {number}"
@@ -191,10 +205,13 @@ def _page(subject: Subject, rng: random.Random) -> str:
         '{"do": "rate", "port": "s9:9", "bps": -1}',
         "x" * 4000,
     ]
-    with contextlib.suppress(OSError, websockets.exceptions.WebSocketException):
-        with websockets.sync.client.connect(found[1].replace("http", "ws") + "socket", max_size=None) as connection:
-            for _ in range(50):
-                connection.send(rng.choice(messages))
+    address = found[1].replace("http", "ws") + "socket"
+    with (
+        contextlib.suppress(OSError, websockets.exceptions.WebSocketException),
+        websockets.sync.client.connect(address, max_size=None) as connection,
+    ):
+        for _ in range(50):
+            connection.send(rng.choice(messages))
     return f"{said}; 50 messages of nonsense"
 
 
