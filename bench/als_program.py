@@ -15,7 +15,7 @@ from fairlane.controller.protection import limits
 from fairlane.controller.red import Red, link_parameters
 from fairlane.native import emit_rtcp
 
-OUT_PORT = 2
+IN_PORT, OUT_PORT = 1, 2
 RATE_BPS = 100_000_000
 RED = Red(minimum_packets=500, maximum_packets=1500)
 """Thresholds that the benchmark's queues stay below: what is measured is the work, and a drop is none."""
@@ -24,7 +24,7 @@ SNAP_LENGTH = 65535
 
 
 def with_entries(compiled: Path, target: Path) -> Path:
-    """Writes the program's entries, including those of flow protection if it was compiled in."""
+    """Writes the program's entries, including those of flow protection and of sources if they were compiled in."""
     program = json.loads(compiled.read_text())
     tables = {table["name"].split(".", 1)[-1]: table for table in program_tables(program)}
     actions = {action["id"]: action for action in program["actions"]}
@@ -41,6 +41,10 @@ def with_entries(compiled: Path, target: Path) -> Path:
         # As for the thresholds of RED: no connection is limited.
         for hold in (t for t in program_tables(program) if t["name"].endswith("protection.hold.limits_of_port")):
             _add(hold, actions, "set_limits", port, limits(RATE_BPS, 2 * RATE_BPS))
+    if "sources.source_at" in tables:
+        for sender in range(250):
+            keys = [{"match_type": "exact", "key": _hex(0x0A000101 + sender, 32)}, {"match_type": "exact", "key": _hex(IN_PORT, 9)}]
+            _add(tables["sources.source_at"], actions, "believe", keys, {})
     tables["connections.observation"]["default_entry"]["action_data"] = ["0x1"]
     target.write_text(json.dumps(program))
     return target
@@ -54,14 +58,14 @@ def _hex(value: int, width: int) -> str:
     return f"0x{value:0{(width + 7) // 8 * 2}x}"
 
 
-def _add(table: dict, actions: dict, name: str, match: dict, arguments: dict[str, int]) -> None:
+def _add(table: dict, actions: dict, name: str, match: dict | list[dict], arguments: dict[str, int]) -> None:
     chosen = next(i for i in table["action_ids"] if actions[i]["name"].split(".")[-1] == name)
     data = [_hex(arguments[p["name"]], p["bitwidth"]) for p in actions[chosen]["runtime_data"]]
-    entry = {"match_key": [match], "action_entry": {"action_id": chosen, "action_data": data}}
+    entry = {"match_key": match if isinstance(match, list) else [match], "action_entry": {"action_id": chosen, "action_data": data}}
     table.setdefault("entries", []).append(entry | {"priority": len(table.get("entries", [])) + 1})
 
 
-def _ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"") -> bytes:
+def ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"", ttl: int = 64) -> bytes:
     words = 5 + len(options) // 4
     header = (
         struct.pack(
@@ -71,7 +75,7 @@ def _ipv4(source: str, destination: str, protocol: int, payload: bytes, options:
             4 * words + len(payload),
             0,
             0x4000,
-            64,
+            ttl,
             protocol,
             0,
             socket.inet_aton(source),
@@ -89,7 +93,7 @@ def _ipv4(source: str, destination: str, protocol: int, payload: bytes, options:
 def data_frame(size: int, sender: int) -> bytes:
     """UDP data of one of many senders, so that the connection table is used as it would be."""
     udp = struct.pack("!HHHH", 5000 + sender, 5004, size - 34, 0)
-    return _ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, (udp + bytes(size))[: size - 34])
+    return ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, (udp + bytes(size))[: size - 34])
 
 
 def control_frame(sender: int) -> bytes:
@@ -97,7 +101,7 @@ def control_frame(sender: int) -> bytes:
     layers = [(0xE0010100 + i, 250_000 << i) for i in range(3)]
     compound = emit_rtcp(sender, sender=(0, 0, 0, 0), cname=b"bench@fairlane", from_sender=(sender, 8_000_000, 0, layers))
     udp = struct.pack("!HHHH", 5001, 5005, 8 + len(compound), 0)
-    return _ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, udp + compound, bytes((0x94, 4, 0, 0)))
+    return ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, udp + compound, bytes((0x94, 4, 0, 0)))
 
 
 def write_pcap(path: Path, frames: list[bytes], interval_us: int = 10) -> None:

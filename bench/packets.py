@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument("--bmv2-packets", type=int, default=20_000, help="packets that BMv2 reads (default: 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
     parser.add_argument(
-        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION"
+        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION or SOURCE_GUARD"
     )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()

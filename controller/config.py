@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,14 @@ class Route:
     port: int
     src_mac: str
     dst_mac: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A host's IPv4 address, and a port where its packets come in."""
+
+    address: str
+    port: int
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,8 @@ class Switch:
     address: str
     ports: tuple[Port, ...]
     routes: tuple[Route, ...] = ()
+    sources: tuple[Source, ...] = ()
+    """For a program that believes source addresses only there (p4src/sources.p4)."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,13 @@ def parse(raw: Any) -> Config:
                 _check_peer(config, switch, port, f"{where}.ports[{j}].peer")
             elif port.multicast_router:
                 raise ConfigError(f"{where}.ports[{j}].multicast_router: port {port.number} leads to no switch")
+        for j, source in enumerate(switch.sources):
+            if source.port not in known:
+                raise ConfigError(f"{where}.sources[{j}].port: switch {switch.name} has no port {source.port}")
+            try:
+                IPv4Address(source.address)
+            except ValueError as error:
+                raise ConfigError(f"{where}.sources[{j}].address: {error}") from error
         for j, route in enumerate(switch.routes):
             if route.port not in known:
                 raise ConfigError(f"{where}.routes[{j}].port: switch {switch.name} has no port {route.port}")
@@ -203,6 +220,7 @@ _NESTED = {
     "switches": (Switch, True),
     "ports": (Port, True),
     "routes": (Route, True),
+    "sources": (Source, True),
     "red": (Red, False),
     "igmp": (Igmp, False),
     "tls": (Tls, False),

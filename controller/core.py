@@ -14,7 +14,7 @@ import dataclasses
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from finsy.proto import p4r as p4runtime_pb2
 
@@ -148,6 +148,9 @@ class SwitchControl:
                 "AlsIngress.forward.send",
                 {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)},
             )
+        for source in self.switch.sources:
+            key = {"hdr.ipv4.src_address": int(IPv4Address(source.address)), "standard_metadata.ingress_port": source.port}
+            yield "AlsIngress.sources.source_at", key, "AlsIngress.sources.believe", {}
         yield from self._link_entries()
         for port, (first, mask) in self._sketch.regions().items() if self._sketch else ():
             for sketch in _SKETCHES:

@@ -33,7 +33,8 @@ class Open:
 class Control:
     """Settings of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
     for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md). protection: the
-    switches limit a connection that keeps sending more than its share (docs/flow-protection.md).
+    switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
+    only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
     own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5]."""
 
@@ -42,6 +43,7 @@ class Control:
     interval_s: float = 1.0
     counter: Literal["exact", "sketch"] = "exact"
     protection: bool = False
+    source_guard: bool = False
     multicast_router_links: tuple[str, ...] = ()
     plain_switches: tuple[str, ...] = ()
 
@@ -54,7 +56,8 @@ class Control:
     @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with."""
-        return (*(("CONNECTION_SKETCH",) if self.counter == "sketch" else ()), *(("FLOW_PROTECTION",) if self.protection else ()))
+        given = {"CONNECTION_SKETCH": self.counter == "sketch", "FLOW_PROTECTION": self.protection, "SOURCE_GUARD": self.source_guard}
+        return tuple(name for name, wanted in given.items() if wanted)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,11 @@
 #include "headers.p4"
 #include "parser.p4"
 #include "checksum.p4"
+#ifdef SOURCE_GUARD
+#include "sources.p4"
+#else
+#include "any_source.p4"
+#endif
 #include "forward.p4"
 #ifdef CONNECTION_SKETCH
 #include "connection_sketch.p4"
@@ -26,13 +31,17 @@
 const bit<32> REPLICATION = 5;
 
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Sources() sources;
     Forward() forward;
     Connections() connections;
     Protection() protection;
     RedArrival() red;
 
     apply {
-        forward.apply(hdr, meta, standard_metadata);
+        sources.apply(hdr, standard_metadata);
+        if (standard_metadata.egress_spec != DROP_PORT) {
+            forward.apply(hdr, meta, standard_metadata);
+        }
         // The controller's own packets are not a connection, and RED must not drop them.
         if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT
                 && standard_metadata.ingress_port != CPU_PORT && hdr.ipv4.isValid()) {

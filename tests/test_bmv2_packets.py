@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = [(t.with_suffix(".p4"), t) for t in sorted((ROOT / "tests/p4").glob("*/*.stf"))]
 TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted((ROOT / "tests/p4src").glob("*.stf"))]
 # Tests of a program built otherwise than by default.
-DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"], "protection": ["-D", "FLOW_PROTECTION"]}
+DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"], "protection": ["-D", "FLOW_PROTECTION"], "sources": ["-D", "SOURCE_GUARD"]}
 ABSENT = process.why_absent()
 
 

@@ -146,3 +146,24 @@ def test_the_way_of_least_delay_is_taken() -> None:
 def test_too_many_switches_for_automatic_addresses() -> None:
     with pytest.raises(TopologyError, match="300 switches: automatic addresses are enough for 254"):
         addressing.assign(builders.chain([(1, 2)], 300, TRUNK, ACCESS))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_arrivals_are_the_ports_that_paths_enter_by(data: st.DataObject) -> None:
+    """Held against the paths themselves, over random connected graphs with two hosts on some switches."""
+    count = data.draw(st.integers(1, 6), "switches")
+    switches = [f"s{i + 1}" for i in range(count)]
+    links = [(switches[data.draw(st.integers(0, i - 1))], switches[i]) for i in range(1, count)]
+    links += data.draw(st.lists(st.sampled_from([(a, b) for a in switches for b in switches if a < b]), max_size=4)) if count > 1 else []
+    at = data.draw(st.lists(st.sampled_from(switches), min_size=2, max_size=7), "hosts")
+    hosts = [f"h{i + 1}" for i in range(len(at))]
+    topology = graph([*links, *zip(hosts, at)], " ".join(hosts), " ".join(switches))
+    wanted: dict[str, set[tuple[str, int]]] = {s: set() for s in switches}
+    for a in hosts:
+        for b in hosts:
+            for port in addressing.path(topology, a, b)[:-1]:
+                wanted[port.peer].add((a, port.peer_port))
+    found = addressing.arrivals(topology)
+    assert {s: set(pairs) for s, pairs in found.items()} == wanted
+    assert all(len(pairs) == len(set(pairs)) for pairs in found.values())

@@ -91,6 +91,28 @@ def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
     return tuple(taken)
 
 
+def arrivals(topology: Topology) -> dict[str, list[tuple[str, int]]]:
+    """Of each switch: every host whose packets come to it, and the port where they come in, on their way to any other host."""
+    ports = topology.ports()
+    edges = {h: ports[h][0] for h in topology.hosts}
+    onward = {s: _next_ports(s, topology) for s in topology.switches}
+    # Hosts on one switch share their ways.
+    ways: dict[str, set[tuple[str, int]]] = {s: set() for s in topology.switches}
+    wanted = {edge.peer for edge in edges.values()}
+    for first in wanted:
+        for last in wanted - {first}:
+            at = first
+            while at != last:
+                hop = onward[at][last]
+                at = hop.peer
+                ways[first].add((at, hop.peer_port))
+    found: dict[str, list[tuple[str, int]]] = {s: [] for s in topology.switches}
+    for host, edge in edges.items():
+        for switch, port in sorted({(edge.peer, edge.peer_port), *ways[edge.peer]}):
+            found[switch].append((host, port))
+    return found
+
+
 def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
     """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
     return sum(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from fairlane.controller import config as controller_config
 from fairlane.controller.changes import AlsChange, Change, RateChange
-from fairlane.controller.config import Config, Port, Route, Switch
+from fairlane.controller.config import Config, Port, Route, Source, Switch
 from fairlane.controller.red import Red as ControllerRed
 from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
+from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
 
@@ -22,6 +23,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     ports = experiment.topology.ports()
     names = set(experiment.topology.switches)
     control = experiment.settings.control
+    arrivals = addresses.arrivals(experiment.topology) if control.source_guard else dict.fromkeys(experiment.topology.switches, ())
     routers = control.multicast_router_links
     known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
     for link in routers:
@@ -48,6 +50,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                     for p in ports[name]
                 ),
                 routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
+                sources=tuple(Source(addressing.hosts[host].ip, port) for host, port in arrivals[name]),
             )
         )
     _check_changes(experiment)

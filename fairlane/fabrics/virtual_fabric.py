@@ -291,7 +291,7 @@ def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """Of an algorithm's flow: what both fabrics draw from a flow's seed in the same way."""
 
     ssrc: int
@@ -299,16 +299,16 @@ class _End:
     cname: str
 
     @staticmethod
-    def of(flow: Flow, role: str, seed: int, ip: str) -> _End:
+    def of(flow: Flow, role: str, seed: int, ip: str) -> End:
         ssrc = random.Random(f"{seed}/{role}").getrandbits(32)
-        return _End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
+        return End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
 
 
 def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int, rtp_port: int) -> None:
     algorithm = ALGORITHMS[flow.kind]
     times = _times_ns(flow, timing)
-    sender = _End.of(flow, "sender", seed, hosts[flow.sender].ip)
-    receivers = [_End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
+    sender = End.of(flow, "sender", seed, hosts[flow.sender].ip)
+    receivers = [End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
     common = {
         "packet_bytes": settings.packet_bytes,
         "session_bandwidth_bps": settings.maximum_rate_bps,
@@ -351,7 +351,7 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
     )
 
 
-def _layered_receiver(flow: Flow, number: int, end: _End, half, timing: Timing):
+def _layered_receiver(flow: Flow, number: int, end: End, half, timing: Timing):
     """One that is there from the sender's start is so a little before it."""
     joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
     start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)

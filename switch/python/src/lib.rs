@@ -419,6 +419,11 @@ impl Network {
         self.follow(at_ns, node, port, Trace::rates(rates))
     }
 
+    /// Plans that a host sends a frame, with its Ethernet header, as a program with a raw socket does. Raises ValueError.
+    fn schedule_frame(&mut self, at_ns: u64, host: &str, frame: Vec<u8>) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::Frame { from: LinkEnd::new(host, 0), frame }).map_err(refused)
+    }
+
     /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.fabrics.virtual_control`).
     fn set_control_plane(&mut self, py: Python<'_>, plane: Py<PyAny>) -> PyResult<()> {
         self.inner.set_control_plane(Box::new(control::PythonControl::new(py, plane)?));

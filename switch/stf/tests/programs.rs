@@ -88,6 +88,12 @@ fn als_with_the_sketch_passes_them_too() {
 }
 
 #[test]
+fn als_with_sources_believes_them_at_their_ports() {
+    let failures = als(&["SOURCE_GUARD"], &["sources"]);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
 fn als_with_protection_passes_them_too() {
     let failures = als(&["FLOW_PROTECTION"], &["rewriting", "forwarding", "multicast", "protection"]);
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -307,6 +307,7 @@ impl Network {
             Change::LinkLoss { .. } => "loss",
             Change::LinkJitter { .. } => "jitter",
             Change::LinkTrace { .. } => "trace",
+            Change::Frame { .. } => "frame",
         };
         let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);
         let fail = |what: String| Err(BuildError::new(key.clone(), what));
@@ -314,6 +315,9 @@ impl Network {
             None => {
                 let known = self.hosts.iter().map(|h| h.name.as_str()).chain(self.switches.iter().map(|s| s.name.as_str()));
                 return fail(format!("there is no such link: unknown node {:?}{}", from.node, nearest(&from.node, known)));
+            }
+            Some(NodeIndex::Switch(_)) if matches!(change, Change::Frame { .. }) => {
+                return fail("only a host sends frames of its own".into());
             }
             Some(_) if self.channel_of(from).is_none() => {
                 return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));

@@ -59,6 +59,8 @@ pub enum Change {
     LinkJitter { from: LinkEnd, jitter_ns: Nanos },
     /// A trace that one direction of a link follows in place of its rate; the trace begins then.
     LinkTrace { from: LinkEnd, trace: Arc<Trace> },
+    /// A host sends one frame, whatever is in it, as a program with a raw socket does.
+    Frame { from: LinkEnd, frame: Vec<u8> },
 }
 
 impl Change {
@@ -69,7 +71,8 @@ impl Change {
             | Change::LinkDelay { from, .. }
             | Change::LinkLoss { from, .. }
             | Change::LinkJitter { from, .. }
-            | Change::LinkTrace { from, .. } => from,
+            | Change::LinkTrace { from, .. }
+            | Change::Frame { from, .. } => from,
         }
     }
 }
@@ -637,6 +640,9 @@ impl Network {
                 Some(device) => _ = device.follow(now, port, trace, now),
                 None => channel.follow(now, trace, now),
             },
+            Change::Frame { frame, .. } => {
+                let _ = channel.send(now, frame);
+            }
         }
         if let (Some(device), Some(config)) = (device, config) {
             // The rate was checked when the change was added.
