@@ -124,9 +124,7 @@ class SwitchControl:
         self._digest_id = None if self._sketch else p4info.digest_id(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
         # Each port's entry, or the entry that it would have if the port wrote fair rates.
-        self._fair_rates = FairRates(
-            p4info, {p.number: (fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0) for p in switch.ports}
-        )
+        self._fair_rates = FairRates(p4info, {p.number: (fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0) for p in switch.ports})
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
         """Everything that a switch needs except multicast groups: digests on, routes, links, RED, and for a fresh pipeline a first fair
