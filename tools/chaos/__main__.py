@@ -80,7 +80,10 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
                 struck = f"nothing to hit: {error}"
             except AssertionError as error:
                 struck = f"FOUND: {error}"
-        code = subject.wait(_HANGS_AFTER_S)
+        try:
+            code = subject.wait(_HANGS_AFTER_S)
+        finally:
+            subject.end()
         wrong = ["it hung"] if code is None else [] if code in fault.ends else [f"exit code {code}, not one of {fault.ends}"]
         if fault.place == "study" and code != 0:
             # Continues where it was.
@@ -134,14 +137,14 @@ def _left(subject: Subject, before: set[str]) -> list[str]:
         time.sleep(0.2)
 
 
-def _order(seed: int, count: int, only: str) -> list[Fault]:
+def order(seed: int, count: int, only: str) -> list[Fault]:
     """Every fault once before any comes twice, in an order that the seed draws."""
     rng = random.Random(seed)
-    order: list[Fault] = []
+    found: list[Fault] = []
     known = [f for f in FAULTS if only in f.key]
-    while len(order) < count:
-        order += rng.sample(known, len(known))
-    return order[:count]
+    while len(found) < count:
+        found += rng.sample(known, len(known))
+    return found[:count]
 
 
 def _table(ended: list[Ended]) -> str:
@@ -172,8 +175,12 @@ def main() -> int:
         if not any(arguments.only in f.key for f in FAULTS):
             parser.error(f"--only {arguments.only}: no such fault; there are {', '.join(f.key for f in FAULTS)}")
         with tempfile.TemporaryDirectory(prefix="fairlane-chaos-") as name, file.open("a") as log:
-            for number, fault in enumerate(_order(arguments.seed, arguments.faults, arguments.only)):
-                ended = strike(fault, arguments.seed, number, Path(name))
+            for number, fault in enumerate(order(arguments.seed, arguments.faults, arguments.only)):
+                try:
+                    ended = strike(fault, arguments.seed, number, Path(name))
+                except KeyboardInterrupt:
+                    print("chaos: ended early; what struck before counts", flush=True)
+                    break
                 log.write(json.dumps(dataclasses.asdict(ended)) + "\n")
                 log.flush()
                 wrong = f"  WRONG: {'; '.join(ended.wrong)}" if ended.wrong else ""

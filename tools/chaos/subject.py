@@ -114,6 +114,12 @@ class Subject:
             self._process.wait()
             return None
 
+    def end(self) -> None:
+        """What is left of it goes, in order where it can."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self.wait(20.0)
+
     def session(self) -> list[int]:
         """Processes of its session that are left."""
         found = []
