@@ -25,6 +25,8 @@ _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 ]
+# The outcomes of more are longer than clients take by default (P4Runtime 1.4, "gRPC Metadata Maximum Size").
+_MOST_UPDATES = 100
 
 
 class SwitchError(RuntimeError):
@@ -154,8 +156,13 @@ class GrpcSwitch:
 
     def _send(self, wanted: Sequence[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
         """Codes of the updates that failed in a tolerated way, by position; other failures raise."""
-        if not wanted:
-            return {}
+        failures: dict[int, int] = {}
+        for first in range(0, len(wanted), _MOST_UPDATES):
+            found = self._send_some(wanted[first : first + _MOST_UPDATES], tolerated)
+            failures |= {first + i: code for i, code in found.items()}
+        return failures
+
+    def _send_some(self, wanted: Sequence[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
         request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self._election, updates=wanted)
         try:
             self._stub.Write(request, timeout=self._timeout_s)

@@ -583,3 +583,14 @@ class TestServer:
         with pytest.raises(grpc.RpcError) as caught:
             client.insert(*[entry] * 100)
         assert [error.canonical_code for error in support.details(caught.value)] == [Code.INVALID_ARGUMENT.value[0]] * 100
+
+    @pytest.mark.skipif(support.is_reference(), reason="not about BMv2")
+    @pytest.mark.parametrize("count", [124, 400, 5000])
+    def test_batches_too_large_for_codes_say_so(self, client: Client, names: Names, count: int) -> None:
+        """A list of some outcomes would let the others pass for successes."""
+        entry = p4r.TableEntry(table_id=names["l2"], match=[exact(1, 1 << 50)])
+        with pytest.raises(grpc.RpcError) as caught:
+            client.insert(*[entry] * count)
+        assert caught.value.code() == grpc.StatusCode.UNKNOWN and support.details(caught.value) == []
+        assert f"{count} of {count} updates failed; update 1 (INVALID_ARGUMENT)" in caught.value.details()
+        assert "write at most 123 at once" in caught.value.details()

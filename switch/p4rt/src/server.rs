@@ -197,11 +197,11 @@ fn closed(closed: Closed) -> tonic::Status {
 /// A status for gRPC, with its details in `grpc-status-details-bin`.
 fn wire(status: &Status) -> tonic::Status {
     let code = tonic::Code::from(status.code as i32);
-    let details = status.details_bytes();
+    let (message, details) = status.trailers();
     if details.is_empty() {
-        tonic::Status::new(code, status.message.clone())
+        tonic::Status::new(code, message)
     } else {
-        tonic::Status::with_details(code, status.message.clone(), details.into())
+        tonic::Status::with_details(code, message, details.into())
     }
 }
 

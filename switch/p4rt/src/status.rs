@@ -90,6 +90,11 @@ macro_rules! constructors {
 /// Bytes that the details of a batch may take. Clients refuse trailers beyond 8 KiB unless told otherwise (specification, "gRPC
 /// Metadata Maximum Size"); base64 makes 4 bytes of 3, and the other trailers need room too.
 const DETAILS_BUDGET: usize = 5600;
+/// Of the message, which stands in the details and in a trailer of its own.
+const LONGEST_BESIDE_DETAILS: usize = 400;
+const LONGEST_ALONE: usize = 4000;
+/// An element's detail without its message: type URL, lengths and code.
+const DETAIL_BYTES: usize = 42;
 
 impl Status {
     /// A status without details.
@@ -136,14 +141,25 @@ impl Status {
         Err(Status { code: Code::Unknown, message, details })
     }
 
-    /// The serialised `google.rpc.Status` for the trailer `grpc-status-details-bin`; empty when there are no details.
+    /// The message, and the serialised `google.rpc.Status` for the trailer `grpc-status-details-bin`; empty when there are no details.
     ///
-    /// When the batch is large, the messages of its last errors are left out so that clients accept the trailer; the codes stay.
-    pub fn details_bytes(&self) -> Vec<u8> {
+    /// When the batch is large, the messages of its last errors are left out so that clients accept the trailer; the codes stay. When even the
+    /// codes are too many, there are no details, and the message says so: a list of some of them would let the others pass for successes.
+    pub fn trailers(&self) -> (String, Vec<u8>) {
         if self.details.is_empty() {
-            return Vec::new();
+            return (clip(&self.message, LONGEST_ALONE), Vec::new());
         }
-        self.to_rpc(DETAILS_BUDGET).encode_to_vec()
+        let message = clip(&self.message, LONGEST_BESIDE_DETAILS);
+        let most = (DETAILS_BUDGET - LONGEST_BESIDE_DETAILS) / DETAIL_BYTES;
+        if self.details.len() > most {
+            let why = format!(
+                "no outcome of each is given, since those of {} are longer than clients take: write at most {most} at once",
+                self.details.len()
+            );
+            return (format!("{message} ({why})"), Vec::new());
+        }
+        let status = Status { message: message.clone(), ..self.clone() };
+        (message, status.to_rpc(DETAILS_BUDGET).encode_to_vec())
     }
 
     /// The status as a message, with all details, for callers that have no limit on trailers.
@@ -153,8 +169,7 @@ impl Status {
 
     fn to_rpc(&self, budget: usize) -> rpc::Status {
         // Codes alone, with the wrapping of each, are what cannot be left out.
-        let base: usize = self.details.iter().map(|detail| 40 + if detail.is_some() { 2 } else { 0 }).sum();
-        let mut left = budget.saturating_sub(base + self.message.len());
+        let mut left = budget.saturating_sub(self.details.len() * DETAIL_BYTES + self.message.len());
         let details = self.details.iter().map(|detail| {
             let error = match detail {
                 None => p4::Error::default(),
@@ -172,6 +187,16 @@ impl Status {
         });
         rpc::Status { code: self.code as i32, message: self.message.clone(), details: details.collect() }
     }
+}
+
+/// At most so many bytes as the trailer `grpc-message` counts them, three for each byte beyond ASCII; cut between characters.
+fn clip(text: &str, most: usize) -> String {
+    let mut size = 0;
+    let cut = text.char_indices().find(|(_, letter)| {
+        size += if letter.is_ascii() { 1 } else { 3 * letter.len_utf8() };
+        size > most
+    });
+    cut.map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end]))
 }
 
 impl From<ControlError> for Status {
@@ -199,7 +224,7 @@ mod tests {
         let status = Status::of_batch("update", vec![Ok(()), Err(Status::not_found("no such entry")), Ok(())]).unwrap_err();
         assert_eq!(status.code, Code::Unknown);
         assert_eq!(status.message, "1 of 3 updates failed; update 2 (NOT_FOUND): no such entry");
-        let wire = rpc::Status::decode(status.details_bytes().as_slice()).unwrap();
+        let wire = rpc::Status::decode(status.trailers().1.as_slice()).unwrap();
         assert_eq!(wire.code, 2);
         let errors: Vec<p4::Error> = wire.details.iter().map(|any| p4::Error::decode(any.value.as_slice()).unwrap()).collect();
         assert_eq!(errors.iter().map(|error| error.canonical_code).collect::<Vec<_>>(), [0, 5, 0]);
@@ -211,12 +236,30 @@ mod tests {
     fn details_of_a_large_batch_keep_every_code_within_the_budget() {
         let outcomes = (0..120).map(|_| Err(Status::invalid("x".repeat(300)))).collect();
         let status = Status::of_batch("update", outcomes).unwrap_err();
-        let bytes = status.details_bytes();
+        let (_, bytes) = status.trailers();
         assert!(bytes.len() <= DETAILS_BUDGET, "{}", bytes.len());
         let wire = rpc::Status::decode(bytes.as_slice()).unwrap();
         assert_eq!(wire.details.len(), 120);
         let last = p4::Error::decode(wire.details[119].value.as_slice()).unwrap();
         assert_eq!((last.canonical_code, last.message.as_str()), (3, ""));
         assert_eq!(status.to_message().details.len(), 120);
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_clients_take() {
+        for count in [0, 1, 2, 50, 120, 123, 124, 130, 400, 100_000] {
+            for length in [1, 60, 300, 1_000, 20_000] {
+                let failures = (0..count.max(1)).map(|_| Err(Status::not_found("ü".repeat(length)))).collect();
+                let status =
+                    if count == 0 { Status::internal("x".repeat(length)) } else { Status::of_batch("update", failures).unwrap_err() };
+                let (message, bytes) = status.trailers();
+                // Each trailer counts with its name and 32 bytes (RFC 7540 section 6.5.2); bytes beyond ASCII are three in grpc-message.
+                let said: usize = message.bytes().map(|byte| if byte.is_ascii() { 1 } else { 3 }).sum();
+                let size = said + bytes.len().div_ceil(3) * 4 + 3 * 32 + "grpc-message grpc-status 13 grpc-status-details-bin".len();
+                assert!(size <= 8192, "{count} failures of {length} characters: {size} bytes");
+                assert_eq!(bytes.is_empty(), count == 0 || count > 123, "{count}");
+                assert_eq!(message.contains("write at most 123"), count > 123);
+            }
+        }
     }
 }
