@@ -34,7 +34,7 @@ impl<'a> Lower<'a, '_> {
             self.error(main.span, "P4_16 6.6 (P4 programs)", "`main` must be an instance of a package");
             return None;
         };
-        match (&*package.name, info.signature.params.len()) {
+        let done = match (&*package.name, info.signature.params.len()) {
             ("V1Switch", 6) => self.v1_switch(&info, &inst.arguments),
             ("PSA_Switch", 4) => self.psa_switch(&info, &inst.arguments),
             _ => {
@@ -46,6 +46,20 @@ impl<'a> Lower<'a, '_> {
                      `PSA_Switch(ingress, PacketReplicationEngine(), egress, BufferingQueueingEngine()) main;`",
                 );
                 None
+            }
+        };
+        self.targets_of_meters();
+        done
+    }
+
+    /// The target has a field for the colour of each direct meter of a table, whether the program asks for it or not.
+    fn targets_of_meters(&mut self) {
+        for i in 0..self.program.meters.len() {
+            let m = &self.program.meters[i];
+            if m.target.is_none() && matches!(m.cells, ir::Cells::Direct(Some(_))) {
+                let name = format!("{}.colour", m.name);
+                let target = self.scalar_variable(&name, &Type::bit(32));
+                self.program.meters[i].target = Some(target);
             }
         }
     }

@@ -32,6 +32,8 @@ impl<'a> Lower<'a, '_> {
     /// Objects that the target makes by name, beside what [`Lower::declare_extern`] does for both architectures.
     pub(super) fn declare_psa_extern(&mut self, instance: &Rc<Instance<'a>>, ty: &str, span: Span) {
         let InstanceKind::Extern { args, .. } = &instance.kind else { return };
+        // As p4c has it, the P4Info shows that there are some, though not which.
+        self.control_plane.calls_extern_functions |= matches!(ty, "Hash" | "Checksum" | "InternetChecksum" | "Random");
         let member = args.get(1).and_then(|v| self.enum_name(v)).unwrap_or_else(|| "".into());
         let size = self.const_argument(args, 0).unwrap_or_default();
         let (ty, attributes) = match ty {
