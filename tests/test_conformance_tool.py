@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.conformance import errors, p4info, panics, samples, stf, warnings
+from tools.conformance import errors, p4info, panics, psa, samples, stf, warnings
 from tools.conformance import runs as runs_module
 from tools.conformance.checkout import Checkout, NoCheckout
 from tools.conformance.compilers import Compiler, Message, our_errors, p4c_errors
@@ -125,6 +125,33 @@ def test_packet_tests_for_each_pair(suite: Suite) -> None:
     for count in stf.count(suite)[:2]:
         assert (count.good, count.total) == (1, 2)
         assert misses(count) == {"info.p4": "port 1: not sent"}
+
+
+def test_psa_samples_are_held_against_stored_p4info_and_packet_tests(suite: Suite) -> None:
+    folder = suite.checkout.samples
+    for name, text in {
+        "psa-a.p4": "",
+        "psa-b.p4": "// refuses: ours",
+        "x-bmv2.p4": "// other id: ours",
+        "psa-v1.p4": '#include "v1model.p4"',
+    }.items():
+        (folder / name).write_text(f"#include <bmv2/psa.p4>\n{text}\n")
+    (folder / "psa-a.stf").write_text("pass")
+    (folder / "psa-b.stf").write_text("pass")
+    (folder / "x-bmv2.stf").write_text("fail")
+    outputs = folder.with_name("p4_16_samples_outputs")
+    outputs.mkdir()
+    for name in ("psa-a", "x-bmv2"):
+        (outputs / f"{name}.p4.p4info.txtpb").write_text("tables { preamble { id: 0 } }")
+    listed = suite.checkout.root / "backends/bmv2/CMakeLists.txt"
+    listed.parent.mkdir(parents=True)
+    listed.write_text("set (XFAIL_TESTS\n  # why\n  testdata/p4_16_samples/psa-b.p4 # because\n)\n")
+    accepted, equal, passed = psa.count(suite)
+    assert (accepted.good, accepted.total) == (2, 3)  # psa-v1.p4 is not one for PSA
+    assert misses(accepted) == {"psa-b.p4": "ours cannot find `x`"}
+    assert "p4c expects 1 of them to fail with p4c-bm2-psa and psa_switch: psa-b.p4" in accepted.notes
+    assert misses(equal) == {"x-bmv2.p4": "+tables.preamble.id: 1"} and equal.total == 2
+    assert misses(passed) == {"psa-b.p4": "not compiled: ours cannot find `x`", "x-bmv2.p4": "port 1: not sent"}
 
 
 def test_panics_are_looked_for_everywhere(suite: Suite) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlane import probes
-from tools.conformance import errors, p4info, panics, samples, stf, warnings
+from tools.conformance import errors, p4info, panics, psa, samples, stf, warnings
 from tools.conformance.checkout import Checkout, NoCheckout
 from tools.conformance.compilers import Compiler
 from tools.conformance.report import Count, Known, show
@@ -24,10 +24,11 @@ KINDS: dict[str, Callable[[Suite], Count | list[Count]]] = {
     "warnings": warnings.count,
     "p4info": p4info.count,
     "stf": stf.count,
+    "psa": psa.count,
     "panics": panics.count,
 }
 # The needs of each kind beyond our compiler.
-NEEDS = {"samples": ("p4c-bm2-ss",), "p4info": ("p4c-bm2-ss",), "stf": ("p4c-bm2-ss", "fairlane-stf")}
+NEEDS = {"samples": ("p4c-bm2-ss",), "p4info": ("p4c-bm2-ss",), "stf": ("p4c-bm2-ss", "fairlane-stf"), "psa": ("fairlane-stf",)}
 
 
 def main() -> int:

@@ -42,6 +42,13 @@ class Checkout:
         """The samples that include v1model.p4, themselves or through files of theirs."""
         return [p for p in self._programs(self.samples) if includes(p, "v1model.p4")]
 
+    def psa_samples(self) -> list[Path]:
+        """The samples that p4c's tests run on psa_switch: by name, and by what they include."""
+        named = {p for pattern in ("psa-*.p4", "*-bmv2.p4") for p in self.samples.glob(pattern)}
+        return sorted(
+            p for p in named if re.search(r"include.*psa\.p4", text_of(p)) and not re.search(r"include.*(v1model\.p4|dpdk)", text_of(p))
+        )
+
     def errors(self) -> list[Path]:
         return sorted((self.root / "testdata/p4_16_errors").glob("*.p4"))
 
@@ -55,6 +62,14 @@ class Checkout:
         folder = program.parent.with_name(program.parent.name + "_outputs")
         try:
             return (folder / f"{program.name}-stderr").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+
+    def stored_p4info(self, program: Path) -> str | None:
+        """p4c's P4Info of a program, as the checkout keeps it."""
+        folder = program.parent.with_name(program.parent.name + "_outputs")
+        try:
+            return (folder / f"{program.name}.p4info.txtpb").read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 

@@ -7,7 +7,6 @@ import difflib
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from tools.conformance.compilers import Compiled
 from tools.conformance.report import Count
 from tools.conformance.suite import Suite
 
@@ -20,18 +19,18 @@ def count(suite: Suite) -> Count:
         if not compiled.accepted:
             refused += 1
             continue
-        result.add(suite.checkout.name(program), difference(suite.p4c.compile(program), compiled))
+        result.add(suite.checkout.name(program), difference(suite.p4c.compile(program).p4info, compiled.p4info))
     if refused:
         result.notes.append(f"{refused} more are refused by ours and not counted")
     return result
 
 
-def difference(theirs: Compiled, ours: Compiled) -> str | None:
+def difference(theirs: str | None, ours: str | None) -> str | None:
     """The first line that differs, with the message it is in; None when the P4Info are equal."""
     messages = []
-    for whose, compiled in (("p4c", theirs), ("our", ours)):
+    for whose, text in (("p4c", theirs), ("our", ours)):
         try:
-            messages.append(text_format.Parse(compiled.p4info or "", p4i.P4Info()))
+            messages.append(text_format.Parse(text or "", p4i.P4Info()))
         except text_format.ParseError as error:
             return f"{whose} P4Info cannot be read: {error}"
     if messages[0] == messages[1]:

@@ -4,7 +4,7 @@
 //! specialised; the P4Info back end walks it. Names are control-plane names (`MyIngress.ipv4_lpm`), as
 //! they stand in the BMv2 JSON, `@name` annotations applied (spec 18.3, P4Runtime 6.1); a leading dot of an
 //! absolute `@name` is left out. All lists are in the order of declaration within the specialised program:
-//! parser, verify, ingress, egress, compute, deparser.
+//! parser, verify, ingress, egress, compute, deparser; with PSA that of its six blocks.
 
 use fairlane_syntax::ast::Annotation;
 use num_bigint::BigInt;
@@ -12,7 +12,7 @@ use num_bigint::BigInt;
 /// Everything the control plane can see of one program.
 #[derive(Debug, Clone, Default)]
 pub struct ControlPlane {
-    /// The architecture, `v1model`.
+    /// The architecture, `v1model` or `psa`.
     pub arch: String,
     /// Annotations of the main package's instantiation (`@pkginfo`, ...).
     pub package_annotations: Vec<Annotation>,
@@ -30,9 +30,10 @@ pub struct ControlPlane {
     pub registers: Vec<Register>,
     /// Value sets of the parser.
     pub value_sets: Vec<ValueSet>,
-    /// Digests sent by the program, by the name of the type of their data.
+    /// Digests sent by the program, by the name of the type of their data; with PSA by their own.
     pub digests: Vec<Digest>,
-    /// Whether a control or an action calls a function of the architecture (`mark_to_drop`, `hash`, ...): p4c's P4Info shows it.
+    /// Whether a control or an action calls a function of the architecture (`mark_to_drop`, `hash`, ...), or there are objects that
+    /// the control plane cannot reach (`Hash`, ...): p4c's P4Info shows it.
     pub calls_extern_functions: bool,
     /// Headers annotated `@controller_header("packet_in")`, `("packet_out")`.
     pub controller_headers: Vec<ControllerHeader>,

@@ -122,6 +122,8 @@ pub enum Arg {
     Text(Symbol),
     /// Values to print.
     Vector(Vec<Expr>),
+    /// Fields, in order.
+    Fields(Vec<Expr>),
 }
 
 /// A statement.
@@ -280,11 +282,26 @@ pub struct State {
     pub next: Transition,
 }
 
-/// The parser; it starts in the first state.
+/// A parser; it starts in the first state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parser {
+    /// Its name in the JSON.
+    pub name: String,
     /// Its states.
     pub states: Vec<State>,
+}
+
+/// A deparser.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Deparser {
+    /// Its name in the JSON.
+    pub name: String,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+    /// Whether it may do more than emit headers.
+    pub computes: bool,
+    /// Where it is declared.
+    pub span: Span,
 }
 
 /// An action.
@@ -440,6 +457,28 @@ pub struct Register {
     pub span: Span,
 }
 
+/// An attribute of an extern object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attribute {
+    /// A number.
+    Number(BigInt),
+    /// A text.
+    Text(Symbol),
+}
+
+/// An object of an extern type that the target makes by name, as `psa_switch` does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extern {
+    /// Its name.
+    pub name: String,
+    /// The name of its type.
+    pub ty: &'static str,
+    /// Its attributes, by name.
+    pub attributes: Vec<(&'static str, Attribute)>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
 /// A list of fields: kept by clone, resubmit, recirculate; sent by a digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldList {
@@ -519,8 +558,8 @@ pub struct Program {
     pub enums: Vec<(Symbol, Vec<Symbol>)>,
     /// Names that the target uses for fields of standard metadata: name, instance, field.
     pub aliases: Vec<(Symbol, String, Symbol)>,
-    /// The parser.
-    pub parser: Parser,
+    /// The parser; with PSA that of ingress, then that of egress.
+    pub parsers: Vec<Parser>,
     /// Value sets.
     pub value_sets: Vec<ValueSet>,
     /// Actions.
@@ -535,8 +574,8 @@ pub struct Program {
     pub verify: Vec<Stmt>,
     /// The statements of the checksum update.
     pub update: Vec<Stmt>,
-    /// The statements of the deparser, and where it is declared.
-    pub deparser: (Vec<Stmt>, Span),
+    /// The deparser; with PSA that of ingress, then that of egress.
+    pub deparsers: Vec<Deparser>,
     /// Action profiles, with the pipeline of each (`ingress`, `egress`).
     pub profiles: Vec<(String, Profile)>,
     /// Counters.
@@ -545,6 +584,8 @@ pub struct Program {
     pub meters: Vec<Meter>,
     /// Registers.
     pub registers: Vec<Register>,
+    /// Objects of extern types that the target makes by name.
+    pub externs: Vec<Extern>,
     /// Field lists.
     pub field_lists: Vec<FieldList>,
     /// Digests.

@@ -127,7 +127,8 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
         }
         if !report.has_errors() {
             if let Some((mut ir, plane)) = lower::lower(&checked, &mut report) {
-                passes::simplify_parser::run(&mut ir.parser);
+                ir.parsers.iter_mut().for_each(passes::simplify_parser::run);
+                passes::predicate_deparsers::run(&mut ir);
                 passes::synthesize_actions::run(&mut ir, &sources, &mut report);
                 let value = bmv2::emit(&ir, name, &sources, &mut report);
                 if !report.has_errors() {

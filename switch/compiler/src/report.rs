@@ -96,6 +96,8 @@ impl Report {
 
 /// Rules that are the target's and not the specification's.
 pub const V1MODEL: &str = "v1model architecture";
+/// Rules of the Portable Switch Architecture.
+pub const PSA: &str = "PSA";
 /// Limits of BMv2.
 pub const BMV2: &str = "limit of the BMv2 target";
 
@@ -107,6 +109,7 @@ fn diagnostic(m: Message) -> Diagnostic {
     };
     match m.rule {
         Some(V1MODEL) => d = d.note(None, "this is a rule of the v1model architecture"),
+        Some(PSA) => d = d.note(None, "this is a rule of the Portable Switch Architecture (PSA)"),
         Some(BMV2) => d = d.note(None, "this is a rule of the BMv2 target"),
         Some(rule) => {
             let rule = rule.strip_prefix("P4_16 ").unwrap_or(rule);
@@ -132,7 +135,7 @@ fn diagnostic(m: Message) -> Diagnostic {
 /// The kind of message for a rule: by the section's number, and its title where a section has several.
 fn code_of(rule: &str) -> Code {
     match rule {
-        V1MODEL => return Code::Architecture,
+        V1MODEL | PSA => return Code::Architecture,
         BMV2 => return Code::Target,
         _ => {}
     }

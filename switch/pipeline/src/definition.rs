@@ -48,6 +48,11 @@ lists! {
 }
 
 impl Definition {
+    /// Whether it is a program for PSA; else it is one for v1model.
+    pub fn is_psa(&self) -> bool {
+        self.ir.psa.is_some()
+    }
+
     /// The number of a parser error (`error.NoMatch` and so on) and its name, as the program has them.
     pub fn error_names(&self) -> &[(u64, String)] {
         &self.ir.error_names

@@ -455,6 +455,32 @@ pub enum Heavy {
     LogMsg(String, Vec<Expr>),
     /// `assert` or `assume`, with its place in the source.
     Assert(Expr, String),
+    /// A calculation as it is.
+    GetHash {
+        dst: LValue,
+        calc: u32,
+    },
+    /// A meter with PSA's colours, and the colour that the packet had before.
+    PsaMeter {
+        meter: u32,
+        idx: Expr,
+        dst: LValue,
+        before: Option<Expr>,
+    },
+    /// Adds fields to a one's complement sum, or takes them away.
+    Sum {
+        state: Field,
+        fields: Vec<Field>,
+        subtract: bool,
+    },
+    /// Goes on with a checksum over fields.
+    Checksum {
+        state: Field,
+        algo: crate::exec::hash::Algo,
+        fields: Vec<Field>,
+    },
+    /// Sends a digest by this learn list at once.
+    Pack(u64),
     /// Truth value of an expression the register code cannot hold, to a slot.
     EvalBool(Slot, Expr),
     /// Low 64 bits of such an expression, to a slot.
@@ -729,6 +755,59 @@ pub struct Arch {
     pub queueing: bool,
 }
 
+/// A deparser.
+#[derive(Debug, Clone, Default)]
+pub struct Deparser {
+    /// The headers that it emits, in order.
+    pub headers: Vec<u32>,
+    /// What runs before that.
+    pub code: Code,
+    /// What it needs of each header.
+    pub emits: Vec<Emit>,
+}
+
+/// What PSA has beside v1model: ingress has a parser and a deparser of its own (those of [`Ir`] belong to egress), and the metadata
+/// of `psa_switch`.
+#[derive(Debug, Clone)]
+pub struct Psa {
+    pub parser: Parser,
+    pub deparser: Deparser,
+    pub ingress_parser: PsaInput,
+    pub ingress: PsaInput,
+    pub ingress_timestamp: Field,
+    pub ingress_error: Field,
+    pub class_of_service: Field,
+    pub clone: Field,
+    pub clone_session_id: Field,
+    pub drop: Field,
+    pub resubmit: Field,
+    pub multicast_group: Field,
+    pub egress_port: Field,
+    pub egress_parser: PsaInput,
+    pub egress: PsaInput,
+    pub egress_class_of_service: Field,
+    pub instance: Field,
+    pub egress_timestamp: Field,
+    pub egress_error: Field,
+    pub egress_clone: Field,
+    pub egress_clone_session_id: Field,
+    pub egress_drop: Field,
+    pub deparser_port: Field,
+    /// What the deparsers hand on: the fields of `normal_meta` and so on.
+    pub normal_meta: Vec<Field>,
+    pub clone_i2e_meta: Vec<Field>,
+    pub resubmit_meta: Vec<Field>,
+    pub recirculate_meta: Vec<Field>,
+    pub clone_e2e_meta: Vec<Field>,
+}
+
+/// Port and path of a packet, as a block is told them.
+#[derive(Debug, Clone, Copy)]
+pub struct PsaInput {
+    pub port: Field,
+    pub path: Field,
+}
+
 /// Error codes of the core library, as the program numbers them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ErrorCodes {
@@ -747,10 +826,9 @@ pub struct Ir {
     pub code: Vec<Op>,
     pub heavy: Vec<Heavy>,
     pub parser: Parser,
-    pub deparser: Vec<u32>,
-    pub deparser_code: Code,
-    /// What the deparser needs of each header.
-    pub emits: Vec<Emit>,
+    pub deparser: Deparser,
+    /// What a PSA program has beside this.
+    pub psa: Option<Box<Psa>>,
     /// Slots that must be zero when a packet comes in, as ranges; nobody reads the others before
     /// they are written.
     pub reset: Vec<(Slot, Slot)>,

@@ -36,9 +36,9 @@ struct Arguments {
     /// Macros to forget.
     #[arg(short = 'U', value_name = "MACRO")]
     undefine: Vec<String>,
-    /// The architecture.
-    #[arg(short = 'a', long, default_value = "v1model", value_parser = ["v1model"])]
-    arch: String,
+    /// The architecture that the program must be for; else either.
+    #[arg(short = 'a', long, value_parser = ["v1model", "psa"])]
+    arch: Option<String>,
     /// The target.
     #[arg(short = 'b', long, default_value = "bmv2", value_parser = ["bmv2", "bmv2-ss-p4org"])]
     target: String,
@@ -127,6 +127,12 @@ pub fn main() -> ExitCode {
     let (Some(json), Some(p4info)) = (&outcome.json, &outcome.p4info) else {
         return ExitCode::FAILURE;
     };
+    let is_for = outcome.control_plane.as_ref().map_or("", |plane| &plane.arch);
+    if let Some(wanted) = arguments.arch.as_deref().filter(|wanted| *wanted != is_for) {
+        let path = program.display();
+        eprintln!("error: {path} is a program for {is_for}, not for {wanted}: leave out `--arch {wanted}`, or include <{wanted}.p4>");
+        return ExitCode::FAILURE;
+    }
     match write_all(&arguments, program, json, p4info) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

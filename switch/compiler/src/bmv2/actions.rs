@@ -6,7 +6,7 @@ use fairlane_syntax::ast::Span;
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::expr::{hex, wrap};
+use super::expr::{field, hex, wrap};
 use super::Emitter;
 use crate::ir::{Action, Arg, Label, StackElements, Stmt};
 use crate::report::BMV2;
@@ -60,8 +60,14 @@ impl Emitter<'_> {
     /// An action.
     pub(super) fn action(&mut self, id: usize, a: &Action) -> Value {
         let data: Vec<Value> = a.params.iter().map(|(n, bits)| json!({"name": n, "bitwidth": bits})).collect();
+        let primitives = self.primitives(&a.body);
+        json!({"name": a.name, "id": id, "runtime_data": data, "primitives": primitives})
+    }
+
+    /// Statements as primitives.
+    pub(super) fn primitives(&mut self, stmts: &[Stmt]) -> Vec<Value> {
         let mut body = Body { primitives: Vec::new(), jumps: Vec::new(), places: HashMap::new(), points: 0 };
-        self.statements(&a.body, &mut body);
+        self.statements(stmts, &mut body);
         body.here(Target::End);
         for j in &body.jumps {
             let to = body.places.get(&j.to).copied().unwrap_or(0);
@@ -70,7 +76,7 @@ impl Emitter<'_> {
                 p.push(offset);
             }
         }
-        json!({"name": a.name, "id": id, "runtime_data": data, "primitives": body.primitives})
+        body.primitives
     }
 
     fn statements(&mut self, stmts: &[Stmt], body: &mut Body) {
@@ -165,6 +171,10 @@ impl Emitter<'_> {
             Arg::Vector(es) => {
                 let values: Vec<Value> = es.iter().map(|e| x.data(e)).collect();
                 json!({"type": "parameters_vector", "value": values})
+            }
+            Arg::Fields(es) => {
+                let fields: Vec<Value> = es.iter().map(|e| field(&x, e)).collect();
+                json!({"type": "field_list", "value": fields})
             }
         }
     }

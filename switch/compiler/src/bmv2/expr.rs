@@ -228,6 +228,15 @@ impl Expressions<'_> {
     }
 }
 
+/// A field as it is stored, Booleans and validity too; another value as it is.
+pub fn field(x: &Expressions, e: &Expr) -> Value {
+    match &e.kind {
+        ExprKind::Place(p) => x.place(p),
+        ExprKind::Valid(h) if x.header_name(h).is_some() => json!({"type": "field", "value": [x.header_name(h), "$valid$"]}),
+        _ => x.value(e),
+    }
+}
+
 /// Brings a result into the range of its type.
 fn clamp(v: Value, ty: &Type) -> Value {
     match ty {

@@ -11,11 +11,11 @@ use fairlane_syntax::ast::Span;
 use fairlane_syntax::SourceMap;
 use serde_json::{json, Map, Value};
 
-use crate::ir::{Checksum, ExprKind, FieldList, HeaderType, Program, StackElements, Stmt};
+use crate::ir::{Attribute, Checksum, ExprKind, Extern, FieldList, HeaderType, Program, StackElements, Stmt};
 use crate::lower::fold::bits_of;
 use crate::report::{Report, BMV2};
 use crate::types::Type;
-use expr::Expressions;
+use expr::{field, hex, Expressions};
 use pipelines::number;
 
 /// The version of the format that is written.
@@ -94,14 +94,14 @@ impl Emitter<'_> {
             json!({"name": &**n, "entries": entries})
         });
         o.insert("enums".into(), enums.collect());
-        o.insert("parsers".into(), json!([self.parser()]));
+        o.insert("parsers".into(), p.parsers.iter().enumerate().map(|(i, x)| self.parser(i, x)).collect());
         let sets = p
             .value_sets
             .iter()
             .enumerate()
             .map(|(i, v)| json!({"name": v.name, "id": i, "compressed_bitwidth": v.bits, "max_size": number(&v.size)}));
         o.insert("parse_vsets".into(), sets.collect());
-        o.insert("deparsers".into(), json!([self.deparser()]));
+        o.insert("deparsers".into(), p.deparsers.iter().enumerate().map(|(i, x)| self.deparser(i, x)).collect());
         o.insert("meter_arrays".into(), self.meters().into());
         o.insert("counter_arrays".into(), self.counters().into());
         let registers = p.registers.iter().enumerate().map(|(i, r)| {
@@ -132,7 +132,7 @@ impl Emitter<'_> {
         o.insert("pipelines".into(), json!([ingress, egress]));
         o.insert("checksums".into(), checksums.into());
         o.insert("force_arith".into(), json!([]));
-        o.insert("extern_instances".into(), json!([]));
+        o.insert("extern_instances".into(), p.externs.iter().enumerate().map(|(i, x)| self.extern_object(i, x)).collect());
         let aliases = p.aliases.iter().map(|(target, instance, field)| json!([&**target, [instance, &**field]]));
         o.insert("field_aliases".into(), aliases.collect());
         o.insert("program".into(), json!(name));
@@ -140,17 +140,26 @@ impl Emitter<'_> {
         o.into()
     }
 
+    fn extern_object(&self, id: usize, x: &Extern) -> Value {
+        let mut v = Map::new();
+        v.insert("name".into(), json!(x.name));
+        v.insert("id".into(), json!(id));
+        v.insert("type".into(), json!(x.ty));
+        if let Some(s) = self.source(x.span) {
+            v.insert("source_info".into(), s);
+        }
+        let attributes = x.attributes.iter().map(|(name, a)| match a {
+            Attribute::Number(n) => json!({"name": name, "type": "hexstr", "value": hex(n, 32)}),
+            Attribute::Text(t) => json!({"name": name, "type": "string", "value": &**t}),
+        });
+        v.insert("attribute_values".into(), attributes.collect());
+        v.into()
+    }
+
     /// A list of fields, Booleans as they are stored.
     fn field_list(&self, l: &FieldList) -> Value {
         let x = self.expressions();
-        let elements: Vec<Value> = l
-            .elements
-            .iter()
-            .map(|e| match &e.kind {
-                ExprKind::Place(p) => x.place(p),
-                _ => x.value(e),
-            })
-            .collect();
+        let elements: Vec<Value> = l.elements.iter().map(|e| field(&x, e)).collect();
         let mut v = Map::new();
         v.insert("id".into(), json!(l.id));
         v.insert("name".into(), json!(l.name));

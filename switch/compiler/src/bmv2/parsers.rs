@@ -5,77 +5,31 @@ use num_traits::One;
 use serde_json::{json, Value};
 
 use super::actions::statement_span;
-use super::expr::{hex, wrap};
+use super::expr::{field, hex, wrap};
 use super::Emitter;
-use crate::ir::{Case, Expr, ExprKind, HeaderRef, Match, State, Stmt, Target, Transition};
+use crate::ir::{Case, Deparser, Expr, HeaderRef, Match, Parser, State, Stmt, Target, Transition};
 use crate::lower::fold::bits_of;
 use crate::report::BMV2;
 use crate::types::Type;
 
 impl Emitter<'_> {
-    pub(super) fn parser(&mut self) -> Value {
-        let states = self.program.parser.states.clone();
-        let out: Vec<Value> = states.iter().enumerate().map(|(id, s)| self.state(id, s)).collect();
-        json!({"name": "parser", "id": 0, "init_state": "start", "parse_states": out})
+    pub(super) fn parser(&mut self, id: usize, p: &Parser) -> Value {
+        let out: Vec<Value> = p.states.iter().enumerate().map(|(id, s)| self.state(p, id, s)).collect();
+        json!({"name": p.name, "id": id, "init_state": "start", "parse_states": out})
     }
 
-    fn state(&mut self, id: usize, s: &State) -> Value {
+    fn state(&mut self, p: &Parser, id: usize, s: &State) -> Value {
         let ops: Vec<Value> = s.body.iter().filter_map(|s| self.operation(s)).collect();
         let mut keys: Vec<Value> = Vec::new();
         let transitions: Vec<Value> = match &s.next {
-            Transition::Goto(t) => vec![self.transition("default", Value::Null, Value::Null, *t)],
+            Transition::Goto(t) => vec![transition(p, "default", Value::Null, Value::Null, *t)],
             Transition::Select(exprs, cases) => {
                 let x = self.expressions();
-                keys = exprs
-                    .iter()
-                    .map(|k| match &k.kind {
-                        ExprKind::Place(p) => x.place(p),
-                        _ => x.value(k),
-                    })
-                    .collect();
-                cases.iter().map(|c| self.case(c, exprs)).collect()
+                keys = exprs.iter().map(|k| field(&x, k)).collect();
+                cases.iter().map(|c| case(p, c, exprs)).collect()
             }
         };
         json!({"name": s.name, "id": id, "parser_ops": ops, "transitions": transitions, "transition_key": keys})
-    }
-
-    fn transition(&self, kind: &str, value: Value, mask: Value, to: Target) -> Value {
-        let next = match to {
-            Target::State(s) => json!(self.program.parser.states[s.0].name),
-            // The target has no `reject` to go to: it stops parsing there, as p4c has it.
-            Target::Accept | Target::Reject => Value::Null,
-        };
-        json!({"type": kind, "value": value, "mask": mask, "next_state": next})
-    }
-
-    fn case(&self, c: &Case, keys: &[Expr]) -> Value {
-        match c {
-            Case::ValueSet(name, to) => self.transition("parse_vset", json!(name), Value::Null, *to),
-            Case::Matches(matches, to) => {
-                if matches.iter().all(|m| matches!(m, Match::Any)) {
-                    return self.transition("default", Value::Null, Value::Null, *to);
-                }
-                // Value and mask: all keys one behind the other, each padded to whole bytes.
-                let (mut value, mut mask, mut bits) = (BigInt::from(0), BigInt::from(0), 0);
-                let exact = matches.iter().all(|m| matches!(m, Match::Exact(_)));
-                for (m, k) in matches.iter().zip(keys) {
-                    let width = bits_of(&k.ty);
-                    let padded = width.div_ceil(8) * 8;
-                    let all = (BigInt::one() << width) - 1;
-                    let (v, w) = match m {
-                        Match::Any => (BigInt::from(0), BigInt::from(0)),
-                        Match::Exact(v) => (v.clone(), all),
-                        Match::Mask(v, w) => (v.clone(), w.clone()),
-                        Match::Range(v, _) => (v.clone(), all),
-                    };
-                    value = (value << padded) + v;
-                    mask = (mask << padded) + w;
-                    bits += padded;
-                }
-                let mask = if exact { Value::Null } else { json!(hex(&mask, bits)) };
-                self.transition("hexstr", json!(hex(&value, bits)), mask, *to)
-            }
-        }
     }
 
     fn operation(&mut self, s: &Stmt) -> Option<Value> {
@@ -109,14 +63,14 @@ impl Emitter<'_> {
         })
     }
 
-    pub(super) fn deparser(&mut self) -> Value {
-        let (body, span) = self.program.deparser.clone();
+    pub(super) fn deparser(&mut self, id: usize, d: &Deparser) -> Value {
         let mut order: Vec<Value> = Vec::new();
-        let mut primitives: Vec<Value> = Vec::new();
-        self.deparser_body(&body, &mut order, &mut primitives);
-        let mut v = json!({"name": "deparser", "id": 0});
+        let mut others: Vec<Stmt> = Vec::new();
+        self.deparser_body(d, &d.body, &mut order, &mut others);
+        let primitives = self.primitives(&others);
+        let mut v = json!({"name": d.name, "id": id});
         if let Some(o) = v.as_object_mut() {
-            if let Some(s) = self.source(span) {
+            if let Some(s) = self.source(d.span) {
                 o.insert("source_info".into(), s);
             }
             o.insert("order".into(), order.into());
@@ -125,26 +79,97 @@ impl Emitter<'_> {
         v
     }
 
-    fn deparser_body(&mut self, body: &[Stmt], order: &mut Vec<Value>, primitives: &mut Vec<Value>) {
+    /// Takes emissions and other statements apart: the target runs all others first.
+    fn deparser_body(&mut self, d: &Deparser, body: &[Stmt], order: &mut Vec<Value>, others: &mut Vec<Stmt>) {
         for s in body {
             match s {
                 Stmt::Emit(h, span) => match self.expressions().header_name(h) {
                     Some(name) => order.push(json!(name)),
                     None => self.report.error(*span, BMV2, "only whole headers can be emitted"),
                 },
-                Stmt::Scope(_, inner) => self.deparser_body(inner, order, primitives),
                 // Headers of the deparser itself start invalid.
-                Stmt::SetValid(_, false, _) => {}
-                Stmt::Primitive(op, ..) if matches!(op.as_str(), "log_msg" | "assert" | "assume") => {
-                    primitives.extend(self.primitive(s));
-                }
-                s => self.report.error_help(
+                Stmt::SetValid(_, false, _) if !d.computes => {}
+                Stmt::Primitive(op, ..) if matches!(op.as_str(), "log_msg" | "assert" | "assume") => others.push(s.clone()),
+                Stmt::Scope(_, inner) if !d.computes => self.deparser_body(d, inner, order, others),
+                s if !d.computes => self.report.error_help(
                     statement_span(s),
                     BMV2,
                     "the deparser can only emit headers: the target evaluates nothing else there",
                     "do it in egress",
                 ),
+                s if emits(s) => self.report.error_help(
+                    statement_span(s),
+                    BMV2,
+                    "the target emits each header that is valid, under no other condition",
+                    "make the header invalid where it is not to be emitted",
+                ),
+                s => {
+                    let x = self.expressions();
+                    let emitted = written(s).and_then(|h| x.header_name(h)).is_some_and(|name| order.contains(&json!(name)));
+                    if emitted {
+                        self.report.error(statement_span(s), BMV2, "the header was emitted before: the target emits after all else");
+                    }
+                    others.push(s.clone());
+                }
             }
+        }
+    }
+}
+
+/// Whether a header is emitted within.
+fn emits(s: &Stmt) -> bool {
+    match s {
+        Stmt::Emit(..) => true,
+        Stmt::If(_, a, b, _) => a.iter().chain(b).any(emits),
+        Stmt::Scope(_, b) | Stmt::Loop(b, _) => b.iter().any(emits),
+        _ => false,
+    }
+}
+
+/// The header that a statement writes to.
+fn written(s: &Stmt) -> Option<&HeaderRef> {
+    match s {
+        Stmt::Assign(p, ..) => Some(&p.header),
+        Stmt::AssignHeader(h, ..) | Stmt::SetValid(h, ..) => Some(h),
+        _ => None,
+    }
+}
+
+fn transition(p: &Parser, kind: &str, value: Value, mask: Value, to: Target) -> Value {
+    let next = match to {
+        Target::State(s) => json!(p.states[s.0].name),
+        // The target has no `reject` to go to: it stops parsing there, as p4c has it.
+        Target::Accept | Target::Reject => Value::Null,
+    };
+    json!({"type": kind, "value": value, "mask": mask, "next_state": next})
+}
+
+fn case(p: &Parser, c: &Case, keys: &[Expr]) -> Value {
+    match c {
+        Case::ValueSet(name, to) => transition(p, "parse_vset", json!(name), Value::Null, *to),
+        Case::Matches(matches, to) => {
+            if matches.iter().all(|m| matches!(m, Match::Any)) {
+                return transition(p, "default", Value::Null, Value::Null, *to);
+            }
+            // Value and mask: all keys one behind the other, each padded to whole bytes.
+            let (mut value, mut mask, mut bits) = (BigInt::from(0), BigInt::from(0), 0);
+            let exact = matches.iter().all(|m| matches!(m, Match::Exact(_)));
+            for (m, k) in matches.iter().zip(keys) {
+                let width = bits_of(&k.ty);
+                let padded = width.div_ceil(8) * 8;
+                let all = (BigInt::one() << width) - 1;
+                let (v, w) = match m {
+                    Match::Any => (BigInt::from(0), BigInt::from(0)),
+                    Match::Exact(v) => (v.clone(), all),
+                    Match::Mask(v, w) => (v.clone(), w.clone()),
+                    Match::Range(v, _) => (v.clone(), all),
+                };
+                value = (value << padded) + v;
+                mask = (mask << padded) + w;
+                bits += padded;
+            }
+            let mask = if exact { Value::Null } else { json!(hex(&mask, bits)) };
+            transition(p, "hexstr", json!(hex(&value, bits)), mask, *to)
         }
     }
 }

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_traits::One;
 use serde_json::{json, Map, Value};
 
-use super::expr::hex;
+use super::expr::{field, hex};
 use super::Emitter;
 use crate::ir::{ActionId, Cells, ExprKind, Implementation, Label, Match, Pipeline, Stmt, Table, TableId};
 use crate::lower::fold::bits_of;
@@ -259,14 +259,7 @@ impl Emitter<'_> {
             o.insert("max_size".into(), number(&p.size));
             if let Some((algorithm, input)) = &p.selector {
                 let x = self.expressions();
-                let input: Vec<Value> = input
-                    .iter()
-                    .flatten()
-                    .map(|e| match &e.kind {
-                        ExprKind::Place(p) => x.place(p),
-                        _ => x.value(e),
-                    })
-                    .collect();
+                let input: Vec<Value> = input.iter().flatten().map(|e| field(&x, e)).collect();
                 o.insert("selector".into(), json!({"algo": &**algorithm, "input": input}));
             }
             out.push(o.into());

@@ -12,8 +12,21 @@ use super::scope::{CallTarget, Context, Local, TableInfo};
 use super::Checker;
 use crate::types::Type;
 
-/// The properties of tables besides key, actions, entries and default action: of the specification and of v1model.
-const KNOWN: [&str; 7] = ["size", "implementation", "counters", "meters", "support_timeout", "largest_priority_wins", "priority_delta"];
+/// The properties of tables besides key, actions, entries and default action: of the specification, of v1model and of PSA.
+const KNOWN: [&str; 12] = [
+    "size",
+    "implementation",
+    "counters",
+    "meters",
+    "support_timeout",
+    "largest_priority_wins",
+    "priority_delta",
+    "psa_implementation",
+    "psa_direct_counter",
+    "psa_direct_meter",
+    "psa_idle_timeout",
+    "psa_empty_group_action",
+];
 
 const TABLES: &str = "P4_16 14.2.1 (table properties)";
 
@@ -138,7 +151,11 @@ impl<'a> Checker<'a, '_> {
                 TablePropertyKind::Other(n, value) => {
                     let ty = self.check_expr(value);
                     if !KNOWN.contains(&&*n.name) {
-                        self.report.warning(Code::IgnoreProp, n.span, format!("v1model has no table property `{}`: it is ignored", n.name));
+                        self.report.warning(
+                            Code::IgnoreProp,
+                            n.span,
+                            format!("the architecture has no table property `{}`: it is ignored", n.name),
+                        );
                         if let Some(near) = nearest(&n.name, KNOWN) {
                             self.report.help(format!("did you mean `{near}`?"));
                         }

@@ -216,6 +216,12 @@ impl<'a> Lower<'a, '_> {
                     self.initialise(v, &s, d.span);
                 }
             }
+            DeclarationKind::Instantiation(i) if !first => {
+                let path = Path { absolute: false, name: i.name.clone(), span: i.name.span };
+                if let Some(Binding::Instance(instance)) = self.lookup(&path).cloned() {
+                    self.clear_psa_extern(&instance, d.span);
+                }
+            }
             _ if !first => {}
             DeclarationKind::Action(a) => {
                 let name = names::qualified(&self.prefix, &a.name.name, &d.annotations);

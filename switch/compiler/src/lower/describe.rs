@@ -240,7 +240,8 @@ fn applied_tables(program: &ir::Program) -> HashSet<TableId> {
         }
     }
     let mut out = HashSet::new();
-    for body in [&program.verify, &program.ingress.body, &program.egress.body, &program.update, &program.deparser.0] {
+    let deparsers = program.deparsers.iter().map(|d| &d.body);
+    for body in [&program.verify, &program.ingress.body, &program.egress.body, &program.update].into_iter().chain(deparsers) {
         of(body, &mut out);
     }
     out

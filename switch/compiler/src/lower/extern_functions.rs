@@ -19,7 +19,7 @@ impl<'a> Lower<'a, '_> {
         let types: Vec<Type> = info.signature.params.iter().map(|p| p.ty.substitute(&map)).collect();
         let arg = |i: usize| info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)).map(|a| &a.value);
         let span = e.span;
-        if self.stage != Stage::Parser && &*name != "static_assert" {
+        if self.stage != Stage::Parser && &*name != "static_assert" && !name.starts_with("psa_") {
             self.control_plane.calls_extern_functions = true;
         }
         match &*name {
@@ -38,6 +38,9 @@ impl<'a> Lower<'a, '_> {
                 if c.kind != ExprKind::Bool(true) {
                     self.emit(Stmt::Verify(c, err, span));
                 }
+            }
+            "psa_clone_i2e" | "psa_resubmit" | "psa_normal" | "psa_clone_e2e" | "psa_recirculate" => {
+                return arg(0).map_or(Val::Broken, |first| self.psa_question(&name, first, arg(1)));
             }
             "static_assert" => return Val::Scalar(Expr::boolean(true)),
             "random" => {
@@ -186,8 +189,28 @@ impl<'a> Lower<'a, '_> {
     fn digest(&mut self, receiver: Option<&'a ast::Expr>, data: Option<&'a ast::Expr>, t: Option<&Type>, span: Span) {
         let (Some(receiver), Some(data)) = (receiver, data) else { return };
         let receiver = self.simple_argument(receiver, Some(&Type::bit(32)));
-        let v = self.value(data);
         let ty = t.cloned().unwrap_or(Type::Unknown);
+        let (name, annotations) = match &ty {
+            Type::Struct(n) => (self.type_name(n), self.decl(n.decl).annotations.clone()),
+            // One for each call, numbered as p4c does.
+            _ => {
+                let name = (0..).map(|n| format!("digest_{n}")).find(|n| !self.control_plane.digests.iter().any(|d| d.name == *n));
+                (name.unwrap_or_default(), Vec::new())
+            }
+        };
+        self.send_digest(receiver, data, ty, (name, annotations), span);
+    }
+
+    /// A digest to the control plane, under a name and with annotations.
+    pub(super) fn send_digest(
+        &mut self,
+        receiver: Expr,
+        data: &'a ast::Expr,
+        ty: Type,
+        (name, annotations): (String, Vec<Annotation>),
+        span: Span,
+    ) {
+        let v = self.value(data);
         let v = self.convert(v, &ty);
         let v = self.freeze(v, span);
         let mut elements = Vec::new();
@@ -201,14 +224,6 @@ impl<'a> Lower<'a, '_> {
                 fields.push(e);
             }
         }
-        let (name, annotations) = match &ty {
-            Type::Struct(n) => (self.type_name(n), self.decl(n.decl).annotations.clone()),
-            // One for each call, numbered as p4c does.
-            _ => {
-                let name = (0..).map(|n| format!("digest_{n}")).find(|n| !self.control_plane.digests.iter().any(|d| d.name == *n));
-                (name.unwrap_or_default(), Vec::new())
-            }
-        };
         let id = self.program.learn_lists.len() as u32 + 1;
         self.program.learn_lists.push(ir::FieldList { id, name: name.clone(), elements: fields, span });
         if !self.control_plane.digests.iter().any(|d| d.name == name) {

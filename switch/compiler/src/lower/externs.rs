@@ -1,4 +1,4 @@
-//! Extern objects of v1model, and their methods.
+//! Extern objects of v1model, and their methods; [`super::psa_externs`] has those of PSA.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::{fold, Lower, Stage};
 use crate::check::CallInfo;
 use crate::control_plane as cp;
 use crate::ir::{self, Arg, Cells, Expr, ExprKind, HeaderRef, Place, Stmt};
-use crate::report::{BMV2, V1MODEL};
+use crate::report::BMV2;
 use crate::types::Type;
 
 impl<'a> Lower<'a, '_> {
@@ -24,7 +24,7 @@ impl<'a> Lower<'a, '_> {
         def.members.get(i.to_usize()?).map(|(m, _)| m.clone())
     }
 
-    fn const_argument(&self, args: &[Val], i: usize) -> Option<BigInt> {
+    pub(super) fn const_argument(&self, args: &[Val], i: usize) -> Option<BigInt> {
         match args.get(i) {
             Some(Val::Scalar(e)) => e.as_const().cloned(),
             _ => None,
@@ -32,7 +32,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// A new type of an index, which the control plane may translate.
-    fn index_type(&self, args: &[Type], i: usize) -> Option<cp::DataType> {
+    pub(super) fn index_type(&self, args: &[Type], i: usize) -> Option<cp::DataType> {
         match args.get(i) {
             Some(t @ Type::Newtype(..)) => Some(self.data_type(t)),
             _ => None,
@@ -46,14 +46,22 @@ impl<'a> Lower<'a, '_> {
         let name = instance.name.clone();
         let annotations = annotations.to_vec();
         let size = |l: &Self| l.const_argument(args, 0).unwrap_or_default();
-        let unit = |l: &Self, i: usize| args.get(i).and_then(|v| l.enum_name(v)).unwrap_or_else(|| "packets".into());
+        // `bytes` in v1model, `BYTES` in PSA.
+        let unit = |l: &Self, i: usize| {
+            let name = args.get(i).and_then(|v| l.enum_name(v));
+            Symbol::from(name.map_or_else(|| "packets".into(), |n| n.to_lowercase()))
+        };
         let cp_unit = |u: &str| match u {
             "bytes" => cp::Unit::Bytes,
             "packets_and_bytes" => cp::Unit::PacketsAndBytes,
             _ => cp::Unit::Packets,
         };
         match &*def.name {
-            "register" => {
+            "register" | "Register" => {
+                if args.len() == 2 && self.const_argument(args, 1) != Some(BigInt::from(0)) {
+                    let text = format!("register `{name}` begins with another value than 0, which the target cannot give it");
+                    self.error(span, BMV2, text);
+                }
                 let ty = type_args.first().cloned().unwrap_or(Type::Unknown);
                 let scalar = self.scalar(&ty);
                 let Type::Bits { width, .. } = scalar else {
@@ -69,32 +77,36 @@ impl<'a> Lower<'a, '_> {
                 let ty = self.data_type(&ty);
                 self.control_plane.registers.push(cp::Register { name, annotations, ty, size: size.to_u64().unwrap_or(0), index });
             }
-            "counter" => {
+            "counter" | "Counter" => {
                 let size = size(self);
                 self.program.counters.push(ir::Counter { name: name.clone(), cells: Cells::Array(size.clone()), span });
-                let (unit, index) = (cp_unit(&unit(self, 1)), self.index_type(type_args, 0));
+                // Before the type of the index, PSA has that of the cells.
+                let (unit, index) = (cp_unit(&unit(self, 1)), self.index_type(type_args, usize::from(&*def.name == "Counter")));
                 self.control_plane.counters.push(cp::Counter { name, annotations, unit, size: size.to_u64(), table: None, index });
             }
-            "direct_counter" => {
+            "direct_counter" | "DirectCounter" => {
                 self.program.counters.push(ir::Counter { name: name.clone(), cells: Cells::Direct(None), span });
                 let unit = cp_unit(&unit(self, 0));
                 self.control_plane.counters.push(cp::Counter { name, annotations, unit, size: None, table: None, index: None });
             }
-            "meter" => {
+            "meter" | "Meter" => {
                 let size = size(self);
                 let u = unit(self, 1);
-                self.program.meters.push(ir::Meter {
-                    name: name.clone(),
-                    cells: Cells::Array(size.clone()),
-                    unit: u.clone(),
-                    target: None,
-                    table_size: 0,
-                    span,
-                });
+                // In PSA the target makes it by name.
+                if &*def.name == "meter" {
+                    self.program.meters.push(ir::Meter {
+                        name: name.clone(),
+                        cells: Cells::Array(size.clone()),
+                        unit: u.clone(),
+                        target: None,
+                        table_size: 0,
+                        span,
+                    });
+                }
                 let index = self.index_type(type_args, 0);
                 self.control_plane.meters.push(cp::Meter { name, annotations, unit: cp_unit(&u), size: size.to_u64(), table: None, index });
             }
-            "direct_meter" => {
+            "direct_meter" | "DirectMeter" => {
                 let u = unit(self, 0);
                 self.program.meters.push(ir::Meter {
                     name: name.clone(),
@@ -106,14 +118,15 @@ impl<'a> Lower<'a, '_> {
                 });
                 self.control_plane.meters.push(cp::Meter { name, annotations, unit: cp_unit(&u), size: None, table: None, index: None });
             }
-            "action_profile" | "action_selector" => {
-                let selecting = &*def.name == "action_selector";
+            "action_profile" | "action_selector" | "ActionProfile" | "ActionSelector" => {
+                let selecting = matches!(&*def.name, "action_selector" | "ActionSelector");
                 let size = self.const_argument(args, usize::from(selecting)).unwrap_or_default();
-                let selector = if selecting {
-                    let algorithm = args.first().and_then(|v| self.enum_name(v)).unwrap_or_else(|| "crc16".into());
-                    Some((algorithm, None))
-                } else {
+                let selector = if !selecting {
                     None
+                } else if &*def.name == "ActionSelector" {
+                    Some((self.psa_algorithm(args.first()), None))
+                } else {
+                    Some((args.first().and_then(|v| self.enum_name(v)).unwrap_or_else(|| "crc16".into()), None))
                 };
                 let stage = match self.stage {
                     Stage::Egress => "egress",
@@ -129,8 +142,9 @@ impl<'a> Lower<'a, '_> {
                     selector: selecting,
                 });
             }
-            other => self.error(span, V1MODEL, format!("extern `{other}` is not one of the architecture's")),
+            _ => {}
         }
+        self.declare_psa_extern(instance, &def.name, span);
     }
 
     /// A method of an extern object.
@@ -144,7 +158,7 @@ impl<'a> Lower<'a, '_> {
     ) -> Val {
         let name = info.signature.name.clone();
         let arg = |i: usize| info.order.get(i).copied().flatten().and_then(|a| arguments.get(a)).map(|a| &a.value);
-        let InstanceKind::Extern { decl, meter_target, .. } = &instance.kind else {
+        let InstanceKind::Extern { decl, .. } = &instance.kind else {
             return self.packet_method(e, &name, info, arguments);
         };
         let _ = method;
@@ -193,27 +207,26 @@ impl<'a> Lower<'a, '_> {
             }
             ("direct_meter", "read") => {
                 let Some(dest) = arg(0) else { return Val::Broken };
-                // The target writes the colour before the action runs, to one field per meter.
-                let known = meter_target.borrow().clone();
-                let from = match known {
-                    Some(p) => p,
-                    None => {
-                        let ty = types.first().cloned().unwrap_or(Type::bit(2));
-                        let p = self.scalar_variable(&format!("{}.colour", instance.name), &ty);
-                        *meter_target.borrow_mut() = Some(p.clone());
-                        if let Some(m) = self.program.meters.iter_mut().find(|m| m.name == instance.name) {
-                            m.target = Some(p.clone());
-                        }
-                        p
-                    }
-                };
+                let from = self.direct_colour(instance, types.first().cloned().unwrap_or(Type::bit(2)));
                 self.store_expr(dest, &Storage::Scalar(from), e.span);
             }
-            (object, method) => {
-                self.error(e.span, V1MODEL, format!("`{object}.{method}` cannot be called from the data plane"));
-            }
+            (object, method) => return self.psa_method(e, instance, (object, method), [arg(0), arg(1), arg(2)], &types),
         }
         Val::Broken
+    }
+
+    /// Where the target writes the colour of a direct meter, before the action runs: one field per meter.
+    pub(super) fn direct_colour(&mut self, instance: &Rc<Instance<'a>>, ty: Type) -> Place {
+        let InstanceKind::Extern { meter_target, .. } = &instance.kind else { return self.scalar_variable("colour", &ty) };
+        if let Some(known) = &*meter_target.borrow() {
+            return known.clone();
+        }
+        let place = self.scalar_variable(&format!("{}.colour", instance.name), &ty);
+        *meter_target.borrow_mut() = Some(place.clone());
+        if let Some(m) = self.program.meters.iter_mut().find(|m| m.name == instance.name) {
+            m.target = Some(place.clone());
+        }
+        place
     }
 
     /// The types of a method's parameters, for this object and call.

@@ -1,4 +1,4 @@
-//! From `main` to the blocks of the v1model architecture.
+//! From `main` to the blocks of the architecture: here those of v1model, in [`super::psa`] those of PSA.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,8 +7,10 @@ use fairlane_syntax::ast::*;
 
 use super::builder::ParserBuilder;
 use super::instances::{Instance, InstanceKind};
+use super::names::Unique;
 use super::storage::Storage;
 use super::{names, Binding, Lower, Stage};
+use crate::check::CallInfo;
 use crate::ir::{self, Expr, HeaderRef, Place};
 use crate::report::{BMV2, V1MODEL};
 use crate::types::Type;
@@ -22,7 +24,6 @@ struct Shared {
 
 impl<'a> Lower<'a, '_> {
     pub(super) fn run(&mut self) -> Option<()> {
-        self.control_plane.arch = "v1model".into();
         self.scopes.push(HashMap::new());
         self.describe_types();
         let main = self.main()?;
@@ -33,41 +34,68 @@ impl<'a> Lower<'a, '_> {
             self.error(main.span, "P4_16 6.6 (P4 programs)", "`main` must be an instance of a package");
             return None;
         };
-        if &*package.name != "V1Switch" || info.signature.params.len() != 6 {
-            self.report.error_help(
-                main.span,
-                V1MODEL,
-                format!("`main` is a `{}`, which is not v1model's switch of six blocks", package.name),
-                "instantiate `V1Switch(parser, verify, ingress, egress, compute, deparser) main;`",
-            );
-            return None;
+        let done = match (&*package.name, info.signature.params.len()) {
+            ("V1Switch", 6) => self.v1_switch(&info, &inst.arguments),
+            ("PSA_Switch", 4) => self.psa_switch(&info, &inst.arguments),
+            _ => {
+                self.report.error_help(
+                    main.span,
+                    V1MODEL,
+                    format!("`main` is a `{}`, which is neither v1model's switch of six blocks nor PSA's", package.name),
+                    "instantiate `V1Switch(parser, verify, ingress, egress, compute, deparser) main;`, or \
+                     `PSA_Switch(ingress, PacketReplicationEngine(), egress, BufferingQueueingEngine()) main;`",
+                );
+                None
+            }
+        };
+        self.targets_of_meters();
+        done
+    }
+
+    /// The target has a field for the colour of each direct meter of a table, whether the program asks for it or not.
+    fn targets_of_meters(&mut self) {
+        for i in 0..self.program.meters.len() {
+            let m = &self.program.meters[i];
+            if m.target.is_none() && matches!(m.cells, ir::Cells::Direct(Some(_))) {
+                let name = format!("{}.colour", m.name);
+                let target = self.scalar_variable(&name, &Type::bit(32));
+                self.program.meters[i].target = Some(target);
+            }
         }
+    }
+
+    /// The blocks that a package is given, numbered from `first + 1` in the order of the control plane's objects.
+    pub(super) fn blocks(&mut self, info: &CallInfo, arguments: &'a [Argument], first: usize) -> Option<Vec<Rc<Instance<'a>>>> {
         let mut blocks: Vec<Rc<Instance<'a>>> = Vec::new();
-        for i in 0..6 {
-            let a = info.order.get(i).copied().flatten().and_then(|a| inst.arguments.get(a))?;
+        for i in 0..info.signature.params.len() {
+            let a = info.order.get(i).copied().flatten().and_then(|a| arguments.get(a))?;
             let t = self.type_of(a.value.id);
             let (Type::Parser(n) | Type::Control(n)) = &t else { return None };
-            self.position = vec![i + 1];
+            self.position = vec![first + i + 1];
             // The blocks of `main` are known by the names of their types, whatever `@name` those have.
             blocks.push(self.instance_named(&a.value, &n.name, &[])?);
             self.position.clear();
         }
+        Some(blocks)
+    }
+
+    fn v1_switch(&mut self, info: &CallInfo, arguments: &'a [Argument]) -> Option<()> {
+        self.control_plane.arch = "v1model".into();
+        let blocks = self.blocks(info, arguments, 0)?;
         self.make_globals();
         self.global_value_sets();
         self.substitution.clone_from(&blocks[0].types);
         let shared = self.shared(&blocks)?;
         self.field_lists(&shared.metadata, &[]);
-        self.run_parser(&blocks[0], &shared);
-        let std = Some(&shared.standard);
-        self.program.verify = self.run_block(&blocks[1], Stage::Verify, &[&shared.headers, &shared.metadata], None);
-        let ingress = self.run_block(&blocks[2], Stage::Ingress, &[&shared.headers, &shared.metadata], std);
-        self.program.ingress = ir::Pipeline { name: "ingress".into(), body: ingress, span: self.block_span(&blocks[2]) };
-        let egress = self.run_block(&blocks[3], Stage::Egress, &[&shared.headers, &shared.metadata], std);
-        self.program.egress = ir::Pipeline { name: "egress".into(), body: egress, span: self.block_span(&blocks[3]) };
-        self.program.update = self.run_block(&blocks[4], Stage::Update, &[&shared.headers, &shared.metadata], None);
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new(), types: Vec::new() });
-        let deparser = self.run_deparser(&blocks[5], packet, &shared.headers);
-        self.program.deparser = (deparser, self.block_span(&blocks[5]));
+        let Shared { headers, metadata, standard } = shared;
+        let with_standard = [headers.clone(), metadata.clone(), standard].map(Binding::Storage);
+        let without = [headers.clone(), metadata].map(Binding::Storage);
+        self.run_parser("parser", &blocks[0], &with_packet(&with_standard));
+        self.program.verify = self.run_block(&blocks[1], Stage::Verify, &without);
+        self.program.ingress = self.run_pipeline("ingress", &blocks[2], Stage::Ingress, &with_standard);
+        self.program.egress = self.run_pipeline("egress", &blocks[3], Stage::Egress, &with_standard);
+        self.program.update = self.run_block(&blocks[4], Stage::Update, &without);
+        self.run_deparser("deparser", &blocks[5], false, &with_packet(&[Binding::Storage(headers)]));
         Some(())
     }
 
@@ -87,7 +115,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn global_value_sets(&mut self) {
+    pub(super) fn global_value_sets(&mut self) {
         for d in &self.checked.decls {
             if let DeclarationKind::ValueSet(v) = &d.kind {
                 let name = self.make_value_set(v, &d.annotations, "");
@@ -103,7 +131,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn parameters(&self, b: &Instance<'a>) -> &'a [Parameter] {
+    pub(super) fn parameters(&self, b: &Instance<'a>) -> &'a [Parameter] {
         match &b.kind {
             InstanceKind::Control { decl, .. } | InstanceKind::Parser { decl, .. } => match &self.decl(*decl).kind {
                 DeclarationKind::Control(c) => &c.parameters,
@@ -120,15 +148,26 @@ impl<'a> Lower<'a, '_> {
         let [_, headers, metadata, standard] = params else { return None };
         self.scalars();
         let standard_type = self.type_of(standard.ty.id);
-        let standard = self.standard_metadata(&standard_type);
-        let headers_type = self.type_of(headers.ty.id);
-        let Type::Struct(n) = &headers_type else {
-            self.error(headers.ty.span, BMV2, "the parsed headers must be a struct");
+        let standard = self.standard_metadata(&standard_type, "standard_metadata", "standard_metadata");
+        let headers = self.parsed_headers(headers, &[])?;
+        let metadata = self.user_metadata(metadata, "userMetadata")?;
+        Some(Shared { headers, metadata, standard })
+    }
+
+    /// Allocates the headers of a parser, each by its own name, but for those of a name and type that are known already.
+    pub(super) fn parsed_headers(&mut self, param: &Parameter, known: &[(Symbol, Type, Storage)]) -> Option<Storage> {
+        let ty = self.type_of(param.ty.id);
+        let psa = &*self.control_plane.arch == "psa";
+        let Type::Struct(n) = &ty else {
+            if psa {
+                return Some(self.allocate(&param.name.name, &ty));
+            }
+            self.error(param.ty.span, BMV2, "the parsed headers must be a struct");
             return None;
         };
         let mut parts = Vec::new();
         for (f, (name, t)) in self.declared_fields(n).iter().zip(self.fields(n)) {
-            if !self.is_header_like(&t, 0) {
+            if !psa && !self.is_header_like(&t, 0) {
                 self.error(
                     f.span,
                     BMV2,
@@ -137,16 +176,22 @@ impl<'a> Lower<'a, '_> {
                 return None;
             }
             let public = names::name_annotation(&f.annotations).unwrap_or_else(|| name.clone());
-            let s = self.allocate(&public, &t);
+            let s = match known.iter().find(|(n, u, _)| *n == name && *u == t) {
+                Some((_, _, s)) => s.clone(),
+                None => self.allocate(&public, &t),
+            };
             parts.push((name, s));
         }
-        let metadata_type = self.type_of(metadata.ty.id);
-        if !matches!(metadata_type, Type::Struct(_)) {
-            self.error(metadata.ty.span, BMV2, format!("the user metadata must be a struct, not `{metadata_type}`"));
+        Some(Storage::Struct(parts, ty))
+    }
+
+    pub(super) fn user_metadata(&mut self, param: &Parameter, name: &str) -> Option<Storage> {
+        let ty = self.type_of(param.ty.id);
+        if !matches!(ty, Type::Struct(_)) {
+            self.error(param.ty.span, BMV2, format!("the user metadata must be a struct, not `{ty}`"));
             return None;
         }
-        let metadata = self.allocate("userMetadata", &metadata_type);
-        Some(Shared { headers: Storage::Struct(parts, headers_type), metadata, standard })
+        Some(self.allocate(name, &ty))
     }
 
     fn is_header_like(&self, t: &Type, depth: u32) -> bool {
@@ -157,16 +202,17 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn standard_metadata(&mut self, t: &Type) -> Storage {
+    /// Metadata of the architecture: an instance that the target knows by name.
+    pub(super) fn standard_metadata(&mut self, t: &Type, type_name: &str, name: &str) -> Storage {
         let Type::Struct(n) = t else { return Storage::Nowhere };
         let flat = self.flat_fields(n);
-        let ty = self.add_header_type(t, "standard_metadata".into(), flat.clone(), true);
-        let name = self.unique.name("standard_metadata");
-        let id = self.add_header(name, ty);
+        let ty = self.add_header_type(t, type_name.into(), flat.clone(), true);
+        let unique = self.unique.name(name);
+        let id = self.add_header(unique, ty);
         let declared = self.declared_fields(n);
         for f in declared {
             if let Some(alias) = names::string_annotation(&f.annotations, "alias") {
-                self.program.aliases.push((alias, "standard_metadata".into(), f.name.name.clone()));
+                self.program.aliases.push((alias, name.into(), f.name.name.clone()));
             }
         }
         let parts = flat
@@ -220,57 +266,48 @@ impl<'a> Lower<'a, '_> {
         id
     }
 
-    fn run_parser(&mut self, b: &Rc<Instance<'a>>, shared: &Shared) {
+    /// Lowers a parser whose parameters stand for `bound`, in order.
+    pub(super) fn run_parser(&mut self, name: &str, b: &Rc<Instance<'a>>, bound: &[Binding<'a>]) {
         let InstanceKind::Parser { decl, args } = &b.kind else { return };
         let DeclarationKind::Parser(p) = &self.decl(*decl).kind else { return };
         self.stage = Stage::Parser;
-        let packet = Rc::new(Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new(), types: Vec::new() });
-        let storages = [&shared.headers, &shared.metadata, &shared.standard];
         let mut scope: HashMap<Symbol, Binding<'a>> = args.iter().cloned().collect();
-        for (i, param) in p.parameters.iter().enumerate() {
-            let binding = match i {
-                0 => Binding::Instance(packet.clone()),
-                i => Binding::Storage(storages[(i - 1).min(2)].clone()),
-            };
-            scope.insert(param.name.name.clone(), binding);
-        }
+        scope.extend(p.parameters.iter().zip(bound).map(|(p, b)| (p.name.name.clone(), b.clone())));
         self.prefix = b.name.clone();
         self.scopes.push(scope);
+        self.state_names = Unique::default();
         // An entry state before `start` holds the initial values of locals.
         self.builder.parser = Some(ParserBuilder::new("$entry".into()));
         self.parser_body(p, ir::Target::Accept, str::to_owned);
         self.scopes.pop();
         self.prefix.clear();
         if let Some(b) = self.builder.parser.take() {
-            self.program.parser = ir::Parser { states: b.states };
+            self.program.parsers.push(ir::Parser { name: name.into(), states: b.states });
         }
     }
 
-    fn run_block(&mut self, b: &Rc<Instance<'a>>, stage: Stage, storages: &[&Storage], standard: Option<&Storage>) -> Vec<ir::Stmt> {
+    pub(super) fn run_pipeline(&mut self, name: &str, b: &Rc<Instance<'a>>, stage: Stage, bound: &[Binding<'a>]) -> ir::Pipeline {
+        let body = self.run_block(b, stage, bound);
+        ir::Pipeline { name: name.into(), body, span: self.block_span(b) }
+    }
+
+    pub(super) fn run_deparser(&mut self, name: &str, b: &Rc<Instance<'a>>, computes: bool, bound: &[Binding<'a>]) {
+        let body = self.run_block(b, Stage::Deparser, bound);
+        self.program.deparsers.push(ir::Deparser { name: name.into(), body, computes, span: self.block_span(b) });
+    }
+
+    /// Lowers a control whose parameters stand for `bound`, in order.
+    fn run_block(&mut self, b: &Rc<Instance<'a>>, stage: Stage, bound: &[Binding<'a>]) -> Vec<ir::Stmt> {
         self.stage = stage;
-        let all: Vec<&Storage> = storages.iter().copied().chain(standard).collect();
-        let bound: Vec<(Symbol, Binding<'a>)> =
-            self.parameters(b).iter().zip(all).map(|(p, s)| (p.name.name.clone(), Binding::Storage(s.clone()))).collect();
-        self.run_top(b, bound)
-    }
-
-    fn run_deparser(&mut self, b: &Rc<Instance<'a>>, packet: Rc<Instance<'a>>, headers: &Storage) -> Vec<ir::Stmt> {
-        self.stage = Stage::Deparser;
-        let params = self.parameters(b);
-        let bound = params
-            .iter()
-            .enumerate()
-            .map(|(i, p)| {
-                let binding = if i == 0 { Binding::Instance(packet.clone()) } else { Binding::Storage(headers.clone()) };
-                (p.name.name.clone(), binding)
-            })
-            .collect();
-        self.run_top(b, bound)
-    }
-
-    fn run_top(&mut self, b: &Rc<Instance<'a>>, bound: Vec<(Symbol, Binding<'a>)>) -> Vec<ir::Stmt> {
         let InstanceKind::Control { decl, args, state } = &b.kind else { return Vec::new() };
         let DeclarationKind::Control(c) = &self.decl(*decl).kind else { return Vec::new() };
+        let bound = self.parameters(b).iter().zip(bound).map(|(p, b)| (p.name.name.clone(), b.clone())).collect();
         self.collect(|l| l.run_control(c, b, args, state, bound))
     }
+}
+
+/// Parameters of a parser or deparser: the packet first.
+pub(super) fn with_packet<'a>(rest: &[Binding<'a>]) -> Vec<Binding<'a>> {
+    let packet = Instance { name: "packet".into(), kind: InstanceKind::Packet, position: Vec::new(), types: Vec::new() };
+    std::iter::once(Binding::Instance(Rc::new(packet))).chain(rest.iter().cloned()).collect()
 }

@@ -24,6 +24,8 @@ mod main_package;
 mod matches;
 pub(crate) mod names;
 mod parsers;
+mod psa;
+mod psa_externs;
 mod statements;
 mod storage;
 mod tables;

@@ -416,12 +416,18 @@ impl<'a> Lower<'a, '_> {
                     shown.support_timeout = b;
                 }
             }
-            "implementation" => {
+            "psa_idle_timeout" => {
+                let v = self.value(e);
+                let ages = self.enum_name(&v).is_some_and(|n| &*n == "NOTIFY_CONTROL");
+                table.support_timeout = ages;
+                shown.support_timeout = ages;
+            }
+            "implementation" | "psa_implementation" => {
                 let Some(i) = self.table_object(e, &object_name("action_profile"), annotations) else { return };
                 let InstanceKind::Extern { decl, .. } = &i.kind else { return };
                 let selecting = match &*self.checked.externs.get(decl).map(|d| d.name.clone()).unwrap_or_else(|| "".into()) {
-                    "action_profile" => false,
-                    "action_selector" => true,
+                    "action_profile" | "ActionProfile" => false,
+                    "action_selector" | "ActionSelector" => true,
                     other => {
                         self.error(e.span, V1MODEL, format!("a table is implemented by an action profile or selector, not by `{other}`"));
                         return;
@@ -442,7 +448,7 @@ impl<'a> Lower<'a, '_> {
                     p.tables.push(table.name.clone());
                 }
             }
-            "counters" => {
+            "counters" | "psa_direct_counter" => {
                 let Some(i) = self.table_object(e, &object_name("counter"), annotations) else { return };
                 table.with_counters = true;
                 shown.direct_counter = Some(i.name.clone());
@@ -462,7 +468,7 @@ impl<'a> Lower<'a, '_> {
                     c.table = Some(table.name.clone());
                 }
             }
-            "meters" => {
+            "meters" | "psa_direct_meter" => {
                 let Some(i) = self.table_object(e, &object_name("meter"), annotations) else { return };
                 table.direct_meter = Some(i.name.clone());
                 shown.direct_meter = Some(i.name.clone());

@@ -12,6 +12,8 @@ use p4::replica::PortKind;
 
 /// Ports are `bit<9>` in v1model.
 const MAX_PORT: u32 = 511;
+/// What PSA has beyond: recirculation, and the CPU port (PSA 1.2, 4.1).
+const PSA_PORTS: [u32; 2] = [0xffff_fffa, 0xffff_fffd];
 /// Largest clone session id, as in BMv2.
 const MAX_SESSION: u32 = 32767;
 
@@ -35,14 +37,15 @@ impl Target<'_> {
         let Some(number) = u16::try_from(id).ok().filter(|number| *number > 0) else {
             return Err(Status::invalid("the id must be 1 to 65535"));
         };
+        let psa = self.switch.program().is_psa();
         match kind {
             Type::Delete => {
                 self.switch.multicast_delete(number)?;
                 self.notes.multicast.remove(&id);
                 return Ok(());
             }
-            Type::Insert => self.switch.multicast_insert(number, replicas(&group.replicas)?)?,
-            _ => self.switch.multicast_modify(number, replicas(&group.replicas)?)?,
+            Type::Insert => self.switch.multicast_insert(number, replicas(&group.replicas, psa)?)?,
+            _ => self.switch.multicast_modify(number, replicas(&group.replicas, psa)?)?,
         }
         self.notes.multicast.insert(id, group.clone());
         Ok(())
@@ -63,7 +66,8 @@ impl Target<'_> {
         }
         let packet_length = u32::try_from(session.packet_length_bytes)
             .map_err(|_| Status::invalid(format!("packet_length_bytes {} is negative", session.packet_length_bytes)))?;
-        let config = CloneSession { replicas: replicas(&session.replicas)?, multicast_group: None, packet_length };
+        let psa = self.switch.program().is_psa();
+        let config = CloneSession { replicas: replicas(&session.replicas, psa)?, multicast_group: None, packet_length };
         match kind {
             Type::Insert => self.switch.clone_insert(id, config)?,
             _ => self.switch.clone_modify(id, config)?,
@@ -135,7 +139,7 @@ fn engine(kind: Engine) -> p4::Entity {
 
 /// What a client wrote is in force: Thrift may have changed it since.
 fn holds(noted: &[p4::Replica], copies: &[Replica]) -> bool {
-    replicas(noted).is_ok_and(|noted| noted == copies)
+    replicas(noted, true).is_ok_and(|noted| noted == copies)
 }
 
 fn replica_message(replica: &Replica) -> p4::Replica {
@@ -143,7 +147,7 @@ fn replica_message(replica: &Replica) -> p4::Replica {
     p4::Replica { port_kind: Some(PortKind::Port(port)), instance: u32::from(replica.rid), backup_replicas: Vec::new() }
 }
 
-fn replicas(given: &[p4::Replica]) -> Result<Vec<Replica>> {
+fn replicas(given: &[p4::Replica], psa: bool) -> Result<Vec<Replica>> {
     let mut replicas: Vec<Replica> = Vec::with_capacity(given.len());
     for (index, replica) in given.iter().enumerate() {
         let at = |status: Status| status.at(format!("replica {}", index + 1));
@@ -160,7 +164,7 @@ fn replicas(given: &[p4::Replica]) -> Result<Vec<Replica>> {
             }
             None => return Err(at(Status::invalid("it has no port"))),
         };
-        if port > MAX_PORT {
+        if port > MAX_PORT && !(psa && PSA_PORTS.contains(&port)) {
             return Err(at(Status::invalid(format!("port {port}: ports are 0 to {MAX_PORT}"))));
         }
         let rid = u16::try_from(replica.instance)

@@ -12,13 +12,18 @@ use crate::ir::*;
 /// any more. Otherwise the frame is built in one of `spare`.
 pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     checksums::update(ir, st, pkt);
-    run::run(ir, st, pkt, ir.deparser_code);
-    if !keeps_places(ir, pkt) {
-        return anew(ir, pkt, spare);
+    run::run(ir, st, pkt, ir.deparser.code);
+    emit(ir, &ir.deparser.emits, st, pkt, spare)
+}
+
+/// The valid headers and the payload as a frame; see [`deparse`].
+pub fn emit(ir: &Ir, emits: &[Emit], st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+    if !keeps_places(ir, emits, pkt) {
+        return anew(ir, emits, pkt, spare);
     }
     let mut frame = std::mem::take(&mut pkt.buf);
     let mut at = 0;
-    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+    for e in emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
         at += overwrite(ir, st, pkt, e, &mut frame, at);
     }
     pkt.buf = frame;
@@ -33,10 +38,10 @@ pub fn in_place(pkt: &mut Packet) -> Vec<u8> {
 }
 
 /// All valid headers and the payload in another buffer.
-pub fn anew(ir: &Ir, pkt: &Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+pub fn anew(ir: &Ir, emits: &[Emit], pkt: &Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
     let mut frame = spare.pop().unwrap_or_default();
     frame.clear();
-    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+    for e in emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
         if e.opaque {
             let at = pkt.slots[e.base as usize] as usize;
             let bytes = pkt.buf.get(at..at + e.bytes as usize);
@@ -54,9 +59,9 @@ pub fn anew(ir: &Ir, pkt: &Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
 
 /// The valid headers take the room of those that were parsed, and what is not written anew is
 /// where it was.
-fn keeps_places(ir: &Ir, pkt: &Packet) -> bool {
+fn keeps_places(ir: &Ir, emits: &[Emit], pkt: &Packet) -> bool {
     let mut at = 0;
-    for e in ir.emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+    for e in emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
         if e.opaque && pkt.slots[e.base as usize] != at as u64 {
             return false;
         }

@@ -109,6 +109,16 @@ impl CustomCrc {
     }
 }
 
+/// A checksum over more data, given that over the data before: 0 for none, and the plain sum where the algorithm is csum16.
+pub fn go_on(algo: Algo, before: u64, data: &[u8]) -> u64 {
+    match algo {
+        Algo::Csum16 => u64::from(fold(before + u64::from(ones_sum(data)))),
+        Algo::Crc32 | Algo::Crc32Custom => u64::from(crc32_from(!(before as u32), data)),
+        Algo::Identity => data.iter().fold(before, |v, &b| v << 8 | u64::from(b)),
+        _ => reflected(&CRC16, before & 0xffff, data) & 0xffff,
+    }
+}
+
 /// One's complement sum of 16-bit big-endian words, an odd byte padded with zero (RFC 1071).
 pub fn ones_sum(data: &[u8]) -> u16 {
     let mut sum = 0_u64;
@@ -215,7 +225,10 @@ const fn crc32_tables() -> [[u32; 256]; 4] {
 
 /// CRC-32, four bytes at a time (Kounavis and Berry 2008).
 fn crc32(data: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
+    crc32_from(u32::MAX, data)
+}
+
+fn crc32_from(mut crc: u32, data: &[u8]) -> u32 {
     let mut words = data.chunks_exact(4);
     for w in &mut words {
         let v = crc ^ u32::from_le_bytes([w[0], w[1], w[2], w[3]]);

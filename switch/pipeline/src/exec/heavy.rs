@@ -183,6 +183,39 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             let length = env(ir, st, pkt).bounded(length, u64::from(u32::MAX)) as usize;
             pkt.truncate = pkt.truncate.min(length);
         }
+        Heavy::GetHash { dst, calc } => {
+            let hash = calc::compute(ir, st, pkt, *calc);
+            write(ir, st, pkt, dst, &Num::from_u64(hash));
+        }
+        Heavy::PsaMeter { meter, idx, dst, before } => {
+            let e = env(ir, st, pkt);
+            // PSA counts red, green, yellow; meters count green, yellow, red.
+            let before = before.as_ref().map_or(super::meter::GREEN, |b| (e.num(b).low_u64() + 2) % 3);
+            let idx = e.num(idx).to_u64();
+            let now = st.now;
+            if let Some(cell) = idx.and_then(|i| st.meters[*meter as usize].get_mut(i as usize)) {
+                let colour = (cell.colour_after(now, pkt.ingress_length, before) + 1) % 3;
+                write(ir, st, pkt, dst, &Num::from_u64(colour));
+            }
+        }
+        Heavy::Sum { state, fields, subtract } => {
+            let data = bytes_of(pkt, fields);
+            // As psa_switch: word by word from the last one, as long as something is left.
+            let used = data.iter().position(|&b| b != 0).map_or(0, |first| (data.len() - first).div_ceil(2));
+            let mut sum = pkt.get(state);
+            for word in data.rchunks(2).take(used) {
+                let word = word.iter().fold(0, |v, &b| v << 8 | u64::from(b));
+                sum += if *subtract { !word & 0xffff } else { word };
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            pkt.set(state, sum);
+        }
+        Heavy::Checksum { state, algo, fields } => {
+            let data = bytes_of(pkt, fields);
+            let value = super::hash::go_on(*algo, pkt.get(state), &data);
+            pkt.set(state, value);
+        }
+        Heavy::Pack(list) => pack(ir, st, pkt, *list),
         Heavy::LogMsg(format, values) => {
             if st.log.is_none() {
                 return;
@@ -203,6 +236,35 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             }
         }
     }
+}
+
+/// Fields one behind the other, with zeros before them up to a whole number of bytes.
+fn bytes_of(pkt: &Packet, fields: &[Field]) -> Vec<u8> {
+    let width: u32 = fields.iter().map(|f| f.width).sum();
+    let mut out = Vec::with_capacity(width.div_ceil(8) as usize);
+    let mut bits = super::packet::BitWriter::new(&mut out);
+    let pad = width.wrapping_neg() % 8;
+    if pad > 0 {
+        bits.push(0, pad);
+    }
+    for f in fields {
+        bits.push_limbs(pkt.limbs(f), f.width);
+    }
+    bits.finish();
+    out
+}
+
+/// Keeps a digest of the fields as they are until it is taken.
+pub fn pack(ir: &Ir, st: &mut State, pkt: &Packet, list: u64) {
+    let Some(at) = ir.learn_lists.iter().position(|l| l.id == list) else {
+        return;
+    };
+    if st.digests.len() >= st.max_digests {
+        st.digests_lost += 1;
+        return;
+    }
+    let members = ir.learn_lists[at].fields.iter().map(|f| crate::Value::from_limbs(pkt.limbs(f))).collect();
+    st.digests.push_back(crate::control::Digest { list: crate::DigestId(at as u32), timestamp: st.now, members });
 }
 
 /// Puts values for the `{}` of a format; `\{` and `\}` are braces.

@@ -70,16 +70,22 @@ impl Meter {
 
     /// The colour of a packet of `bytes` bytes.
     pub fn colour(&mut self, now: Nanos, bytes: u32) -> u64 {
+        self.colour_after(now, bytes, GREEN)
+    }
+
+    /// The colour of a packet that had one before (RFC 2698, colour-aware): none becomes better.
+    #[inline]
+    pub fn colour_after(&mut self, now: Nanos, bytes: u32, before: u64) -> u64 {
         if self.config.is_none() {
-            return GREEN;
+            return before;
         }
         let amount = match self.unit {
             MeterUnit::Packets => 1,
             MeterUnit::Bytes => u64::from(bytes),
         };
-        if !self.peak.take(now, amount) {
+        if before == RED || !self.peak.take(now, amount) {
             RED
-        } else if !self.committed.take(now, amount) {
+        } else if before == YELLOW || !self.committed.take(now, amount) {
             YELLOW
         } else {
             GREEN

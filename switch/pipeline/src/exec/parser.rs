@@ -14,9 +14,16 @@ type Result<T> = std::result::Result<T, u64>;
 /// Parses the frame from its start, then verifies checksums. Sets `offset`, `error`,
 /// `checksum_error`.
 pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
+    parse_with(ir, &ir.parser, st, pkt);
+    pkt.checksum_error = checksums::verify(ir, st, pkt);
+}
+
+/// Parses the frame from its start by that parser.
+#[inline]
+pub fn parse_with(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
     pkt.error = ir.errors.no_error;
     pkt.offset = 0;
-    let mut next = ir.parser.start;
+    let mut next = parser.start;
     let mut left = st.max_parser_states;
     while let Some(at) = next {
         if left == 0 {
@@ -24,7 +31,7 @@ pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
             break;
         }
         left -= 1;
-        match step(ir, st, pkt, &ir.parser.states[at as usize]) {
+        match step(ir, st, pkt, &parser.states[at as usize]) {
             Ok(state) => next = state,
             Err(code) => {
                 pkt.error = code;
@@ -32,7 +39,6 @@ pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
             }
         }
     }
-    pkt.checksum_error = checksums::verify(ir, st, pkt);
 }
 
 #[inline]

@@ -30,6 +30,9 @@ impl Loader<'_> {
             qid: queueing("qid"),
             queueing: ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"].iter().all(|f| queueing(f).is_some()),
         };
+        if self.program.ir.psa.is_some() {
+            return self.load_enums(root);
+        }
         let required = [
             ("ingress_port", arch.ingress_port),
             ("packet_length", arch.packet_length),
@@ -66,6 +69,10 @@ impl Loader<'_> {
             return Err(root.err("a standard metadata field is wider than 64 bits"));
         }
         self.program.ir.arch = arch;
+        self.load_enums(root)
+    }
+
+    fn load_enums(&mut self, root: &Node) -> Result<()> {
         for node in root.list("enums")? {
             let mut entries = Vec::new();
             for entry in node.list("entries")? {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::json::{Node, Result};
 use super::layout::FieldName;
-use super::Loader;
+use super::{psa, Loader};
 use crate::definition::Definition;
 use crate::exec::hash;
 use crate::info::*;
@@ -47,7 +47,27 @@ pub fn counters(root: &Node, program: &mut Definition) -> Result<HashMap<String,
         }
         program.counters.push(CounterInfo { name, json_id: node.get("id")?.int()?, size, table: None });
     }
+    for node in objects(root, "Counter")? {
+        // p4c lists each counter twice.
+        let name = node.get("name")?.str()?.to_string();
+        if !names.contains_key(&name) {
+            add(&mut names, &node, &name, program.counters.len())?;
+            let size = psa::number(&node, "n_counters", MAX_CELLS)? as usize;
+            program.counters.push(CounterInfo { name, json_id: node.get("id")?.int()?, size, table: None });
+        }
+    }
     Ok(names)
+}
+
+/// The extern objects of a type.
+fn objects<'a>(root: &Node<'a>, ty: &str) -> Result<Vec<Node<'a>>> {
+    let mut found = Vec::new();
+    for node in root.list("extern_instances")? {
+        if node.get("type")?.str()? == ty {
+            found.push(node);
+        }
+    }
+    Ok(found)
 }
 
 pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u32>> {
@@ -59,12 +79,7 @@ pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u
         if rates.int()? != 2 {
             return Err(rates.err(format!("a meter with {} rates is not supported", rates.int()?)).hint("v1model meters have two rates"));
         }
-        let ty = node.get("type")?;
-        let unit = match ty.str()? {
-            "packets" => MeterUnit::Packets,
-            "bytes" => MeterUnit::Bytes,
-            other => return Err(ty.err(format!("a meter meters packets or bytes, not '{other}'"))),
-        };
+        let unit = meter_unit(&node.get("type")?)?;
         let size = match node.opt("size") {
             Some(n) if !direct => n.uint(MAX_CELLS)? as usize,
             _ => 0,
@@ -74,7 +89,22 @@ pub fn meters(root: &Node, program: &mut Definition) -> Result<HashMap<String, u
         }
         program.meters.push(MeterInfo { name, json_id: node.get("id")?.int()?, size, unit, table: None });
     }
+    for node in objects(root, "Meter")? {
+        let name = node.get("name")?.str()?.to_string();
+        add(&mut names, &node, &name, program.meters.len())?;
+        let size = psa::number(&node, "n_meters", MAX_CELLS)? as usize;
+        let unit = meter_unit(&psa::attribute(&node, "type")?)?;
+        program.meters.push(MeterInfo { name, json_id: node.get("id")?.int()?, size, unit, table: None });
+    }
     Ok(names)
+}
+
+fn meter_unit(node: &Node) -> Result<MeterUnit> {
+    match node.str()? {
+        "packets" => Ok(MeterUnit::Packets),
+        "bytes" => Ok(MeterUnit::Bytes),
+        other => Err(node.err(format!("a meter meters packets or bytes, not '{other}'"))),
+    }
 }
 
 /// See [`Calculation::sum`].

@@ -213,6 +213,9 @@ impl Loader<'_> {
     /// What is read of a packet after either pipeline, whatever the other does.
     fn always_read(&self) -> Vec<Slot> {
         let (ir, layout) = (&self.program.ir, &self.gen.layout);
+        if ir.psa.is_some() {
+            return (0..layout.packet_end).collect();
+        }
         let mut slots: Vec<Slot> = (layout.metadata_end..layout.packet_end).collect();
         let lists = ir.field_lists.iter().map(|l| &l.fields);
         for f in lists.chain(ir.learn_lists.iter().map(|l| &l.fields)).flatten() {
@@ -240,7 +243,7 @@ impl Loader<'_> {
         ];
         slots.extend(arch.iter().flatten().map(|f| f.slot));
         let context = self.context();
-        let mut codes = vec![ir.deparser_code];
+        let mut codes = vec![ir.deparser.code];
         for c in &ir.checksums {
             slots.push(c.target.slot);
             context.calculation_reads(c.calc, &mut slots);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
+use super::psa;
 use crate::ir::*;
 use crate::words::Words;
 
@@ -43,6 +44,7 @@ impl Names {
         names.load_stacks(root)?;
         names.load_unions(root)?;
         names.load_aliases(root)?;
+        names.add_states(root)?;
         names.place();
         Ok(names)
     }
@@ -227,6 +229,41 @@ impl Names {
             let (header, field) = (target[0].str()?, target[1].str()?);
             self.field_or_varbit(&pair[1])?;
             self.aliases.insert(pair[0].str()?.to_string(), (header.to_string(), field.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Extern objects with state of a packet: each has metadata of its own, zero when a pass begins.
+    fn add_states(&mut self, root: &Node) -> Result<()> {
+        let objects = psa::stateful(root)?;
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let field = FieldDef { name: "state".to_string(), width: 64, signed: false, saturating: false, rel: 0, offset: 0, varbit: false };
+        let ty = self.layout.types.len();
+        self.layout.types.push(HeaderType {
+            name: "$state".to_string(),
+            fields: vec![field],
+            slots: 1,
+            bits: 64,
+            varbit: None,
+            max_bytes: 0,
+            words: None,
+        });
+        for object in objects {
+            let name = psa::state_of(&object);
+            self.headers.insert(name.clone(), self.layout.headers.len() as u32);
+            self.layout.headers.push(Header {
+                name,
+                ty,
+                metadata: true,
+                base: 0,
+                valid: 0,
+                varbit: None,
+                union: None,
+                length: None,
+                opaque: false,
+            });
         }
         Ok(())
     }

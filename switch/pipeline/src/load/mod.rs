@@ -17,6 +17,8 @@ mod needs;
 mod optimise;
 mod parser;
 mod primitives;
+mod psa;
+mod psa_primitives;
 
 use std::collections::HashMap;
 
@@ -85,6 +87,7 @@ struct Loader<'n> {
     counters: HashMap<String, u32>,
     meters: HashMap<String, u32>,
     calculations: HashMap<String, u32>,
+    externs: psa::Objects,
     action_ids: HashMap<i64, ActionId>,
     profiles: HashMap<String, ProfileId>,
     /// Where the colour of each direct meter goes.
@@ -120,6 +123,7 @@ impl<'n> Loader<'n> {
             counters,
             meters,
             calculations: HashMap::new(),
+            externs: HashMap::new(),
             action_ids: HashMap::new(),
             profiles: HashMap::new(),
             meter_targets: externs::meter_targets(root, names)?,
@@ -136,8 +140,10 @@ impl<'n> Loader<'n> {
             counters: &self.counters,
             meters: &self.meters,
             calculations: &self.calculations,
+            externs: &self.externs,
+            psa: psa::is_psa(self.names),
         };
-        primitives::body(&mut self.gen, &objects, params, calls)
+        primitives::body(&mut self.gen, &mut self.program.ir.calculations, &objects, params, calls)
     }
 
     fn scope(&self) -> expr::Scope<'_> {
@@ -155,18 +161,24 @@ impl<'n> Loader<'n> {
 
     fn run(mut self, root: &Node) -> Result<Definition> {
         self.load_calculations(root)?;
+        self.load_externs(root)?;
         self.load_header_lengths(root)?;
         self.load_errors(root)?;
         self.load_actions(root)?;
         self.load_value_sets(root)?;
-        self.load_parser(root)?;
-        self.load_deparser(root)?;
+        if psa::is_psa(self.names) {
+            self.program.ir.parser = self.parser_named(root, "egress_parser")?;
+            self.program.ir.deparser = self.deparser_named(root, "egress_deparser")?;
+            self.load_psa(root)?;
+        } else {
+            self.program.ir.parser = self.parser_named(root, "parser")?;
+            self.program.ir.deparser = self.deparser_named(root, "deparser")?;
+        }
         self.load_pipelines(root)?;
         self.load_checksums(root)?;
         self.load_learn_lists(root)?;
         self.load_field_lists(root)?;
         self.load_arch(root)?;
-        self.refuse_externs(root)?;
         self.fuse();
         let constants = self.gen.consts.iter().map(|(v, slot)| (*slot, *v));
         self.program.ir.constants = constants.collect();
@@ -222,16 +234,5 @@ impl<'n> Loader<'n> {
     fn action(&self, node: &Node) -> Result<ActionId> {
         let id = node.int()?;
         self.action_ids.get(&id).copied().ok_or_else(|| node.err(format!("there is no action with id {id}")))
-    }
-
-    fn refuse_externs(&self, root: &Node) -> Result<()> {
-        if let Some(node) = root.list("extern_instances")?.first() {
-            let name = node.opt("name").and_then(|n| n.v.as_str()).unwrap_or("?");
-            let ty = node.opt("type").and_then(|n| n.v.as_str()).unwrap_or("?");
-            return Err(node
-                .err(format!("the extern instance '{name}' of type '{ty}' is not supported"))
-                .hint("v1model programs have none; was the program written for another architecture?"));
-        }
-        Ok(())
     }
 }

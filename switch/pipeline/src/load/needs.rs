@@ -29,7 +29,9 @@ impl Loader<'_> {
     /// `ingress` are the slots that ingress reads, or leaves for later, before it writes them.
     pub(super) fn load_needs(&mut self, ingress: Option<Vec<Slot>>) {
         let end = self.gen.layout.packet_end;
-        let uses = self.uses();
+        let mut uses = self.uses();
+        // PSA parses twice: each parser may read anything that the other wrote.
+        uses.anything |= self.program.ir.psa.is_some();
         if !uses.anything {
             for h in 0..self.gen.layout.headers.len() {
                 self.gen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);
@@ -69,7 +71,7 @@ impl Loader<'_> {
             }
         }
         let layout = &self.gen.layout;
-        let emits = self.program.ir.deparser.iter().map(|&h| {
+        let emit = |&h: &u32| {
             let header = &layout.headers[h as usize];
             Emit {
                 header: h,
@@ -80,10 +82,13 @@ impl Loader<'_> {
                 varbit: header.varbit.is_some(),
                 opaque: header.opaque,
             }
-        });
-        let emits = emits.collect();
-        self.program.ir.emits = emits;
-        self.program.ir.reset = ranges;
+        };
+        let ir = &mut self.program.ir;
+        let ingress = ir.psa.as_mut().map(|psa| &mut psa.deparser);
+        for deparser in std::iter::once(&mut ir.deparser).chain(ingress) {
+            deparser.emits = deparser.headers.iter().map(emit).collect();
+        }
+        ir.reset = ranges;
     }
 
     /// What the program never reads of the metadata that the switch alone writes need not be written.

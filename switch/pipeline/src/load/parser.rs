@@ -26,15 +26,15 @@ impl<'n> Loader<'n> {
         Ok(())
     }
 
-    pub(super) fn load_parser(&mut self, root: &Node) -> Result<()> {
+    pub(super) fn parser_named(&mut self, root: &Node, name: &str) -> Result<Parser> {
         let parsers = root.get("parsers")?;
         let mut found = None;
         for node in parsers.items()? {
-            if node.get("name")?.str()? == "parser" {
+            if node.get("name")?.str()? == name {
                 found = Some(node);
             }
         }
-        let node = found.ok_or_else(|| parsers.err("there is no parser named 'parser'"))?;
+        let node = found.ok_or_else(|| parsers.err(format!("there is no parser named '{name}'")))?;
         let states = node.get("parse_states")?.items()?;
         let mut names = HashMap::new();
         for (i, state) in states.iter().enumerate() {
@@ -52,8 +52,7 @@ impl<'n> Loader<'n> {
             Some(n) => Some(self.state(&n, &names)?),
             None => None,
         };
-        self.program.ir.parser = parser;
-        Ok(())
+        Ok(parser)
     }
 
     fn state(&self, node: &Node, names: &HashMap<String, u32>) -> Result<u32> {
@@ -279,25 +278,25 @@ impl<'n> Loader<'n> {
         })
     }
 
-    pub(super) fn load_deparser(&mut self, root: &Node) -> Result<()> {
+    pub(super) fn deparser_named(&mut self, root: &Node, name: &str) -> Result<Deparser> {
         let deparsers = root.get("deparsers")?;
         let mut found = None;
         for node in deparsers.items()? {
-            if node.get("name")?.str()? == "deparser" {
+            if node.get("name")?.str()? == name {
                 found = Some(node);
             }
         }
-        let node = found.ok_or_else(|| deparsers.err("there is no deparser named 'deparser'"))?;
+        let node = found.ok_or_else(|| deparsers.err(format!("there is no deparser named '{name}'")))?;
+        let mut deparser = Deparser::default();
         for item in node.get("order")?.items()? {
             let h = self.names.header(&item)?;
             if self.names.layout.headers[h as usize].metadata {
                 return Err(item.err("metadata cannot be emitted"));
             }
-            self.program.ir.deparser.push(h);
+            deparser.headers.push(h);
         }
-        let code = self.body(&[], &node.list("primitives")?)?;
-        self.program.ir.deparser_code = code;
-        Ok(())
+        deparser.code = self.body(&[], &node.list("primitives")?)?;
+        Ok(deparser)
     }
 }
 

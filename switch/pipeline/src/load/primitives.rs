@@ -15,16 +15,25 @@ pub struct Objects<'n> {
     pub counters: &'n HashMap<String, u32>,
     pub meters: &'n HashMap<String, u32>,
     pub calculations: &'n HashMap<String, u32>,
+    pub externs: &'n super::psa::Objects,
+    /// The program is one for `psa_switch`.
+    pub psa: bool,
 }
 
 /// Compiles a list of primitive calls to one piece of code.
-pub fn body(gen: &mut CodeGen, objects: &Objects, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
+pub fn body(
+    gen: &mut CodeGen,
+    calculations: &mut Vec<Calculation>,
+    objects: &Objects,
+    params: &[(Slot, u32)],
+    calls: &[Node],
+) -> Result<Code> {
     let start = gen.here();
     let mut starts = Vec::with_capacity(calls.len() + 1);
     let mut jumps = Vec::new();
     for call in calls {
         starts.push(gen.here());
-        let mut p = Primitive { gen, objects, params, call, jumps: &mut jumps };
+        let mut p = Primitive { gen, calculations, objects, params, call, jumps: &mut jumps };
         p.compile()?;
         gen.end_statement();
     }
@@ -41,21 +50,22 @@ pub fn body(gen: &mut CodeGen, objects: &Objects, params: &[(Slot, u32)], calls:
     Ok(Code { start, end: gen.here() })
 }
 
-struct Primitive<'a, 'n, 'j> {
-    gen: &'a mut CodeGen,
-    objects: &'a Objects<'n>,
+pub(super) struct Primitive<'a, 'n, 'j> {
+    pub(super) gen: &'a mut CodeGen,
+    pub(super) calculations: &'a mut Vec<Calculation>,
+    pub(super) objects: &'a Objects<'n>,
     params: &'a [(Slot, u32)],
-    call: &'a Node<'j>,
+    pub(super) call: &'a Node<'j>,
     /// Position of a jump in the code, primitive it goes to, and where it is said.
     jumps: &'a mut Vec<(usize, usize, Node<'j>)>,
 }
 
 impl<'j> Primitive<'_, '_, 'j> {
-    fn scope(&self) -> Scope<'_> {
+    pub(super) fn scope(&self) -> Scope<'_> {
         Scope { names: self.objects.names, registers: self.objects.registers, params: self.params }
     }
 
-    fn args(&self, n: usize) -> Result<Vec<Node<'j>>> {
+    pub(super) fn args(&self, n: usize) -> Result<Vec<Node<'j>>> {
         let args = self.call.list("parameters")?;
         if args.len() != n {
             let op = self.call.get("op")?;
@@ -64,7 +74,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         Ok(args)
     }
 
-    fn named(&self, node: &Node, ty: &str, map: &HashMap<String, u32>, what: &str) -> Result<u32> {
+    pub(super) fn named(&self, node: &Node, ty: &str, map: &HashMap<String, u32>, what: &str) -> Result<u32> {
         let found = node.get("type")?;
         if found.str()? != ty {
             return Err(found.err(format!("expected a '{ty}', found '{}'", found.str()?)));
@@ -275,6 +285,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                     _ => self.gen.push_heavy(Heavy::Hash { dst, base, calc, size }),
                 }
             }
+            "generate_digest" if self.objects.psa => self.pack()?,
             "generate_digest" => {
                 let a = self.args(2)?;
                 match self.scope().data(&a[1])? {
@@ -361,7 +372,10 @@ impl<'j> Primitive<'_, '_, 'j> {
                 self.gen.push_heavy(Heavy::Assert(cond, place));
             }
             other => {
-                return Err(op_node.err(format!("there is no primitive '{other}'")).hint("externs other than v1model's are not supported"))
+                if !self.psa_primitive(other)? {
+                    let hint = "externs other than those of v1model and PSA are not supported";
+                    return Err(op_node.err(format!("there is no primitive '{other}'")).hint(hint));
+                }
             }
         }
         Ok(())

@@ -4,9 +4,9 @@
 use super::*;
 use crate::control::{CloneSession, Replica};
 use crate::exec::native::Native;
-use crate::exec::{control, deparser, parser};
+use crate::exec::{control, deparser, heavy, parser};
 
-const MICRO: Nanos = 1000;
+pub(super) const MICRO: Nanos = 1000;
 
 impl Switch {
     /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
@@ -77,15 +77,20 @@ impl Runtime {
         let ir = &program.ir;
         self.hold(&mut pkt, frame);
         pkt.reset(ir, port);
-        pkt.set_opt(&ir.arch.ingress_port, port.into());
-        pkt.set_opt(&ir.arch.packet_length, length as u64);
-        pkt.set_opt(&ir.arch.ingress_global_timestamp, now / MICRO);
-        out.dropped = self.ingress_passes(program, now, pkt, &mut out.queued);
+        out.dropped = match &ir.psa {
+            None => {
+                pkt.set_opt(&ir.arch.ingress_port, port.into());
+                pkt.set_opt(&ir.arch.packet_length, length as u64);
+                pkt.set_opt(&ir.arch.ingress_global_timestamp, now / MICRO);
+                self.ingress_passes(program, now, pkt, &mut out.queued)
+            }
+            Some(psa) => self.psa_ingress(program, psa, now, pkt, &mut out.queued),
+        };
         self.count_drop(out.dropped);
     }
 
     /// Gives a packet its frame.
-    fn hold(&mut self, pkt: &mut Packet, frame: Vec<u8>) {
+    pub(super) fn hold(&mut self, pkt: &mut Packet, frame: Vec<u8>) {
         let before = std::mem::replace(&mut pkt.buf, frame);
         if before.capacity() > 0 {
             self.recycle(before);
@@ -127,7 +132,7 @@ impl Runtime {
                 self.clone_ingress(program, &pkt, length, session, list, queued);
             }
             if pkt.requests.digest != 0 {
-                self.digest(program, now, &pkt);
+                heavy::pack(ir, &mut self.state, &pkt, pkt.requests.digest);
                 pkt.requests.digest = 0;
             }
             if pkt.requests.resubmit != 0 {
@@ -170,7 +175,7 @@ impl Runtime {
     }
 
     /// The same frame from its start, all fields zero.
-    fn fresh_frame(&mut self, program: &Program, pkt: &Packet, length: u32) -> Box<Packet> {
+    pub(super) fn fresh_frame(&mut self, program: &Program, pkt: &Packet, length: u32) -> Box<Packet> {
         let mut copy = self.take(program);
         copy.copy_frame(pkt);
         copy.offset = 0;
@@ -258,19 +263,6 @@ impl Runtime {
         None
     }
 
-    fn digest(&mut self, program: &Program, now: Nanos, pkt: &Packet) {
-        let lists = &program.ir.learn_lists;
-        let Some(at) = lists.iter().position(|l| l.id == pkt.requests.digest) else {
-            return;
-        };
-        if self.state.digests.len() >= self.state.max_digests {
-            self.state.digests_lost += 1;
-            return;
-        }
-        let members = lists[at].fields.iter().map(|f| crate::Value::from_limbs(pkt.limbs(f))).collect();
-        self.state.digests.push_back(Digest { list: crate::DigestId(at as u32), timestamp: now, members });
-    }
-
     fn egress(&mut self, program: &Program, now: Nanos, item: Queued, info: QueueInfo, out: &mut EgressOut) {
         if let Some(frame) = out.emitted.take() {
             self.recycle(frame.bytes);
@@ -288,6 +280,9 @@ impl Runtime {
             return Some(DropCause::Swapped);
         }
         let ir = &program.ir;
+        if let Some(psa) = &ir.psa {
+            return self.psa_egress(program, psa, now, item, out);
+        }
         let arch = &ir.arch;
         let port = item.egress_port;
         let mut pkt = item.packet;

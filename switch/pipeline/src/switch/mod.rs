@@ -3,6 +3,7 @@
 mod externs;
 mod flow;
 mod profiles;
+mod psa;
 mod replication;
 mod tables;
 

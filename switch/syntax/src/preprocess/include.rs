@@ -10,8 +10,15 @@ use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
 
 /// The files that `#include` finds without any `-I`: name and text.
-pub const BUILT_IN_FILES: &[(&str, &str)] =
-    &[("core.p4", include_str!("../../include/core.p4")), ("v1model.p4", include_str!("../../include/v1model.p4"))];
+pub const BUILT_IN_FILES: &[(&str, &str)] = &[
+    ("core.p4", include_str!("../../include/core.p4")),
+    ("v1model.p4", include_str!("../../include/v1model.p4")),
+    ("psa.p4", PSA),
+    // p4c's name for it.
+    ("bmv2/psa.p4", PSA),
+];
+
+const PSA: &str = include_str!("../../include/psa.p4");
 
 /// Where the text of files comes from.
 pub trait Files {

@@ -150,11 +150,11 @@ helpers! {
         }
     }
     VarbitLength varbit_length(ir, program, st, pkt, i, b) {
-        pkt.varbit(ir, ir.emits[i as usize].header).len() as u64
+        pkt.varbit(ir, ir.deparser.emits[i as usize].header).len() as u64
     }
     Overwrite overwrite(ir, program, st, pkt, i, at) {
         let mut frame = std::mem::take(&mut pkt.buf);
-        let n = deparser::overwrite(ir, st, pkt, &ir.emits[i as usize], &mut frame, at as usize);
+        let n = deparser::overwrite(ir, st, pkt, &ir.deparser.emits[i as usize], &mut frame, at as usize);
         pkt.buf = frame;
         n as u64
     }

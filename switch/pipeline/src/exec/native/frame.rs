@@ -234,7 +234,7 @@ impl Emitter<'_, '_> {
 impl Emitter<'_, '_> {
     /// Headers that have kept their places are written where they are; otherwise nothing is done.
     pub(super) fn emit_headers(&mut self) {
-        let emits = &self.ir.emits;
+        let emits = &self.ir.deparser.emits;
         let not = self.b.create_block();
         let at = self.counts.offset;
         let start = self.number(0);

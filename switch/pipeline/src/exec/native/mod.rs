@@ -54,6 +54,9 @@ impl Native {
     /// Translates a program; what stands against it otherwise: no translator for this processor, no
     /// memory that may be executed, code that jumps back.
     pub fn new(program: &Definition) -> Result<Native, String> {
+        if program.ir.psa.is_some() {
+            return Err("programs for PSA are interpreted".to_string());
+        }
         let again = |what: &str| format!("the {what} has a loop that is not translated");
         let ingress = Steps::ingress(program).ok_or_else(|| again("ingress"))?;
         let egress = Steps::egress(program).ok_or_else(|| again("egress"))?;
@@ -82,7 +85,7 @@ impl Native {
         }
         match self.code.call(DEPARSER, program, st, pkt) {
             EMITTED => deparser::in_place(pkt),
-            _ => deparser::anew(&program.ir, pkt, spare),
+            _ => deparser::anew(&program.ir, &program.ir.deparser.emits, pkt, spare),
         }
     }
 }

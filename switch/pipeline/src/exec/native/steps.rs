@@ -85,7 +85,7 @@ impl Steps {
             all.steps.push(Step::Update(i as u32));
             all.place(skip);
         }
-        all.code(ir, ir.deparser_code)?;
+        all.code(ir, ir.deparser.code)?;
         all.steps.push(Step::Emit);
         all.finish()
     }
