@@ -235,6 +235,22 @@ def test_vlan_tags_pass(net: veths.Network, program: Path, tmp_path: Path) -> No
         assert tagged in (tmp_path / capture).read_bytes(), capture
 
 
+@pytest.mark.parametrize("option", [(), ("--hear-outgoing",)])
+def test_frames_that_others_send_out_of_an_interface_are_heard_when_asked_for(
+    net: veths.Network, program: Path, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    """As BMv2 hears them, so that scripts which send at the switch's side of a link work; its own frames never come back."""
+    sent = bytes.fromhex("020000000202 020000000101 0800") + bytes(range(64))
+    with switch(net, program, *option, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9618"):
+        with net.socket("s1", socket.SOCK_RAW, socket.AF_PACKET) as sender:
+            sender.bind(("s1-eth1", 0))
+            sender.send(sent)
+        time.sleep(0.3)
+    for capture in ("s1-eth1_in.pcap", "s1-eth2_out.pcap"):
+        assert (tmp_path / capture).read_bytes().count(sent) == len(option), capture
+    assert sent not in (tmp_path / "s1-eth2_in.pcap").read_bytes()
+
+
 def test_tcp_survives_checksums_left_to_offload(net: veths.Network, program: Path) -> None:
     """veth senders leave checksums undone by default; the switch completes them. Segmentation is the sender's to turn off."""
     if shutil.which("ethtool") is None:

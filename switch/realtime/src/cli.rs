@@ -83,6 +83,9 @@ struct General {
     /// Do not serve P4Runtime
     #[arg(long)]
     no_p4runtime: bool,
+    /// Receive also the frames that other programs send out of a port's interface on this machine, as BMv2 does
+    #[arg(long)]
+    hear_outgoing: bool,
     /// Print the BMv2 JSON version that is understood, and exit
     #[arg(long)]
     json_version: bool,
@@ -210,6 +213,8 @@ pub struct Options {
     pub stats: Option<StatsOptions>,
     /// What the ports' links do; see `links.rs`.
     pub links: Option<PathBuf>,
+    /// Frames that other programs send out of a port's interface are received, too.
+    pub hears_outgoing: bool,
     /// Sentences for the user: options that were ignored, and why.
     pub notes: Vec<String>,
 }
@@ -328,6 +333,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         dump_bytes: general.dump_packet_data,
         pcap: general.pcap,
         stats,
+        hears_outgoing: general.hear_outgoing,
         links: general.links,
         notes,
     })

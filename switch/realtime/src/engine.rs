@@ -58,6 +58,7 @@ pub struct Engine {
     sink: Option<EventSink>,
     port_sink: Option<PortSink>,
     new_port: PortConfig,
+    hears_outgoing: bool,
     drop_port: PortId,
     stats: Option<(StatsWriter, Nanos, Nanos)>,
     next_gaps: Nanos,
@@ -79,7 +80,8 @@ impl Engine {
         let mut ports = Vec::new();
         for (&number, name) in &options.interfaces {
             let config = options.ports.get(&number).cloned().unwrap_or_default();
-            ports.push(open_port(&mut device, number, name, config, options.pcap.as_deref())?);
+            let interface = open(number, name, options.hears_outgoing)?;
+            ports.push(make_port(&mut device, number, interface, config, options.pcap.as_deref())?);
         }
         let stats = match &options.stats {
             Some(stats) => {
@@ -106,6 +108,7 @@ impl Engine {
             sink: None,
             port_sink: None,
             new_port: PortConfig { priorities: options.device.priorities, ..PortConfig::default() },
+            hears_outgoing: options.hears_outgoing,
             drop_port: options.device.drop_port,
             stats,
             next_gaps: 0,
@@ -312,7 +315,9 @@ impl Engine {
         if let Some(taken) = self.wire.ports.iter().find(|port| port.number == number || port.interface.name() == interface) {
             return Err(format!("port {number}: interface {} is port {} already", taken.interface.name(), taken.number));
         }
-        let port = open_port(&mut self.device, number, interface, self.new_port.clone(), pcap).map_err(|error| error.to_string())?;
+        let port = open(number, interface, self.hears_outgoing)
+            .and_then(|interface| make_port(&mut self.device, number, interface, self.new_port.clone(), pcap))
+            .map_err(|error| error.to_string())?;
         self.wire.add(port);
         self.next_capture_flush = self.wire.capturing().then(clock::now);
         Ok(())
@@ -360,9 +365,19 @@ impl Engine {
     }
 }
 
-/// Opens an interface and its captures; the device gets the port.
-fn open_port(device: &mut Device, number: PortId, name: &str, config: PortConfig, pcap: Option<&Path>) -> Result<PortIo, EngineError> {
-    let interface = Interface::open(name).map_err(|error| EngineError::Interface(number, error))?;
+fn open(number: PortId, name: &str, hears_outgoing: bool) -> Result<Interface, EngineError> {
+    Interface::open_to(name, hears_outgoing).map_err(|error| EngineError::Interface(number, error))
+}
+
+/// Opens the captures of an interface; the device gets the port.
+fn make_port(
+    device: &mut Device,
+    number: PortId,
+    interface: Interface,
+    config: PortConfig,
+    pcap: Option<&Path>,
+) -> Result<PortIo, EngineError> {
+    let name = interface.name().to_owned();
     let captures = match pcap {
         Some(directory) => {
             let create = |direction| {

@@ -58,7 +58,7 @@ impl PortIo {
     /// Looks whether an interface that was down is up again, or was made anew.
     pub(crate) fn recover(&mut self) {
         if !self.interface.exists() {
-            let Ok(fresh) = Interface::open(self.interface.name()) else { return };
+            let Ok(fresh) = self.interface.reopened() else { return };
             self.missed_before += self.interface.missed();
             self.interface = fresh;
         }

@@ -61,6 +61,7 @@ pub struct Interface {
     name: String,
     index: libc::c_int,
     missed: u64,
+    hears_outgoing: bool,
 }
 
 impl Interface {
@@ -69,6 +70,14 @@ impl Interface {
     /// # Errors
     /// [`OpenError`]: no such interface, no permission, or another failure of the system.
     pub fn open(name: &str) -> Result<Self, OpenError> {
+        Self::open_to(name, false)
+    }
+
+    /// Opens an interface by name; with `hears_outgoing`, frames that other programs send out of it are received, too, as by BMv2.
+    ///
+    /// # Errors
+    /// Those of [`Interface::open`].
+    pub fn open_to(name: &str, hears_outgoing: bool) -> Result<Self, OpenError> {
         let other = |error| OpenError::Other(name.to_string(), error);
         // SAFETY: plain system call; the descriptor is owned at once.
         let fd = unsafe {
@@ -84,8 +93,8 @@ impl Interface {
             OwnedFd::from_raw_fd(fd)
         };
         let index = index_of(name).ok_or_else(|| OpenError::Missing(name.to_string()))?;
-        // Our own frames are not to come back. Kernels before 4.20 do not know this; `receive` sorts them out then.
-        let _ = set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32);
+        // Kernels before 4.20 do not know this; `receive` sorts the frames out then. Our own never come back: this socket sends them.
+        let _ = set_option(&fd, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &i32::from(!hears_outgoing));
         set_option(&fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32).map_err(other)?;
         // A kernel that cannot stamp frames is no reason not to run; `receive` takes the time of reading then.
         let _ = set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
@@ -110,7 +119,15 @@ impl Interface {
                 return Err(other(io::Error::last_os_error()));
             }
         }
-        Ok(Interface { fd, name: name.to_string(), index, missed: 0 })
+        Ok(Interface { fd, name: name.to_string(), index, missed: 0, hears_outgoing })
+    }
+
+    /// The interface that has this name now.
+    ///
+    /// # Errors
+    /// Those of [`Interface::open`].
+    pub fn reopened(&self) -> Result<Self, OpenError> {
+        Self::open_to(&self.name, self.hears_outgoing)
     }
 
     /// The interface's name.
@@ -266,7 +283,9 @@ impl Receiver {
         }
         let (now, unix) = (clock::now(), clock::unix());
         for slot in 0..received as usize {
-            self.accept(slot, now, unix);
+            if interface.hears_outgoing || self.addresses[slot].sll_pkttype != libc::PACKET_OUTGOING {
+                self.accept(slot, now, unix);
+            }
             self.prepare(slot);
         }
         Ok(received as usize)
@@ -278,9 +297,6 @@ impl Receiver {
     }
 
     fn accept(&mut self, slot: usize, now: Nanos, unix: Nanos) {
-        if self.addresses[slot].sll_pkttype == libc::PACKET_OUTGOING {
-            return;
-        }
         let start = slot * SLOT + HEADROOM;
         let end = start + self.headers[slot].msg_len as usize;
         let Ancillary { aux, stamp } = ancillary(&self.headers[slot].msg_hdr);
