@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 
-from tools.conformance import errors, p4info, panics, psa, samples, stf, warnings
+from fairlane import probes
+from tools.bmv2 import process
+from tools.conformance import __main__ as program
+from tools.conformance import errors, generated_tests, p4info, pairs, panics, psa, random_programs, samples, stf, warnings
 from tools.conformance import runs as runs_module
 from tools.conformance.checkout import Checkout, NoCheckout
 from tools.conformance.compilers import Compiler, Message, our_errors, p4c_errors
@@ -154,6 +158,64 @@ def test_psa_samples_are_held_against_stored_p4info_and_packet_tests(suite: Suit
     assert misses(passed) == {"psa-b.p4": "not compiled: ours cannot find `x`", "x-bmv2.p4": "port 1: not sent"}
 
 
+def test_generated_tests_count_where_p4c_and_bmv2_pass_them(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tests for good.p4: the first passes everywhere, the second with p4c and BMv2 alone, the third nowhere."""
+    generator = executable(
+        tmp_path / "p4testgen",
+        "#!/bin/sh\nfor last; do true; done\ncase $last in */good.p4) ;; *) exit 1 ;; esac\n"
+        "echo pass > good_1.stf; echo no > good_2.stf; echo wrong > good_3.stf\n",
+    )
+    monkeypatch.setattr(pairs, "bmv2", lambda _suite, _json, test: "port 1: nothing" if "wrong" in test.read_text() else None)
+    count = generated_tests.count(dataclasses.replace(suite, testgen=generator))
+    assert (count.good, count.total) == (1, 2)
+    assert misses(count) == {"good.p4 2": "port 1: not sent"}
+    assert count.notes[-1].startswith("1 tests not counted")
+
+
+@pytest.mark.skipif(process.why_absent() is not None, reason=f"no BMv2: {process.why_absent()}")
+@pytest.mark.skipif(probes.program("fairlane-replay") is None, reason="fairlane-replay is not built (make build)")
+def test_random_programs_are_crossed(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler in p4c's place translates the second program wrongly, and refuses the third, which then does not count."""
+    basic = Path(__file__).parent / "p4/basic/basic.p4"
+    text = basic.read_text(encoding="utf-8").replace('"../include/', f'"{basic.parents[1]}/include/')
+    (tmp_path / "basic.p4").write_text(text, encoding="utf-8")
+    generator = executable(tmp_path / "p4smith", f'#!/bin/sh\n(echo "// seed $6"; cat {tmp_path}/basic.p4) > "$7"\n')
+    ours = probes.program("fairlane-compile")
+    assert ours is not None
+    other = executable(
+        tmp_path / "p4c-bm2-ss",
+        '#!/bin/sh\nshift 2\nfor last; do true; done\ngrep -q "seed 3" "$last" && exit 1\n'
+        f'grep -q "seed 2" "$last" && sed -i "s/ttl - 1/ttl - 2/" "$last"\n{ours} "$@"\n'
+        'sed -i "s/ttl - 2/ttl - 1/" "$last"\n',
+    )
+    monkeypatch.setattr(random_programs, "KEPT", tmp_path / "random")
+    replay = probes.program("fairlane-replay")
+    assert replay is not None
+    checkout, runner = suite.checkout, suite.runner
+    crossed = dataclasses.replace(
+        suite,
+        ours=Compiler(ours, checkout, runner, ours=True),
+        p4c=Compiler(other, checkout, runner, ours=False),
+        replay=replay,
+        smith=generator,
+        random=3,
+    )
+    count = random_programs.count(crossed)
+    assert (count.good, count.total) == (1, 2)
+    assert "port " in misses(count)["random-2.p4"]
+    assert count.notes == ["1 not counted: p4c refuses the program"]
+    kept = {path.name for path in (tmp_path / "random").iterdir()}
+    assert "random-2.differs.stf" in kept and "random-1.p4" not in kept
+
+
+def test_a_program_keeps_the_name_under_which_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our programs are one executable, which is each of them by its name."""
+    target = executable(tmp_path / "fairlane-switch", "#!/bin/sh\n")
+    (tmp_path / "fairlane-compile").symlink_to(target)
+    monkeypatch.setenv("FAIRLANE_BIN", str(tmp_path))
+    assert program._program("fairlane-compile").name == "fairlane-compile"
+
+
 def test_panics_are_looked_for_everywhere(suite: Suite) -> None:
     assert list(misses(panics.count(suite))) == ["p4_16_samples/panic.p4"]
 
@@ -206,8 +268,8 @@ def test_messages_of_both_compilers() -> None:
 
 
 def test_the_filed_divergences_can_be_read() -> None:
-    pairs = {f"stf {c}/{s}" for c in ("ours", "p4c") for s in ("ours", "bmv2")}
-    assert set(Known.load().causes) <= {"samples", "errors", "warnings", "p4info", "panics"} | pairs
+    with_stf = {f"stf {c}/{s}" for c in ("ours", "p4c") for s in ("ours", "bmv2")}
+    assert set(Known.load().causes) <= {*program.KINDS, *with_stf}
 
 
 def test_a_folder_that_is_no_checkout(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tools.conformance.compilers import Compiler
 from tools.conformance.runs import Runner
 
 T = TypeVar("T")
+NOWHERE = Path("/nonexistent")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,14 @@ class Suite:
     stf: Path
     runner: Runner
     jobs: int
+    replay: Path = NOWHERE
+    smith: Path = NOWHERE
+    testgen: Path = NOWHERE
+    random: int = 2000
+    packets: int = 200
+    seed: int = 1
+    tests: int = 10
+    every: int = 1
 
     def map(self, work: Callable[[Path], T], programs: Iterable[Path]) -> list[tuple[Path, T]]:
         """The work on each program, in the programs' order; the work is in processes of its own, so threads do."""

@@ -6,7 +6,7 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -66,7 +66,11 @@ class Comparison:
         for _, data in samples:
             walker.take_apart(data)
         lines = [line for path in case.setups for line in _commands(path.read_text(encoding="utf-8"))]
-        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), case, lines)
+        other = Program.load(bmv2_json) if bmv2_json else program
+        # A compiler may leave out a table that has no effect.
+        absent = {table.name for table in program.tables} - {table.name for table in other.tables}
+        drawn_for = replace(case, fixed=(*case.fixed, *absent))
+        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), drawn_for, lines)
         setup = folder / f"{case.name}.setup.stf"
         setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
         stream = Stream(program, walker, samples, f"{case.name}/{seed}")
@@ -77,11 +81,11 @@ class Comparison:
     def fresh(self, lost_s: float = LOST_S) -> Both:
         return Both(self, lost_s)
 
-    def run(self, packets: int, progress: Callable[[Result], None]) -> Result:
+    def run(self, packets: int, progress: Callable[[Result], None], lost_s: float = LOST_S) -> Result:
         """All packets; raises Differs, or SwitchDied."""
         result = Result()
         begin = time.monotonic()
-        with self.fresh() as both:
+        with self.fresh(lost_s) as both:
             sizes = [min(self.case.batch, packets - start) for start in range(0, packets, self.case.batch)]
             # The next batch is made while BMv2 works on this one.
             waiting = deque([self.stream.batch(0, sizes[0])] if sizes else [])

@@ -1,0 +1,95 @@
+"""Random programs of p4c's generator `p4smith`, crossed: p4c and BMv2 beside our compiler and our switch.
+
+A program counts when p4c compiles it and BMv2 loads it. What differs is kept in `build/random/`: the program, and the smallest packet test
+that shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from pathlib import Path
+
+from tools.bmv2 import process, stf
+from tools.bmv2.runtime import Refused
+from tools.conformance.compilers import Compiler, cause_of
+from tools.conformance.report import Count
+from tools.conformance.suite import Suite
+from tools.differential import suite as differential
+from tools.differential.compare import Comparison, Differs
+from tools.differential.minimise import minimise
+
+KEPT = differential.ROOT / "build/random"
+GENERATOR_TIMEOUT_S = 60.0
+# A packet that BMv2 has not sent by then, it has dropped.
+LOST_S = 3.0
+
+
+class Left(enum.Enum):
+    """Why a program does not count."""
+
+    NOT_GENERATED = "p4smith fails"
+    P4C_REFUSES = "p4c refuses the program"
+    BMV2_REFUSES = "BMv2 refuses p4c's JSON"
+
+
+def count(suite: Suite) -> Count:
+    result = Count("random", f"random programs: {suite.packets} packets come out alike of p4c with BMv2 and of ours")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    left = dict.fromkeys(Left, 0)
+    seeds = range(suite.seed, suite.seed + suite.random)
+    for source, cause in suite.map(lambda path: _crossed(suite, path), [KEPT / f"random-{seed}.p4" for seed in seeds]):
+        if isinstance(cause, Left):
+            left[cause] += 1
+        else:
+            result.add(source.name, cause)
+        if not isinstance(cause, str):
+            for file in KEPT.glob(f"{source.stem}.*"):
+                file.unlink()
+    result.notes += [f"{number} not counted: {why.value}" for why, number in left.items() if number]
+    return result
+
+
+def _crossed(suite: Suite, source: Path) -> str | Left | None:
+    seed = source.stem.rpartition("-")[2]
+    command = [suite.smith, "--target", "bmv2", "--arch", "v1model", "--seed", seed, "{program.p4}"]
+    text = suite.runner.run(command, [], ["program.p4"], GENERATOR_TIMEOUT_S).files.get("program.p4")
+    if not text:
+        return Left.NOT_GENERATED
+    source.write_text(text, encoding="utf-8")
+    theirs = _json(suite.p4c, source)
+    if theirs is None:
+        return Left.P4C_REFUSES
+    compiled = suite.ours.compile(source)
+    if not compiled.accepted or compiled.json is None:
+        return f"not compiled: {cause_of(compiled.run)}"
+    ours = source.with_suffix(".ours.json")
+    ours.write_text(compiled.json, encoding="utf-8")
+    try:
+        with process.Bmv2(theirs):
+            pass
+    except process.SwitchDied:
+        return Left.BMV2_REFUSES
+    source.with_suffix(".stf").touch()
+    case = differential.Case(source.stem, str(source))
+    try:
+        comparison = Comparison.prepare(case, ours, source.parent, suite.replay, 1, theirs)
+        comparison.run(suite.packets, lambda _: None, LOST_S)
+    except Differs as differs:
+        test = minimise(comparison, differs.packets) if differs.packets else None
+        if test is not None:
+            source.with_suffix(".differs.stf").write_text(test, encoding="utf-8")
+        return " ".join(str(differs).split())
+    except (stf.ScriptError, Refused, RuntimeError, process.SwitchDied) as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def _json(compiler: Compiler, source: Path) -> Path | None:
+    compiled = compiler.compile(source)
+    if not compiled.accepted or compiled.json is None:
+        return None
+    path = source.with_suffix(".p4c.json")
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    path.write_text(compiled.json, encoding="utf-8")
+    return path
