@@ -10,6 +10,7 @@ import pytest
 
 from fairlane import probes
 from tools.bmv2 import process
+from tools.bmv2.program import Program
 from tools.conformance import __main__ as program
 from tools.conformance import errors, generated_tests, p4info, pairs, panics, psa, random_programs, samples, stf, warnings
 from tools.conformance import runs as runs_module
@@ -206,6 +207,17 @@ def test_random_programs_are_crossed(suite: Suite, tmp_path: Path, monkeypatch: 
     assert count.notes == ["1 not counted: p4c refuses the program"]
     kept = {path.name for path in (tmp_path / "random").iterdir()}
     assert "random-2.differs.stf" in kept and "random-1.p4" not in kept
+
+
+def test_what_an_earlier_packet_left_is_told_from_a_difference() -> None:
+    def program(**arrays: list[object]) -> Program:
+        lists = ("actions", "header_types", "headers", "pipelines", "register_arrays", "counter_arrays", "meter_arrays")
+        return Program({**{name: [] for name in lists}, **arrays})
+
+    two = "packet 1 00\n# ours: nothing\npacket 1 01\nexpect 2 01 $\n"
+    assert random_programs._leftover(two, program())
+    assert not random_programs._leftover(two, program(register_arrays=[{"name": "r", "id": 0, "bitwidth": 8, "size": 1}]))
+    assert not random_programs._leftover("# a\npacket 1 01\nexpect 2 01 $\n", program())
 
 
 def test_a_program_keeps_the_name_under_which_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
