@@ -96,7 +96,7 @@ fn direct_counters_meters_and_timeouts() {
     sw.table_insert(second, t, e.clone()).expect("insert");
     let run = |sw: &mut Switch, now| send_at(sw, now, 0, &frame([1, 2, 3]), QueueInfo::default())[0].1[13];
     assert_eq!(run(&mut sw, 2 * second), 0);
-    let rates = MeterConfig { cir: 1, cburst: 1, pir: 2, pburst: 2 };
+    let rates = MeterConfig { cir: 1, cburst: 1, pir: 2, pburst: 2, ..MeterConfig::default() };
     sw.direct_meter_write(2 * second, t, &key(), 0, Some(rates)).expect("meter");
     let colours: Vec<u8> = (0..3).map(|_| run(&mut sw, 2 * second)).collect();
     assert_eq!(colours, [0, 1, 2]);
@@ -142,7 +142,7 @@ fn counters_meters_registers() {
     let (c, m) = (p.counter_by_name("c").expect("c"), p.meter_by_name("m").expect("m"));
     let (r, wide) = (p.register_by_name("r").expect("r"), p.register_by_name("wide").expect("wide"));
     sw.register_write(r, 2, &Value::from(5_u64)).expect("write");
-    sw.meter_write(0, m, 2, Some(MeterConfig { cir: 0, cburst: 8, pir: 0, pburst: 16 })).expect("meter");
+    sw.meter_write(0, m, 2, Some(MeterConfig { cir: 0, cburst: 8, pir: 0, pburst: 16, ..MeterConfig::default() })).expect("meter");
     let frames: Vec<_> = (0..3).map(|_| send(&mut sw, 0, &[2, 9, 0, 0, 0, 0, 0, 0])[0].1.clone()).collect();
     assert_eq!(frames[0], [2, 0, 0, 0, 0, 0, 0, 5]);
     assert_eq!(frames[1], [2, 1, 0, 0, 0, 0, 0, 4]);
@@ -159,7 +159,7 @@ fn counters_meters_registers() {
     assert!(matches!(sw.register_read(r, 4), Err(ControlError::InvalidArgument(_))));
     assert!(matches!(sw.register_read_range(r, 3, 2), Err(ControlError::InvalidArgument(_))));
     assert!(matches!(sw.counter_read(c, 4), Err(ControlError::InvalidArgument(_))));
-    let swapped = MeterConfig { cir: 5, cburst: 1, pir: 4, pburst: 1 };
+    let swapped = MeterConfig { cir: 5, cburst: 1, pir: 4, pburst: 1, ..MeterConfig::default() };
     assert!(matches!(sw.meter_write(0, m, 0, Some(swapped)), Err(ControlError::InvalidArgument(_))));
     sw.reset();
     assert_eq!(sw.counter_read(c, 2), Ok(CounterData::default()));

@@ -432,7 +432,13 @@ fn rates(words: &[String]) -> Result<MeterConfig, String> {
     let [(cir, cburst), (pir, pburst)] = pairs[..] else {
         return Err(format!("expected two RATE:BURST pairs, found {}", pairs.len()));
     };
-    Ok(MeterConfig { cir: (cir * 1e6).round() as u64, cburst, pir: (pir * 1e6).round() as u64, pburst })
+    // Per microsecond, as BMv2's command line has them: kept to millionths per second.
+    let split = |rate: f64| {
+        let micro = (rate * 1e12).round() as u128;
+        ((micro / 1_000_000) as u64, (micro % 1_000_000) as u32)
+    };
+    let ((cir, cir_micro), (pir, pir_micro)) = (split(cir), split(pir));
+    Ok(MeterConfig { cir, cir_micro, cburst, pir, pir_micro, pburst })
 }
 
 fn small(text: &str) -> Result<u16, String> {

@@ -247,7 +247,7 @@ fn elsewhere(switch: &mut Switch, program: &Program, now: u64, bytes: &mut Unstr
         }
         2 => {
             let [cir, cburst, pir, pburst] = bytes.arbitrary::<[u32; 4]>()?.map(u64::from);
-            let config = Some(MeterConfig { cir, cburst, pir, pburst });
+            let config = Some(MeterConfig { cir, cburst, pir, pburst, ..MeterConfig::default() });
             let _ = switch.meter_write(now, MeterId(bytes.int_in_range(0..=2)?), bytes.int_in_range(0..=20)?, config);
         }
         3 => {

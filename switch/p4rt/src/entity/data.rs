@@ -26,6 +26,7 @@ pub(super) fn meter_config(config: &p4::MeterConfig, kind: meter_spec::Type) -> 
         cburst: number("cburst", config.cburst)?,
         pir: number("pir", config.pir)?,
         pburst: number("pburst", config.pburst)?,
+        ..MeterConfig::default()
     };
     if kind != meter_spec::Type::TwoRateThreeColor && (rates.pir != rates.cir || rates.pburst != rates.cburst) {
         return Err(Status::invalid(format!(

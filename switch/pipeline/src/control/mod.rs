@@ -94,16 +94,27 @@ pub struct CounterData {
 
 /// Rates and bursts of a two-rate three-colour meter (RFC 2698), in the meter's unit
 /// (packets or bytes), rates per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MeterConfig {
     /// Committed rate: above it packets are yellow.
     pub cir: u64,
+    /// Millionths that the committed rate has beyond `cir`; below 1,000,000. P4Runtime has none, BMv2's Thrift port has.
+    pub cir_micro: u32,
     /// Committed burst.
     pub cburst: u64,
-    /// Peak rate, at least `cir`: above it packets are red.
+    /// Peak rate, at least the committed one: above it packets are red.
     pub pir: u64,
+    /// As `cir_micro`.
+    pub pir_micro: u32,
     /// Peak burst.
     pub pburst: u64,
+}
+
+impl MeterConfig {
+    /// Whether the committed rate is above the peak rate, which no meter may have.
+    pub fn is_inverted(&self) -> bool {
+        (self.cir, self.cir_micro) > (self.pir, self.pir_micro)
+    }
 }
 
 /// A table entry with what the switch measured.

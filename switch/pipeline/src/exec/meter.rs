@@ -13,6 +13,8 @@ pub const RED: u64 = 2;
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
     rate: u64,
+    /// Millionths beyond `rate`.
+    micro: u32,
     burst: u64,
     tokens: u64,
     /// Tokens produced between time zero and the last update.
@@ -20,13 +22,13 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(now: Nanos, rate: u64, burst: u64) -> Bucket {
-        Bucket { rate, burst, tokens: burst, produced: produced(now, rate) }
+    fn new(now: Nanos, rate: u64, micro: u32, burst: u64) -> Bucket {
+        Bucket { rate, micro, burst, tokens: burst, produced: produced(now, rate, micro) }
     }
 
     /// Takes `amount` tokens if there are so many.
     fn take(&mut self, now: Nanos, amount: u64) -> bool {
-        let produced = produced(now, self.rate);
+        let produced = produced(now, self.rate, self.micro);
         let fresh = produced.saturating_sub(self.produced);
         self.produced = self.produced.max(produced);
         self.tokens = (u128::from(self.tokens) + fresh).min(u128::from(self.burst)) as u64;
@@ -38,8 +40,13 @@ impl Bucket {
     }
 }
 
-fn produced(now: Nanos, rate: u64) -> u128 {
-    u128::from(now) * u128::from(rate) / 1_000_000_000
+/// Whole tokens of `rate + micro / 1e6` per second, exactly.
+fn produced(now: Nanos, rate: u64, micro: u32) -> u128 {
+    let whole = u128::from(now) * u128::from(rate);
+    if micro == 0 {
+        return whole / 1_000_000_000;
+    }
+    whole / 1_000_000_000 + (whole % 1_000_000_000 * 1_000_000 + u128::from(now) * u128::from(micro)) / 1_000_000_000_000_000
 }
 
 /// One meter cell.
@@ -63,8 +70,8 @@ impl Meter {
     pub fn set(&mut self, now: Nanos, config: Option<MeterConfig>) {
         self.config = config;
         if let Some(c) = config {
-            self.committed = Bucket::new(now, c.cir, c.cburst);
-            self.peak = Bucket::new(now, c.pir, c.pburst);
+            self.committed = Bucket::new(now, c.cir, c.cir_micro, c.cburst);
+            self.peak = Bucket::new(now, c.pir, c.pir_micro, c.pburst);
         }
     }
 
@@ -104,7 +111,7 @@ mod tests {
         let mut m = Meter::new(MeterUnit::Packets);
         assert_eq!(m.colour(0, 100), GREEN);
         // 10 and 20 packets/s, bursts 1 and 3.
-        m.set(0, Some(MeterConfig { cir: 10, cburst: 1, pir: 20, pburst: 3 }));
+        m.set(0, Some(MeterConfig { cir: 10, cburst: 1, pir: 20, pburst: 3, ..Default::default() }));
         let colours: Vec<u64> = (0..5).map(|_| m.colour(0, 100)).collect();
         assert_eq!(colours, [GREEN, YELLOW, YELLOW, RED, RED]);
         // 50 ms give one token of the peak rate, none of the committed rate.
@@ -117,16 +124,28 @@ mod tests {
     #[test]
     fn long_run_rate_is_exact() {
         let mut m = Meter::new(MeterUnit::Bytes);
-        m.set(0, Some(MeterConfig { cir: 3000, cburst: 200, pir: 10_000_000, pburst: 10_000_000 }));
+        m.set(0, Some(MeterConfig { cir: 3000, cburst: 200, pir: 10_000_000, pburst: 10_000_000, ..Default::default() }));
         // 100 bytes every 7 ms, far above 3000 bytes/s, for 100 s.
         let green = (0..).map(|i| i * 7 * MS).take_while(|t| *t <= 100_000 * MS).filter(|t| m.colour(*t, 100) == GREEN).count();
         assert!((2998..=3002).contains(&green), "{green}");
     }
 
     #[test]
+    fn rates_below_one_per_second_are_exact() {
+        let mut m = Meter::new(MeterUnit::Packets);
+        // Half a packet per second; a packet each second for 1000 s.
+        m.set(0, Some(MeterConfig { cir_micro: 500_000, cburst: 1, pir: 10, pburst: 1, ..Default::default() }));
+        let colours: Vec<u64> = (0..1000).map(|second| m.colour(second * 1000 * MS, 100)).collect();
+        assert_eq!(colours.iter().filter(|colour| **colour == GREEN).count(), 500);
+        assert_eq!(colours[..4], [GREEN, YELLOW, GREEN, YELLOW]);
+        // 2.000003 per second are 2,000,003 in a million seconds.
+        assert_eq!(produced(1_000_000_000_000_000, 2, 3), 2_000_003);
+    }
+
+    #[test]
     fn bytes_count() {
         let mut m = Meter::new(MeterUnit::Bytes);
-        m.set(0, Some(MeterConfig { cir: 1000, cburst: 1500, pir: 2000, pburst: 3000 }));
+        m.set(0, Some(MeterConfig { cir: 1000, cburst: 1500, pir: 2000, pburst: 3000, ..Default::default() }));
         assert_eq!(m.colour(0, 1500), GREEN);
         assert_eq!(m.colour(0, 1500), YELLOW);
         assert_eq!(m.colour(0, 1), RED);

@@ -81,7 +81,7 @@ impl Switch {
 
     fn check_rates(config: &Option<MeterConfig>) -> Control<()> {
         match config {
-            Some(c) if c.cir > c.pir => {
+            Some(c) if c.is_inverted() => {
                 Err(ControlError::InvalidArgument(format!("the committed rate {} is above the peak rate {}", c.cir, c.pir)))
             }
             _ => Ok(()),

@@ -20,14 +20,17 @@ pub fn read_counter(fields: &Fields) -> Result<CounterData, BadField> {
 }
 
 /// Committed and peak rate with their bursts; nothing for a meter that is not configured.
-pub fn rates_of(config: Option<MeterConfig>) -> Vec<(u64, u64)> {
-    config.map_or_else(Vec::new, |config| vec![(config.cir, config.cburst), (config.pir, config.pburst)])
+pub fn rates_of(config: Option<MeterConfig>) -> Vec<(f64, u64)> {
+    let per_second = |whole: u64, micro: u32| whole as f64 + f64::from(micro) / MICROS;
+    config.map_or_else(Vec::new, |config| {
+        vec![(per_second(config.cir, config.cir_micro), config.cburst), (per_second(config.pir, config.pir_micro), config.pburst)]
+    })
 }
 
-pub fn rates_value(rates: Vec<(u64, u64)>) -> Value {
-    let one = |(rate, burst): (u64, u64)| {
+pub fn rates_value(rates: Vec<(f64, u64)>) -> Value {
+    let one = |(rate, burst): (f64, u64)| {
         let burst = i32::try_from(burst).unwrap_or(i32::MAX);
-        Value::record([(1, Value::Double(rate as f64 / MICROS)), (2, Value::I32(burst))])
+        Value::record([(1, Value::Double(rate / MICROS)), (2, Value::I32(burst))])
     };
     Value::List(Kind::Struct, rates.into_iter().map(one).collect())
 }
@@ -38,19 +41,22 @@ pub fn rates_value(rates: Vec<(u64, u64)>) -> Value {
 /// The code of meters' exception.
 pub fn read_rates(rates: Vec<&Fields>) -> Result<MeterConfig, Failure> {
     let [committed, peak] = rates.as_slice() else { return Err(Failure::Refused(codes::meter::BAD_RATES)) };
-    let rate = |fields: &Fields| -> Result<u64, Failure> {
+    let rate = |fields: &Fields| -> Result<(u64, u32), Failure> {
         let per_second = fields.double(1)? * MICROS;
         // Also refuses what is not a number.
         if !(0.0..=1e18).contains(&per_second) {
             return Err(Failure::Refused(codes::meter::INVALID_RATE));
         }
-        Ok(per_second.round() as u64)
+        // Whole units and millionths: a rate may be below one per second.
+        let micro = (per_second * MICROS).round() as u128;
+        Ok(((micro / 1_000_000) as u64, (micro % 1_000_000) as u32))
     };
     let burst = |fields: &Fields| -> Result<u64, Failure> {
         u64::try_from(fields.i32(2)?).map_err(|_| Failure::Refused(codes::meter::INVALID_BURST))
     };
-    let config = MeterConfig { cir: rate(committed)?, cburst: burst(committed)?, pir: rate(peak)?, pburst: burst(peak)? };
-    if config.cir > config.pir {
+    let ((cir, cir_micro), (pir, pir_micro)) = (rate(committed)?, rate(peak)?);
+    let config = MeterConfig { cir, cir_micro, cburst: burst(committed)?, pir, pir_micro, pburst: burst(peak)? };
+    if config.is_inverted() {
         return Err(Failure::Refused(codes::meter::INVALID_RATE));
     }
     Ok(config)
