@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -17,12 +18,13 @@ import pytest
 from rich.console import Console
 
 import fairlane
+from fairlane import probes
 from fairlane.errors import Refusal, RunFailed
-from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
 from fairlane.hosts import own_algorithms
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.studies import carry_out, compare, drawing, page, points, read, schedule
+from fairlane.studies import carry_out, collect, compare, drawing, page, points, read, schedule
 from fairlane.studies.study import Comparison
 
 STUDY = """
@@ -155,6 +157,42 @@ def test_a_study_robbed_of_a_worker_killed_and_stopped_ends_with_the_same_bytes(
 
     carry_out.carry_out(read.load(file), out, Console(quiet=True), workers=1)
     assert contents(out) == contents(done)
+
+
+def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand short runs are to take the time of the runs. A program of the reader's own may change, and is translated each time."""
+    seen: list[Path] = []
+    translate = targets.Toolchain.compile
+
+    def counted(self: targets.Toolchain, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        seen.append(source)
+        return translate(self, source, folder, defines)
+
+    monkeypatch.setattr(targets.Toolchain, "compile", counted)
+    points._folder.cache_clear()
+    jobs = points.jobs(read.load(file))
+    first = points.run(jobs[0])
+    points.run(jobs[1])
+    assert len(seen) == 1
+    monkeypatch.setattr(points, "needed", lambda *_: None)
+    with_all_records = points.run(jobs[0])
+    assert len(seen) == 1 and with_all_records.result["values"] == first.result["values"]
+
+    own = tmp_path / "own"
+    shutil.copytree(probes.source("p4src/als.p4").parent, own)
+    job = dataclasses.replace(jobs[0], document=located_toml.Document("own", {**jobs[0].document.values, "control": {"program": str(own / "als.p4")}}, {}))
+    points.run(job)
+    points.run(job)
+    assert seen[1:] == [own / "als.p4"] * 2
+
+
+def test_the_time_that_a_study_takes_has_the_start_of_its_workers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [dataclasses.replace(job, cost=0.5) for job in points.jobs(read.load(file))]
+    collect._announce(Console(), "", jobs, jobs, 3, None)
+    seconds = 12 * 0.5 + 3 * schedule.WORKER_S
+    assert f"about {seconds:.0f} s of processor time, {seconds / 3:.0f} s by the clock" in capsys.readouterr().out
 
 
 def test_tables_have_a_row_a_run_with_units_and_all_that_is_needed_to_redo_it(done: Path) -> None:
