@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -186,6 +187,29 @@ def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
     points.run(job)
     points.run(job)
     assert seen[1:] == [own / "als.p4"] * 2
+
+
+def test_a_trace_of_ones_own_decides_the_runs_and_goes_with_them(tmp_path: Path) -> None:
+    file, own = tmp_path / "followed.toml", tmp_path / "cell.csv"
+    text = STUDY.replace('rate_bps = "= rate_bps", ', 'trace = "= file", ').replace("rate_bps = [1e6, 2e6]", 'file = ["cell.csv", "indoor-steps.csv"]')
+    file.write_text(text.replace('x = "rate_bps"', 'x = "file"').replace("seeds = [1, 2, 3]", "seeds = [1]"))
+
+    def jobs(rate_bps: int) -> list[points.Job]:
+        own.write_text(f"0,{rate_bps}\n")
+        return points.jobs(read.load(file))
+
+    slow, fast = jobs(300_000), jobs(3_000_000)
+    assert [a.inputs == b.inputs for a, b in zip(slow, fast)] == [False, True, False, True], "only runs that follow the file are done again"
+    own.unlink()  # as on another machine
+    assert [points.run(pickle.loads(pickle.dumps(job))).result["values"]["one_rate"] < 300_000 for job in (slow[2], fast[2])] == [True, False]
+
+    jobs(800_000)
+    out = tmp_path / "out"
+    carry_out.carry_out(read.load(file), out, Console(quiet=True), workers=1)
+    shutil.move(out, tmp_path / "elsewhere" / "out")
+    moved = tmp_path / "elsewhere" / "out"
+    again = points.jobs(read.load(moved / "study.toml"))
+    assert (moved / "files" / "cell.csv").read_text() == "0,800000\n" and [j.inputs for j in again] == [j.inputs for j in jobs(800_000)]
 
 
 def test_the_time_that_a_study_takes_has_the_start_of_its_workers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

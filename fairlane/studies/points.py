@@ -21,7 +21,7 @@ from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
 from fairlane.results import series
-from fairlane.studies import measures, store
+from fairlane.studies import measures, store, traces
 from fairlane.studies.study import Curve, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
 
@@ -36,7 +36,7 @@ _PROSE = ("title", "paper", "open", "checks", "inherits")
 
 @dataclass(frozen=True)
 class Job:
-    """study, key: where the result goes. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
+    """study, key: where the result goes. traces: name and text of the user's own that the document names. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
     whoever runs the job must have too. cost: guess of its processor time in seconds."""
 
     study: str
@@ -49,6 +49,7 @@ class Job:
     measures: tuple[tuple[str, str], ...]
     curves: tuple[Curve, ...]
     files: OwnFiles
+    traces: tuple[tuple[str, str], ...]
     inputs: str
     program: str
     cost: float
@@ -58,6 +59,7 @@ def jobs(study: Study) -> list[Job]:
     """The jobs of a study, in its points' order."""
     result = []
     digests: dict[str, str] = {}
+    carried: dict[Path, tuple[str, str]] = {}
     experiment: Experiment | None = None
     axes: tuple[tuple[str, Any], ...] | None = None
     for point in study.sweep.points:
@@ -66,6 +68,9 @@ def jobs(study: Study) -> list[Job]:
             document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
         if experiment is None or point.axes != axes:  # a seed changes neither kinds nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
+        own = traces.own(document)
+        carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
+        document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
         kinds = sorted({group.kind for group in experiment.settings.flows})
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
@@ -91,6 +96,7 @@ def jobs(study: Study) -> list[Job]:
                 tuple(study.measures.items()),
                 curves,
                 study.files,
+                tuple(sorted({carried[file] for file in own.values()})),
                 inputs,
                 store.program_digest(),
                 _cost(experiment),
@@ -143,7 +149,10 @@ def run(job: Job) -> Done:
         raise RunFailed("the worker has another Fairlane than the machine that started the study: install the same wheel on both")
     began = time.process_time()
     _take_algorithms(job.files)
-    experiment = loader.from_document(job.document, job.study)
+    document = job.document
+    if job.traces:
+        document = traces.placed(document, dict(job.traces), Path(_folder().name) / "traces")
+    experiment = loader.from_document(document, job.study)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
         wanted = needed(experiment, dict(job.measures), job.curves)
