@@ -22,7 +22,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     for key in table:
         if key not in fields and key not in others:
             raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")

@@ -183,7 +183,9 @@ def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
 
     own = tmp_path / "own"
     shutil.copytree(probes.source("p4src/als.p4").parent, own)
-    job = dataclasses.replace(jobs[0], document=located_toml.Document("own", {**jobs[0].document.values, "control": {"program": str(own / "als.p4")}}, {}))
+    job = dataclasses.replace(
+        jobs[0], document=located_toml.Document("own", {**jobs[0].document.values, "control": {"program": str(own / "als.p4")}}, {})
+    )
     points.run(job)
     points.run(job)
     assert seen[1:] == [own / "als.p4"] * 2
@@ -191,7 +193,9 @@ def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
 
 def test_a_trace_of_ones_own_decides_the_runs_and_goes_with_them(tmp_path: Path) -> None:
     file, own = tmp_path / "followed.toml", tmp_path / "cell.csv"
-    text = STUDY.replace('rate_bps = "= rate_bps", ', 'trace = "= file", ').replace("rate_bps = [1e6, 2e6]", 'file = ["cell.csv", "indoor-steps.csv"]')
+    text = STUDY.replace('rate_bps = "= rate_bps", ', 'trace = "= file", ').replace(
+        "rate_bps = [1e6, 2e6]", 'file = ["cell.csv", "indoor-steps.csv"]'
+    )
     file.write_text(text.replace('x = "rate_bps"', 'x = "file"').replace("seeds = [1, 2, 3]", "seeds = [1]"))
 
     def jobs(rate_bps: int) -> list[points.Job]:
@@ -201,7 +205,10 @@ def test_a_trace_of_ones_own_decides_the_runs_and_goes_with_them(tmp_path: Path)
     slow, fast = jobs(300_000), jobs(3_000_000)
     assert [a.inputs == b.inputs for a, b in zip(slow, fast)] == [False, True, False, True], "only runs that follow the file are done again"
     own.unlink()  # as on another machine
-    assert [points.run(pickle.loads(pickle.dumps(job))).result["values"]["one_rate"] < 300_000 for job in (slow[2], fast[2])] == [True, False]
+    assert [points.run(pickle.loads(pickle.dumps(job))).result["values"]["one_rate"] < 300_000 for job in (slow[2], fast[2])] == [
+        True,
+        False,
+    ]
 
     jobs(800_000)
     out = tmp_path / "out"

@@ -121,7 +121,10 @@ def test_the_way_back_may_have_a_trace_of_its_own(tmp_path: Path) -> None:
     told = {(c.switch, c.rate_bps) for c in control_plane.changes(experiment, 0)}
     assert told == {("s1", 1_000_000), ("s1", 2_000_000), ("s2", 3_000_000)}
     plans = link_plans.LinkPlans.of(experiment)
-    assert [[e["trace"]["rates_ns_bps"] for e in plans._links(s, True)] for s in ("s1", "s2")] == [[[(0, 10**6), (4 * 10**9, 2 * 10**6)]], [[(0, 3 * 10**6)]]]
+    assert [[e["trace"]["rates_ns_bps"] for e in plans._links(s, True)] for s in ("s1", "s2")] == [
+        [[(0, 10**6), (4 * 10**9, 2 * 10**6)]],
+        [[(0, 3 * 10**6)]],
+    ]
     assert restore.experiment_of(json.loads(json.dumps(dataclasses.asdict(experiment)))).topology == experiment.topology
     (tmp_path / "e.toml").write_text(EXPERIMENT.replace('trace = "TRACE"', 'rate_bps = 1e6\ntrace_back = "back.csv"'))
     with pytest.raises(ConfigError, match=r"e.toml:11: topology.bottleneck.trace_back: .* the way there has none: give 'trace' as well"):

@@ -158,7 +158,7 @@ def _again(study: Study, names: Mapping[str, str]) -> str:
     """The study as one file: what it inherits is in it. names: of its traces, in the folder."""
     document = traces.renamed(study.document, names)
     values = {key: value for key, value in document.values.items() if key != "inherits"}
-    values["sweep"] = {name: [names.get(v, v) for v in choices] for name, choices in study.sweep.axes.items()}
+    values["sweep"] = {name: [names.get(v, v) if isinstance(v, str) else v for v in choices] for name, choices in study.sweep.axes.items()}
     values["seeds"] = list(study.sweep.seeds)
     values = {key: value for key, value in values.items() if key not in ("seed", "quick", "mininet", "ledger", "expect")}
     head = (

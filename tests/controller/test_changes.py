@@ -66,7 +66,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
 
 
 @contextmanager
-def controlled(address: str, program: tuple[Path, Path], folder: Path, file: Path) -> Iterator[tuple[Controller, Callable[[list[int]], None]]]:
+def controlled(
+    address: str, program: tuple[Path, Path], folder: Path, file: Path
+) -> Iterator[tuple[Controller, Callable[[list[int]], None]]]:
     """A controller of a switch of two ports that runs, and what waits for the switch's fair rates."""
     out, info = program
     description = Switch("s1", support.DEVICE_ID, address, (Port(1, 10_000_000), Port(2, 2_000_000)), ())
