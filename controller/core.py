@@ -186,6 +186,10 @@ class SwitchControl:
         self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
         return [self._fair_rates.entity(number) for number in changed]
 
+    def plain_entities(self) -> list[p4runtime_pb2.Entity]:
+        """What a switch that ran without a controller may still have of ports that no longer write fair rates: to DELETE."""
+        return [self._fair_rates.entity(p.number) for p in self.switch.ports if not p.als]
+
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
         if self._counter_entities is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -45,12 +46,10 @@ class P4Info:
     @classmethod
     def read(cls, path: Path) -> P4Info:
         """Parse the text format; ValueError names the file and the line at fault."""
-        message = p4info_pb2.P4Info()
         try:
-            text_format.Parse(Path(path).read_text(), message)
+            return cls(_parsed(Path(path).read_text()))
         except text_format.ParseError as error:
             raise ValueError(f"{path}: not a P4Info text: {error}") from error
-        return cls(message)
 
     def table_entry(
         self,
@@ -151,6 +150,12 @@ class _Named(Protocol):
 
 
 _Item = TypeVar("_Item", bound=_Named)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> p4info_pb2.P4Info:
+    """Read only: many runs of one process share it."""
+    return text_format.Parse(text, p4info_pb2.P4Info())
 
 
 def _by_name(items: Iterable[_Item]) -> dict[str, _Item]:

@@ -138,6 +138,8 @@ class SwitchSession:
         self._multicast = multicast
         self._control = SwitchControl(switch, p4info, config, multicast.control.group_ports(switch.name))
         self._control_lock = threading.Lock()
+        # Held while a new connection gets its entries, so that no change falls between their reading and their use.
+        self._filling = threading.Lock()
         self._client: GrpcSwitch | None = None
         # The interval that the switch was told to count, and the one before it. An interval that it was not told of, or not from
         # its beginning, says nothing of connections.
@@ -158,7 +160,7 @@ class SwitchSession:
 
     def change(self, change: Change) -> None:
         """Something of this switch changes now. A switch that is not connected gets it with its entries."""
-        with self._control_lock:
+        with self._filling, self._control_lock:
             entities, kind = change.entities(self._control)
         client = self._client
         if client is None or not self.ready.is_set():
@@ -245,9 +247,12 @@ class SwitchSession:
             with self._control_lock:
                 self._control.forget()
         self._epoch = self._ended_epoch = None
-        client.insert(self._control.initial_entities(fresh))
-        self._multicast.connected(switch.name, client, fresh)
-        self.ready.set()
+        with self._filling:
+            client.insert(self._control.initial_entities(fresh))
+            if not fresh:
+                client.write(write_request(self._control.plain_entities(), p4runtime_pb2.Update.DELETE).updates)
+            self._multicast.connected(switch.name, client, fresh)
+            self.ready.set()
         self._log.event("switch ready", switch=switch.name, pipeline="pushed" if fresh else "kept")
 
     def _on_message(self, message: p4runtime_pb2.StreamMessageResponse) -> None:

@@ -244,8 +244,8 @@ class Experiment:
 
     def link_rates_bps(self, port: Port) -> list[tuple[float, float]]:
         """What the link of an output port has from each time on, from the run's beginning; of a trace, the mean of each observation interval."""
-        if port.link.trace is not None:
-            return port.link.trace.means_bps(self.settings.control.interval_s, self.duration_s)
+        if port.trace is not None:
+            return port.trace.means_bps(self.settings.control.interval_s, self.duration_s)
         rates = [(0.0, port.link.rate_bps)]
         rates += [(c.at_s, c.rate_bps) for c, node, number in self.changes if (node, number) == (port.node, port.number) and c.rate_bps]
         return rates

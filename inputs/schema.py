@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from collections.abc import Collection
@@ -21,7 +22,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)  # type: ignore[arg-type]
     for key in table:
         if key not in fields and key not in others:
             raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
@@ -38,6 +39,11 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
         if rest and key in fields:
             raise document.error(path + (key,), rest) from error
         raise document.error(path, str(error)) from error
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:

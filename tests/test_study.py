@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -17,12 +19,13 @@ import pytest
 from rich.console import Console
 
 import fairlane
+from fairlane import probes
 from fairlane.errors import Refusal, RunFailed
-from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics import targets, virtual_fabric
 from fairlane.hosts import own_algorithms
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.studies import carry_out, compare, drawing, page, points, read, schedule
+from fairlane.studies import carry_out, collect, compare, drawing, page, points, read, schedule
 from fairlane.studies.study import Comparison
 
 STUDY = """
@@ -155,6 +158,72 @@ def test_a_study_robbed_of_a_worker_killed_and_stopped_ends_with_the_same_bytes(
 
     carry_out.carry_out(read.load(file), out, Console(quiet=True), workers=1)
     assert contents(out) == contents(done)
+
+
+def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand short runs are to take the time of the runs. A program of the reader's own may change, and is translated each time."""
+    seen: list[Path] = []
+    translate = targets.Toolchain.compile
+
+    def counted(self: targets.Toolchain, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        seen.append(source)
+        return translate(self, source, folder, defines)
+
+    monkeypatch.setattr(targets.Toolchain, "compile", counted)
+    points._folder.cache_clear()
+    jobs = points.jobs(read.load(file))
+    first = points.run(jobs[0])
+    points.run(jobs[1])
+    assert len(seen) == 1
+    monkeypatch.setattr(points, "needed", lambda *_: None)
+    with_all_records = points.run(jobs[0])
+    assert len(seen) == 1 and with_all_records.result["values"] == first.result["values"]
+
+    own = tmp_path / "own"
+    shutil.copytree(probes.source("p4src/als.p4").parent, own)
+    job = dataclasses.replace(
+        jobs[0], document=located_toml.Document("own", {**jobs[0].document.values, "control": {"program": str(own / "als.p4")}}, {})
+    )
+    points.run(job)
+    points.run(job)
+    assert seen[1:] == [own / "als.p4"] * 2
+
+
+def test_a_trace_of_ones_own_decides_the_runs_and_goes_with_them(tmp_path: Path) -> None:
+    file, own = tmp_path / "followed.toml", tmp_path / "cell.csv"
+    text = STUDY.replace('rate_bps = "= rate_bps", ', 'trace = "= file", ').replace(
+        "rate_bps = [1e6, 2e6]", 'file = ["cell.csv", "indoor-steps.csv"]'
+    )
+    file.write_text(text.replace('x = "rate_bps"', 'x = "file"').replace("seeds = [1, 2, 3]", "seeds = [1]"))
+
+    def jobs(rate_bps: int) -> list[points.Job]:
+        own.write_text(f"0,{rate_bps}\n")
+        return points.jobs(read.load(file))
+
+    slow, fast = jobs(300_000), jobs(3_000_000)
+    assert [a.inputs == b.inputs for a, b in zip(slow, fast)] == [False, True, False, True], "only runs that follow the file are done again"
+    own.unlink()  # as on another machine
+    assert [points.run(pickle.loads(pickle.dumps(job))).result["values"]["one_rate"] < 300_000 for job in (slow[2], fast[2])] == [
+        True,
+        False,
+    ]
+
+    jobs(800_000)
+    out = tmp_path / "out"
+    carry_out.carry_out(read.load(file), out, Console(quiet=True), workers=1)
+    shutil.move(out, tmp_path / "elsewhere" / "out")
+    moved = tmp_path / "elsewhere" / "out"
+    again = points.jobs(read.load(moved / "study.toml"))
+    assert (moved / "files" / "cell.csv").read_text() == "0,800000\n" and [j.inputs for j in again] == [j.inputs for j in jobs(800_000)]
+
+
+def test_the_time_that_a_study_takes_has_the_start_of_its_workers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [dataclasses.replace(job, cost=0.5) for job in points.jobs(read.load(file))]
+    collect._announce(Console(), "", jobs, jobs, 3, None)
+    seconds = 12 * 0.5 + 3 * schedule.WORKER_S
+    assert f"about {seconds:.0f} s of processor time, {seconds / 3:.0f} s by the clock" in capsys.readouterr().out
 
 
 def test_tables_have_a_row_a_run_with_units_and_all_that_is_needed_to_redo_it(done: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.experiments import loader
-from fairlane.fabrics import control_plane, raw, targets, virtual_fabric
+from fairlane.fabrics import control_plane, link_plans, raw, targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.live import restore
@@ -108,6 +110,27 @@ def test_a_trace_is_beside_its_experiment_or_of_fairlane(tmp_path: Path) -> None
         loader.load(tmp_path / "e.toml")
 
 
+def test_the_way_back_may_have_a_trace_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "there.csv").write_text("0,1e6\n4,2e6\n")
+    (tmp_path / "back.csv").write_text("0,3e6\n")
+    experiment = load(tmp_path, 'there.csv"\ntrace_back = "back.csv')
+    there, back = (next(p for p in experiment.topology.ports()[s] if p.number == 1) for s in ("s1", "s2"))
+    assert there.trace is not None and there.trace.rates == ((0.0, 1e6), (4.0, 2e6))
+    assert back.trace is not None and back.trace.rates == ((0.0, 3e6),)
+    assert experiment.link_rates_bps(back)[0] == (0.0, 3e6) and experiment.link_rates_bps(there)[0] == (0.0, 1e6)
+    told = {(c.switch, c.rate_bps) for c in control_plane.changes(experiment, 0)}
+    assert told == {("s1", 1_000_000), ("s1", 2_000_000), ("s2", 3_000_000)}
+    plans = link_plans.LinkPlans.of(experiment)
+    assert [[e["trace"]["rates_ns_bps"] for e in plans._links(s, True)] for s in ("s1", "s2")] == [
+        [[(0, 10**6), (4 * 10**9, 2 * 10**6)]],
+        [[(0, 3 * 10**6)]],
+    ]
+    assert restore.experiment_of(json.loads(json.dumps(dataclasses.asdict(experiment)))).topology == experiment.topology
+    (tmp_path / "e.toml").write_text(EXPERIMENT.replace('trace = "TRACE"', 'rate_bps = 1e6\ntrace_back = "back.csv"'))
+    with pytest.raises(ConfigError, match=r"e.toml:11: topology.bottleneck.trace_back: .* the way there has none: give 'trace' as well"):
+        loader.load(tmp_path / "e.toml")
+
+
 def test_the_controller_learns_each_intervals_mean_at_its_end(tmp_path: Path) -> None:
     changes = control_plane.changes(load(tmp_path, "steps.csv", "0,1e6\n4,2e6\n"), 7)
     told = [((c.at_ns - 7) / 1e9, c.rate_bps) for c in changes if c.switch == "s1"]
@@ -116,9 +139,6 @@ def test_the_controller_learns_each_intervals_mean_at_its_end(tmp_path: Path) ->
 
 
 def test_a_run_written_down_comes_back(tmp_path: Path) -> None:
-    import dataclasses
-    import json
-
     for file in ("cellular-walk.mahi", "indoor-steps.csv"):
         experiment = load(tmp_path, file)
         restored = restore.experiment_of(json.loads(json.dumps(dataclasses.asdict(experiment))))

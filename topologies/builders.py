@@ -25,6 +25,7 @@ class LinkSpec:
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
+    trace_back: Trace | None = None
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link

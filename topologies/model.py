@@ -104,6 +104,7 @@ class Link:
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
+    trace_back: what the direction from the second end to the first follows instead.
     """
 
     ends: tuple[str, str]
@@ -116,8 +117,11 @@ class Link:
     jitter_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
+    trace_back: Trace | None = None
 
     def __post_init__(self) -> None:
+        if self.trace_back is not None and self.trace is None:
+            raise ValueError("trace_back: the way back has a trace, and the way there has none: give 'trace' as well")
         if self.rate_bps is OF_THE_TRACE:
             if self.trace is None:
                 raise ValueError("missing key 'rate_bps'")
@@ -133,12 +137,14 @@ class Link:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         check_delay("jitter_s", self.jitter_s)
         check_rate("rate_bps", self.rate_bps)
-        if self.trace is not None:
-            for _, rate_bps in self.trace.rates:
+        for key, trace in (("trace", self.trace), ("trace_back", self.trace_back)):
+            if trace is None:
+                continue
+            for _, rate_bps in trace.rates:
                 if rate_bps:
-                    check_rate("trace", rate_bps)
-            if self.trace.length_s > MAX_DURATION_S:
-                raise ValueError(f"trace: at most {MAX_DURATION_S:g} s, got {self.trace.length_s:g} s")
+                    check_rate(key, rate_bps)
+            if trace.length_s > MAX_DURATION_S:
+                raise ValueError(f"{key}: at most {MAX_DURATION_S:g} s, got {trace.length_s:g} s")
         check_delay("delay_s", self.delay_s)
         if self.queue_packets < 1:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")
@@ -153,7 +159,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Port:
-    """One end of a link: what leaves here goes to `peer`."""
+    """One end of a link: what leaves here goes to `peer`. first: the link names this end first."""
 
     node: str
     number: int
@@ -161,6 +167,12 @@ class Port:
     peer_port: int
     link: Link = field(repr=False)
     link_index: int = 0
+    first: bool = True
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the capacity of this direction follows."""
+        return self.link.trace if self.first else self.link.trace_back or self.link.trace
 
 
 @dataclass(frozen=True)
@@ -227,7 +239,7 @@ class Topology:
                 numbers.append(number)
             (a, _), (b, _) = ends
             ports[a].append(Port(a, numbers[0], b, numbers[1], self.links[i], i))
-            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i], i))
+            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i], i, first=False))
         return {name: tuple(sorted(ps, key=lambda p: p.number)) for name, ps in ports.items()}
 
     def _check_nodes(self) -> None:

@@ -20,6 +20,8 @@ from fairlane.inputs.located_toml import Document, KeyPath
 
 OPPORTUNITY_BYTES = 1500
 FOLDER = Path(__file__).with_name("traces")
+KEYS = ("trace", "trace_back")
+"""Of a link."""
 _HEADER = ["time_s", "rate_bps"]
 
 
@@ -38,16 +40,8 @@ class Trace:
     @staticmethod
     def from_document(document: Document, path: KeyPath) -> Trace:
         """The trace that the value at `path` names: a file beside the document, or one of `topologies/traces/`."""
-        value = document.at(path)
-        if not isinstance(value, str) or not value:
-            raise document.error(path, f"expected a file's name, got {value!r}")
-        beside = Path(document.place(path)[0]).parent / value
-        file = beside if beside.is_file() else FOLDER / value
-        if not file.is_file():
-            known = ", ".join(sorted(p.name for p in FOLDER.iterdir() if p.suffix in (".mahi", ".csv")))
-            raise document.error(path, f"no file {beside}; Fairlane has {known}")
         try:
-            return read(file, value)
+            return read(file_of(document, path), document.at(path))
         except TraceError as error:
             raise document.error(path, str(error)) from error
 
@@ -86,6 +80,19 @@ class Trace:
             return 8.0 * OPPORTUNITY_BYTES * count
         ends = [time for time, _ in self.rates[1:]] + [math.inf]
         return sum(rate * (min(end, until_s) - start) for (start, rate), end in zip(self.rates, ends) if start < until_s)
+
+
+def file_of(document: Document, path: KeyPath) -> Path:
+    """The file that the value at `path` names. ConfigError: there is none."""
+    value = document.at(path)
+    if not isinstance(value, str) or not value:
+        raise document.error(path, f"expected a file's name, got {value!r}")
+    beside = Path(document.place(path)[0]).parent / value
+    file = beside if beside.is_file() else FOLDER / value
+    if not file.is_file():
+        known = ", ".join(sorted(p.name for p in FOLDER.iterdir() if p.suffix in (".mahi", ".csv")))
+        raise document.error(path, f"no file {beside}; Fairlane has {known}")
+    return file
 
 
 def read(path: Path, name: str = "") -> Trace:

@@ -85,8 +85,8 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
     interval_s = experiment.settings.control.interval_s
     for node in experiment.topology.switches:
         for p in experiment.topology.ports()[node]:
-            if p.link.trace is not None:
-                means = p.link.trace.means_bps(interval_s, experiment.duration_s)
+            if p.trace is not None:
+                means = p.trace.means_bps(interval_s, experiment.duration_s)
                 found += [RateChange(begin_ns + round((start_s + interval_s) * NS), node, p.number, round(bps)) for start_s, bps in means]
     return sorted(found, key=lambda change: change.at_ns)
 

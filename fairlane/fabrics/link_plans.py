@@ -81,12 +81,12 @@ class LinkPlans:
         if not begun:
             return described
         described |= {"loss": link.loss, "jitter_ns": round(link.jitter_s * NS), "changes": [_change(c) for c in self._changes_of(sender)]}
-        if link.trace is not None:
-            opportunities = link.trace.opportunities_ns
+        if sender.trace is not None:
+            opportunities = sender.trace.opportunities_ns
             described["trace"] = (
                 {"opportunities_ns": opportunities, "bytes": OPPORTUNITY_BYTES}
                 if opportunities
-                else {"rates_ns_bps": link.trace.rates_ns_bps}
+                else {"rates_ns_bps": sender.trace.rates_ns_bps}
             )
         return described
 

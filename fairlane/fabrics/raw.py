@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 # Columns of a switch's CSV that do not grow with time.
@@ -75,12 +76,14 @@ def controller_records(folder: Path) -> pd.DataFrame:
         return frame
     frame["switch"] = frame["switch"].astype("category")  # a name for each row takes more than all its numbers
     frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
-    groups = frame.groupby(["switch", "port"], observed=True)
+    switches, ports = frame["switch"].cat.codes.to_numpy(), frame["port"].to_numpy()
+    goes_on = np.concatenate([[False], (switches[1:] == switches[:-1]) & (ports[1:] == ports[:-1])])
     for column in frame.columns.intersection(list(_CONTROLLER_SUMS), sort=False):
         # A sum that falls has restarted: its earlier value is added from there on.
-        previous = groups[column].shift().fillna(0)
-        lost = previous.where(frame[column] < previous, 0)
-        frame[column] = frame[column] + lost.groupby([frame["switch"], frame["port"]], observed=True).cumsum()
+        values = frame[column].to_numpy(dtype=float)
+        previous = np.where(goes_on, np.roll(values, 1), 0.0)
+        lost = pd.Series(np.where(values < previous, previous, 0.0))
+        frame[column] = values + (lost.groupby([switches, ports]).cumsum() if lost.any() else 0.0)
     return frame
 
 

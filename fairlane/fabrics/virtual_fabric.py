@@ -243,12 +243,12 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
             network.schedule_jitter(at_ns, node, port, round(change.jitter_s * NS))
     begin_ns = round(timing.begin_s * NS)
     for p in (port for ports in experiment.topology.ports().values() for port in ports):
-        if p.link.trace is None:
+        if p.trace is None:
             continue
-        if p.link.trace.opportunities_ms:
-            network.schedule_opportunities(begin_ns, p.node, p.number, p.link.trace.opportunities_ns, OPPORTUNITY_BYTES)
+        if p.trace.opportunities_ms:
+            network.schedule_opportunities(begin_ns, p.node, p.number, p.trace.opportunities_ns, OPPORTUNITY_BYTES)
         else:
-            network.schedule_rates(begin_ns, p.node, p.number, p.link.trace.rates_ns_bps)
+            network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
 def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:

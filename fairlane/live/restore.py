@@ -8,8 +8,8 @@ from typing import Any
 from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
+from fairlane.topologies import trace
 from fairlane.topologies.model import Link, Node, Red, Topology
-from fairlane.topologies.trace import Trace
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +41,14 @@ def _port(given: list[Any]) -> tuple[str, int]:
 
 
 def _link(given: dict[str, Any]) -> Link:
-    red, trace = given["red"], given.get("trace")
-    if trace is not None:
-        trace = Trace(trace["name"], tuple(trace["opportunities_ms"]), tuple((time, rate) for time, rate in trace["rates"]))
-    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red), "trace": trace})
+    red, traces = given["red"], {key: _trace(given.get(key)) for key in trace.KEYS}
+    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red), **traces})
+
+
+def _trace(given: dict[str, Any] | None) -> trace.Trace | None:
+    if given is None:
+        return None
+    return trace.Trace(given["name"], tuple(given["opportunities_ms"]), tuple((time, rate) for time, rate in given["rates"]))
 
 
 def _flow(given: dict[str, Any]) -> Flow:

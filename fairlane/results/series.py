@@ -6,7 +6,7 @@ import bisect
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,17 +130,20 @@ class Series:
         return self.links[self.experiment.bottleneck]
 
 
-def load(folder: Path, experiment: Experiment, timing: Timing) -> Series:
-    """Read a run's raw records from `folder`."""
+def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection[tuple[str, int]] | None = None) -> Series:
+    """Read a run's raw records from `folder`. ports: of links and fair rates those of these ports alone, by switch and number; None for all."""
     control = raw.controller_records(folder)
     if not control.empty:
         control["time_s"] -= timing.begin_s
     links = {}
     for switch in experiment.topology.switches:
+        wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
+        if not wanted:
+            continue
         counters = raw.switch_counters(folder, switch, _is_read, _bin_s(experiment.duration_s))
         if not counters.empty:
             counters["unix_s"] -= timing.begin_s
-        for port in experiment.topology.ports()[switch]:
+        for port in wanted:
             rows = counters[counters["port"] == port.number] if not counters.empty else counters
             records = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
             links[switch, port.number] = _link(port, rows, records, experiment.link_rates_bps(port))
@@ -205,13 +208,11 @@ def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, int
     return [
         # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
         FairRate(
-            r.time_s,
-            (r.time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s,
-            int(r.connections),
-            float(r.fair_rate_bps),
-            r.utilisation_ppm / 1e6,
+            time_s, (time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s, int(connections), float(rate_bps), ppm / 1e6
         )
-        for r in rows.itertuples()
+        for time_s, connections, rate_bps, ppm in zip(
+            *(rows[name].tolist() for name in ("time_s", "connections", "fair_rate_bps", "utilisation_ppm"))
+        )
     ]
 
 

@@ -108,7 +108,8 @@ def _announce(
     there = f"{len(jobs) - len(todo)} of them done before" if len(todo) < len(jobs) else "none done before"
     console.print(f"{what}{len(jobs)} runs, {there}.", highlight=False, markup=False, soft_wrap=True)
     if todo:
-        seconds, hands = sum(j.cost for j in todo), min(workers or schedule.cores(), len(todo))
+        hands = min(workers or schedule.cores(), len(todo))
+        seconds = sum(j.cost for j in todo) + (0 if scheduler else hands * schedule.WORKER_S)
         where = f"on the cluster at {scheduler}" if scheduler else f"with {hands} {'workers' if hands > 1 else 'worker'} here"
         clock = "" if scheduler else f", {span(seconds / hands)} by the clock"
         console.print(f"{len(todo)} to go {where}: about {span(seconds)} of processor time{clock}.", highlight=False, soft_wrap=True)

@@ -21,11 +21,11 @@ from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
 from fairlane.results import series
-from fairlane.studies import measures, store
+from fairlane.studies import measures, store, traces
 from fairlane.studies.study import Curve, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
 
-_RUN_S = 0.14
+_RUN_S = 0.05
 _PACKET_S = 0.7e-6
 _FLOW_SECOND_S = 0.35e-3
 
@@ -36,7 +36,7 @@ _PROSE = ("title", "paper", "open", "checks", "inherits")
 
 @dataclass(frozen=True)
 class Job:
-    """study, key: where the result goes. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
+    """study, key: where the result goes. traces: name and text of the user's own that the document names. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
     whoever runs the job must have too. cost: guess of its processor time in seconds."""
 
     study: str
@@ -49,6 +49,7 @@ class Job:
     measures: tuple[tuple[str, str], ...]
     curves: tuple[Curve, ...]
     files: OwnFiles
+    traces: tuple[tuple[str, str], ...]
     inputs: str
     program: str
     cost: float
@@ -58,6 +59,7 @@ def jobs(study: Study) -> list[Job]:
     """The jobs of a study, in its points' order."""
     result = []
     digests: dict[str, str] = {}
+    carried: dict[Path, tuple[str, str]] = {}
     experiment: Experiment | None = None
     axes: tuple[tuple[str, Any], ...] | None = None
     for point in study.sweep.points:
@@ -66,6 +68,9 @@ def jobs(study: Study) -> list[Job]:
             document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
         if experiment is None or point.axes != axes:  # a seed changes neither kinds nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
+        own = traces.own(document)
+        carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
+        document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
         kinds = sorted({group.kind for group in experiment.settings.flows})
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
@@ -91,6 +96,7 @@ def jobs(study: Study) -> list[Job]:
                 tuple(study.measures.items()),
                 curves,
                 study.files,
+                tuple(sorted({carried[file] for file in own.values()})),
                 inputs,
                 store.program_digest(),
                 _cost(experiment),
@@ -143,16 +149,16 @@ def run(job: Job) -> Done:
         raise RunFailed("the worker has another Fairlane than the machine that started the study: install the same wheel on both")
     began = time.process_time()
     _take_algorithms(job.files)
-    experiment = loader.from_document(job.document, job.study)
+    document = job.document
+    if job.traces:
+        document = traces.placed(document, dict(job.traces), Path(_folder().name) / "traces")
+    experiment = loader.from_document(document, job.study)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
-        outcome = virtual_fabric.run(
-            _with_programs(experiment, job.files),
-            virtual_fabric.Options(targets.compiler(), needed=needed(experiment, dict(job.measures), job.curves)),
-            folder,
-            Silent(),
-        )
-        recorded = series.load(folder, experiment, outcome.timing)
+        wanted = needed(experiment, dict(job.measures), job.curves)
+        options = virtual_fabric.Options(_compiler(), needed=wanted)
+        outcome = virtual_fabric.run(_with_programs(experiment, job.files), options, folder, Silent())
+        recorded = series.load(folder, experiment, outcome.timing, wanted.ports if wanted else None)
         kept = {
             "study": job.study,
             "axes": dict(job.axes),
@@ -162,6 +168,25 @@ def run(job: Job) -> Done:
             **measures.result(recorded, dict(job.measures), dict(job.names), job.curves),
         }
     return Done(kept, time.process_time() - began)
+
+
+class _OneTranslation(targets.Toolchain):
+    """Translates a program once for all runs of this process, unless its files may change meanwhile."""
+
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        if not (source.is_relative_to(probes.PACKAGE) or source.is_relative_to(_folder().name)):
+            return super().compile(source, folder, defines)
+        kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
+        found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
+        if not all(path.is_file() for path in found):
+            kept.mkdir(exist_ok=True)
+            super().compile(source, kept, defines)
+        return found
+
+
+@cache
+def _compiler() -> targets.Toolchain:
+    return _OneTranslation(**vars(targets.compiler()))
 
 
 @cache

@@ -29,6 +29,8 @@ from fairlane.studies.worker import Failure, attempt
 
 LOST_WORKERS = 5
 """So many workers may die under one point before it counts as its own fault."""
+WORKER_S = 1.2
+"""Processor time of a worker's start: it imports numpy and pandas."""
 Say = Callable[[str], None]
 
 

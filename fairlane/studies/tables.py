@@ -3,7 +3,7 @@
     runs.csv, runs.parquet      one row a run: axes, seed, measures, and what is needed to do the run again
     points.csv                  one row a point: of each measure the mean over seeds and the ends of its 95% interval
     comparisons.csv             one row a pair of points
-    study.toml, files/          the study with all that it inherits, and the user's own files
+    study.toml, files/          the study with all that it inherits, and the user's own algorithms, P4 files and traces
 
 The same results give the same bytes. pandas is imported when first asked for: the command line need not wait for it.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.inputs import toml_text
 from fairlane.results import result_folder
-from fairlane.studies import compare, intervals, units
+from fairlane.studies import compare, intervals, traces, units
 from fairlane.studies.collect import Collected
 from fairlane.studies.study import OwnFiles, Study
 
@@ -126,10 +126,12 @@ def write(collected: Collected, effects: Sequence[compare.Effect], folder: Path)
         data = io.BytesIO()
         frame(collected).to_parquet(data, index=False)
         written.append(result_folder.write_whole(folder / "runs.parquet", data.getvalue()))
-    written.append(result_folder.write_whole(folder / "study.toml", _again(study)))
-    for name, text in (*study.files.algorithms, *study.files.programs):
+    own = traces.of_study(study)
+    written.append(result_folder.write_whole(folder / "study.toml", _again(study, {name: kept for name, (kept, _) in own.items()})))
+    files = {f"files/{name}": text for name, text in (*study.files.algorithms, *study.files.programs)}
+    for name, text in {**files, **dict(own.values())}.items():
         (folder / "files").mkdir(exist_ok=True)
-        written.append(result_folder.write_whole(folder / "files" / name, text))
+        written.append(result_folder.write_whole(folder / name, text))
     return written
 
 
@@ -152,10 +154,11 @@ def command(files: OwnFiles, name: str = "study.toml") -> str:
     return f"fairlane sweep {name}{''.join(options)}"
 
 
-def _again(study: Study) -> str:
-    """The study as one file: what it inherits is in it."""
-    values = {key: value for key, value in study.document.values.items() if key != "inherits"}
-    values["sweep"] = {name: list(choices) for name, choices in study.sweep.axes.items()}
+def _again(study: Study, names: Mapping[str, str]) -> str:
+    """The study as one file: what it inherits is in it. names: of its traces, in the folder."""
+    document = traces.renamed(study.document, names)
+    values = {key: value for key, value in document.values.items() if key != "inherits"}
+    values["sweep"] = {name: [names.get(v, v) if isinstance(v, str) else v for v in choices] for name, choices in study.sweep.axes.items()}
     values["seeds"] = list(study.sweep.seeds)
     values = {key: value for key, value in values.items() if key not in ("seed", "quick", "mininet", "ledger", "expect")}
     head = (

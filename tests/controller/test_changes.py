@@ -6,6 +6,8 @@ import json
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,43 +53,75 @@ def test_a_bad_file_is_refused_by_entry(tmp_path: Path, text: str, said: str) ->
     assert str(raised.value).startswith(f"{file}: {said}")
 
 
-def test_a_switch_gets_its_changes_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new rate of a port moves its fair rate; then the switch no longer writes fair rates. A bad file changes nothing."""
-    program, compiler = probes.program("fairlane-switch"), probes.program("fairlane-compile")
-    if program is None or compiler is None:
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """JSON and P4Info of als.p4, where switch and compiler are built."""
+    switch, compiler = probes.program("fairlane-switch"), probes.program("fairlane-compile")
+    if switch is None or compiler is None:
         pytest.skip("fairlane-switch or fairlane-compile is not built (make build)")
-    monkeypatch.setenv("FAIRLANE_SWITCH", str(program))
-    out, info, file = tmp_path / "als.json", tmp_path / "als.p4info.txtpb", tmp_path / "changes.json"
+    monkeypatch.setenv("FAIRLANE_SWITCH", str(switch))
+    out, info = tmp_path / "als.json", tmp_path / "als.p4info.txtpb"
     subprocess.run([compiler, "-o", out, "--p4runtime-files", info, ROOT / "p4src/als.p4"], check=True, timeout=60)
-    p4info = P4Info.read(info)
-    with support.switch() as address:
-        description = Switch("s1", support.DEVICE_ID, address, (Port(1, 10_000_000), Port(2, 2_000_000)), ())
-        controller = Controller(Config(str(info), str(out), (description,), interval_s=0.5), tmp_path / "records", file)
-        session = controller.sessions[0]
-        runner = threading.Thread(target=controller.run)
-        runner.start()
+    return out, info
+
+
+@contextmanager
+def controlled(
+    address: str, program: tuple[Path, Path], folder: Path, file: Path
+) -> Iterator[tuple[Controller, Callable[[list[int]], None]]]:
+    """A controller of a switch of two ports that runs, and what waits for the switch's fair rates."""
+    out, info = program
+    description = Switch("s1", support.DEVICE_ID, address, (Port(1, 10_000_000), Port(2, 2_000_000)), ())
+    controller = Controller(Config(str(info), str(out), (description,), interval_s=0.5), folder, file)
+    session, p4info = controller.sessions[0], P4Info.read(info)
+    runner = threading.Thread(target=controller.run)
+    runner.start()
+
+    def wait_for(rates: list[int]) -> None:
+        deadline = time.monotonic() + 20
+        while sorted(fair_rates(session._client, p4info)) != rates:
+            assert time.monotonic() < deadline, fair_rates(session._client, p4info)
+            time.sleep(0.1)
+
+    try:
+        assert session.ready.wait(20)
+        yield controller, wait_for
+    finally:
+        controller.stop()
+        runner.join(10)
+
+
+def test_a_switch_gets_its_changes_while_it_runs(tmp_path: Path, program: tuple[Path, Path]) -> None:
+    """A new rate of a port moves its fair rate; then the switch no longer writes fair rates. A bad file changes nothing."""
+    file, folder = tmp_path / "changes.json", tmp_path / "records"
+    with support.switch() as address, controlled(address, program, folder, file) as (controller, wait_for):
 
         def reread(text: str) -> None:
             file.write_text(text)
             controller.reread()
 
-        def wait_for(rates: list[int]) -> None:
-            deadline = time.monotonic() + 20
-            while sorted(fair_rates(session._client, p4info)) != rates:
-                assert time.monotonic() < deadline, fair_rates(session._client, p4info)
-                time.sleep(0.1)
-
-        try:
-            assert session.ready.wait(20)
-            wait_for([1_800_000, 9_000_000])
-            now = time.time_ns()
-            reread(changes.to_json([RateChange(now - 1, "s1", 1, 4_000_000), RateChange(now + 10**8, "s1", 2, 20_000_000)]))
-            wait_for([3_600_000, 18_000_000])
-            reread("[]]")
-            reread(changes.to_json([AlsChange(time.time_ns(), "s1", False)]))
-            wait_for([])
-        finally:
-            controller.stop()
-            runner.join(10)
-    events = [json.loads(line)["event"] for line in (tmp_path / "records" / "controller.jsonl").read_text().splitlines()]
+        wait_for([1_800_000, 9_000_000])
+        now = time.time_ns()
+        reread(changes.to_json([RateChange(now - 1, "s1", 1, 4_000_000), RateChange(now + 10**8, "s1", 2, 20_000_000)]))
+        wait_for([3_600_000, 18_000_000])
+        reread("[]]")
+        reread(changes.to_json([AlsChange(time.time_ns(), "s1", False)]))
+        wait_for([])
+    events = [json.loads(line)["event"] for line in (folder / "controller.jsonl").read_text().splitlines()]
     assert "changes read" in events and "switch lost" not in events
+
+
+def test_a_controller_started_again_makes_up_for_changes_that_it_missed(tmp_path: Path, program: tuple[Path, Path]) -> None:
+    file, folder = tmp_path / "changes.json", tmp_path / "records"
+    with support.switch() as address:
+        with controlled(address, program, folder, file) as (_, wait_for):
+            wait_for([1_800_000, 9_000_000])
+        missed = [RateChange(time.time_ns(), "s1", 1, 4_000_000), AlsChange(time.time_ns(), "s1", False)]
+        file.write_text(changes.to_json(missed))
+        with controlled(address, program, folder, file) as (_, wait_for):
+            wait_for([])
+        file.write_text(changes.to_json([*missed, AlsChange(time.time_ns(), "s1", True)]))
+        with controlled(address, program, folder, file) as (_, wait_for):
+            wait_for([1_800_000, 3_600_000])
+    events = [json.loads(line) for line in (folder / "controller.jsonl").read_text().splitlines()]
+    assert [e["pipeline"] for e in events if e["event"] == "switch ready"] == ["pushed", "kept", "kept"]

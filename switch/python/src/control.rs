@@ -38,7 +38,8 @@ fn action_of(action: &Bound<'_, PyAny>) -> PyResult<ControlAction> {
     if kind == "timer" {
         return Ok(ControlAction::Timer { at: action.get_item(1)?.extract()?, id: action.get_item(2)?.extract()? });
     }
-    let message = || action.get_item(3)?.extract::<Vec<u8>>();
+    // Extracting a `Vec<u8>` would ask Python for each byte of a program of 100 kB.
+    let message = || Ok::<_, PyErr>(action.get_item(3)?.downcast::<PyBytes>()?.as_bytes().to_vec());
     let request = match kind.as_str() {
         "set_pipeline" => Request::SetPipeline(message()?),
         "write" => Request::Write(message()?),

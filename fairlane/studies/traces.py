@@ -1,0 +1,65 @@
+"""Traces of the user's own that links of a study follow: their text decides a run, and goes with it to wherever it runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlane.inputs.located_toml import Document, KeyPath
+from fairlane.studies.study import Study
+from fairlane.topologies import trace
+
+
+def own(document: Document) -> dict[str, Path]:
+    """Files beside an experiment's file, by the names that it gives them; Fairlane's own traces are everywhere."""
+    found = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
+    return {name: file for name, file in found.items() if file != trace.FOLDER / name}
+
+
+def carried(file: Path) -> tuple[str, str]:
+    """Name and text under which a trace goes with a run: the name tells what is in the file."""
+    text = file.read_text()
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}", text
+
+
+def renamed(document: Document, names: Mapping[str, str]) -> Document:
+    """The same experiment, its traces under other names."""
+    if not names:
+        return document
+    return Document(document.name, {**document.values, "topology": _renamed(document.values["topology"], names)}, document.places)
+
+
+def placed(document: Document, traces: Mapping[str, str], folder: Path) -> Document:
+    """The experiment as if it were a file in `folder`, which has its traces from now on."""
+    folder.mkdir(exist_ok=True)
+    for name, text in traces.items():
+        if not (folder / name).is_file():
+            (folder / name).write_text(text)
+    return Document(str(folder / Path(document.name).name), document.values, {})
+
+
+def of_study(study: Study) -> dict[str, tuple[str, str]]:
+    """By the names in the study's file: the name in its results' folder, and the text."""
+    files = {name: file for point in study.sweep.points for name, file in own(point.document).items()}
+    places = {name: file.name for name, file in files.items()}
+    twice = {name for name in places if list(places.values()).count(places[name]) > 1}
+    texts = {name: carried(file) for name, file in files.items()}
+    return {name: (f"files/{texts[name][0] if name in twice else places[name]}", texts[name][1]) for name in files}
+
+
+def _keys(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key in trace.KEYS and isinstance(inner, str):
+            yield (*path, key)
+        else:
+            yield from _keys(inner, (*path, key))
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(inner, names) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: names.get(v, v) if key in trace.KEYS and isinstance(v, str) else _renamed(v, names) for key, v in value.items()}
