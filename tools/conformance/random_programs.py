@@ -53,7 +53,7 @@ def count(suite: Suite) -> Count:
 
 def _crossed(suite: Suite, source: Path) -> str | Left | None:
     seed = source.stem.rpartition("-")[2]
-    command = [suite.smith, "--target", "bmv2", "--arch", "v1model", "--seed", seed, "{program.p4}"]
+    command: list[str | Path] = [suite.smith, "--target", "bmv2", "--arch", "v1model", "--seed", seed, "{program.p4}"]
     text = suite.runner.run(command, [], ["program.p4"], GENERATOR_TIMEOUT_S).files.get("program.p4")
     if not text:
         return Left.NOT_GENERATED

@@ -154,6 +154,7 @@ mod tests {
             ],
         );
         let mut p = Parser {
+            name: "p".into(),
             states: vec![
                 state("$entry", None, to(1)),
                 state("start", Some(0), to(2)),
@@ -172,6 +173,7 @@ mod tests {
             ],
         );
         let expected = Parser {
+            name: "p".into(),
             states: vec![
                 State {
                     name: "start".into(),
@@ -188,10 +190,11 @@ mod tests {
     #[test]
     fn loops_stay() {
         let to = |i| Transition::Goto(Target::State(StateId(i)));
-        let mut p = Parser { states: vec![state("start", None, to(1)), state("a", Some(0), to(2)), state("b", None, to(1))] };
+        let mut p =
+            Parser { name: "p".into(), states: vec![state("start", None, to(1)), state("a", Some(0), to(2)), state("b", None, to(1))] };
         run(&mut p);
         assert_eq!(shape(&p), ["start 0 Goto(State(StateId(1)))", "a 1 Goto(State(StateId(1)))"]);
-        let mut empty = Parser { states: vec![state("start", None, to(1)), state("a", None, to(0))] };
+        let mut empty = Parser { name: "p".into(), states: vec![state("start", None, to(1)), state("a", None, to(0))] };
         run(&mut empty);
         assert!(!empty.states.is_empty());
     }
