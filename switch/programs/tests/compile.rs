@@ -90,7 +90,10 @@ fn missing_files_and_unknown_formats_are_told() {
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("cannot write /nonexistent/x.json"));
     assert!(run(&["--version"]).status.success());
-    assert_eq!(run(&["--arch", "psa", &program()]).status.code(), Some(2));
+    let out = run(&["--arch", "psa", &program()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("is a program for v1model, not for psa"));
+    assert_eq!(run(&["--arch", "tna", &program()]).status.code(), Some(2));
 }
 
 #[test]

@@ -20,4 +20,4 @@ control Main(inout bit<8> x, inout bit<8> y) {
         x = 200 / 3 + quotient(x, 2);
     }
 }
-Other(Main()) main;                                  //~ `main` is a `Other`, which is not v1model's switch
+Other(Main()) main;                                  //~ `main` is a `Other`, which is neither v1model's switch of six blocks nor PSA's
