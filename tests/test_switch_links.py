@@ -85,9 +85,14 @@ def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: P
         process.send_signal(signal.SIGHUP)
         assert process.stdout.readline() == "links read\n"
         flow.round_trip(b"none is lost now", 1)
-        start = time.time_ns()
-        arrived = burst(flow, 50)
-        assert len(arrived) == 50 and 4.9 < (arrived[0] - start) / 1e6 < 15
+        first_ms = []
+        for _ in range(4):
+            start = time.time_ns()
+            arrived = burst(flow, 50)
+            assert len(arrived) == 50
+            first_ms.append((arrived[0] - start) / 1e6)
+        # A busy machine makes some of them late, and none early.
+        assert 4.9 < min(first_ms) < 15, first_ms
     assert process.returncode == 0
 
 
