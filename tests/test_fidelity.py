@@ -102,6 +102,13 @@ def test_missing_counters_flows_waiting_and_events_are_told(tmp_path: Path) -> N
     }
     assert judged.reasons[0].verdict == "invalid" and judged.reasons[-1].verdict == "doubtful"
     assert any("at 3.0 s switch s2 is started again" in r.what for r in judged.reasons)
+    assert not any("its host gave" in said for said in judged.sentences())
+    outcome.stolen = 0.06
+    assert (
+        fidelity.judge(tmp_path, experiment, outcome)
+        .sentences()[-1]
+        .endswith("its host gave 6 % of its processors' time to others meanwhile")
+    )
 
 
 def test_the_limits_are_those_of_the_page() -> None:

@@ -149,7 +149,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         finally:
             progress.close()
             stop_all(agent for agent, _ in agents)
-        outcome.waiting = waiting.parts()
+        outcome.waiting, outcome.stolen = waiting.parts(), waiting.stolen()
         try:
             if LinkPlans.of(experiment).keeps_round_trips:
                 outcome.round_trips_after = _round_trips(fabric, experiment)
@@ -161,14 +161,25 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     return outcome
 
 
+_STEAL = 7
+"""The place of "steal" in the first line of /proc/stat (proc_stat(5))."""
+
+
+def _processor_times() -> list[int]:
+    """user, nice, system, idle, iowait, irq, softirq, steal of all processors, in ticks; what follows is part of user and nice."""
+    with open("/proc/stat") as file:
+        return [int(word) for word in file.readline().split()[1 : _STEAL + 2]]
+
+
 @dataclass
 class Waiting:
     """Follows how long processes are ready and have no processor. first, last: (seconds on a clock that does not step, seconds waited)
-    at the first and last look, by name; a process that is started again counts from its start."""
+    at the first and last look, by name; a process that is started again counts from its start. begun: the processors' times then."""
 
     first: dict[str, tuple[int, float, float]] = field(default_factory=dict)
     last: dict[str, tuple[float, float]] = field(default_factory=dict)
     next_s: float = 0.0
+    begun: list[int] = field(default_factory=_processor_times)
 
     def look(self, processes: Iterable[tuple[str, Process]]) -> None:
         """Once a second: it reads a file for each thread."""
@@ -191,6 +202,11 @@ class Waiting:
             if now > first_s:
                 found[name] = min(1.0, max(0.0, (then - waited) / (now - first_s)))
         return found
+
+    def stolen(self) -> float:
+        """The part of the processors' time that the host of a virtual machine gave to others, 0 to 1."""
+        spent = [now - then for now, then in zip(_processor_times(), self.begun)]
+        return spent[_STEAL] / sum(spent) if sum(spent) else 0.0
 
 
 def _again(start: Callable[[], Process]) -> Process:

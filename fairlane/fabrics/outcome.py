@@ -12,16 +12,17 @@ from fairlane.fabrics.supervisor import Event
 
 @dataclass
 class Outcome:
-    """timing: when the flows lived. events: other incidents. round_trips: per pair of hosts, declared and measured.
-    round_trips_after: the
-    same once the flows had ended. waiting: of each process the part of the run that it was ready and had no processor, 0 to 1. shaping: the choice for the network. delay_lines: their precision, where there were any. live_changes: changes made
-    while it ran; changed: the experiment with them, None without changes."""
+    """timing: when the flows lived. events: other incidents. round_trips: per pair of hosts, declared and measured. round_trips_after: the
+    same once the flows had ended. waiting: of each process the part of the run that it was ready and had no processor, 0 to 1. stolen: the
+    part of the processors' time that the host of a virtual machine gave to others. shaping: the choice for the network. delay_lines: their
+    precision, where there were any. live_changes: changes made while it ran; changed: the experiment with them, None without changes."""
 
     timing: Timing
     events: list[Event] = field(default_factory=list)
     round_trips: list[dict] = field(default_factory=list)
     round_trips_after: list[dict] = field(default_factory=list)
     waiting: dict[str, float] = field(default_factory=dict)
+    stolen: float = 0.0
     shaping: str = ""
     delay_lines: Precision | None = None
     live_changes: list[dict] = field(default_factory=list)

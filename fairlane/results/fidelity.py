@@ -78,6 +78,10 @@ LIMITS = {
 }
 
 
+_MUCH_STOLEN = 0.01
+"""From here on the console names it beside a verdict: it comes in bursts, and one part in a hundred on average is many milliseconds at a time."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """One finding. measure: of `LIMITS`, or "event". figures: which figures it puts in doubt."""
@@ -103,21 +107,28 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """measured: each measure's worst value; None where a run has no record of it. gaps: of the ports of the embedded switch."""
+    """measured: each measure's worst value; None where a run has no record of it. gaps: of the ports of the embedded switch. stolen: the part
+    of the processors' time that the host of a virtual machine gave to others: it judges nothing, and explains much."""
 
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
     measured: dict[str, float | None] = field(default_factory=dict)
     gaps: tuple[Gaps, ...] = ()
+    stolen: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """`fidelity` of summary.json."""
         reasons, gaps = ([dataclasses.asdict(one) for one in several] for several in (self.reasons, self.gaps))
-        return {"verdict": self.verdict, "reasons": reasons, "measured": self.measured, "gaps": gaps}
+        return {"verdict": self.verdict, "reasons": reasons, "measured": self.measured, "gaps": gaps, "stolen": self.stolen}
 
     def sentences(self) -> list[str]:
         """For the console: nothing of a true run."""
-        return [f"{r.verdict}: {r.what}; in doubt: {r.figures}" for r in self.reasons]
+        said = [f"{r.verdict}: {r.what}; in doubt: {r.figures}" for r in self.reasons]
+        if said and self.stolen > _MUCH_STOLEN:
+            said.append(
+                f"this is a virtual machine, and its host gave {100 * self.stolen:.0f} % of its processors' time to others meanwhile"
+            )
+        return said
 
 
 def doubt(verdict: str, whats: Sequence[str]) -> str:
@@ -134,7 +145,8 @@ def judge(folder: Path, experiment: Experiment, outcome: Outcome) -> Fidelity:
     events = [
         Reason("doubtful", "event", f"at {e.time_s - outcome.timing.begin_s:.1f} s {e.what}", "all from then on") for e in outcome.events
     ]
-    return dataclasses.replace(_judged(_findings(folder, experiment, outcome), events), gaps=tuple(_gaps(folder, experiment)))
+    judged = _judged(_findings(folder, experiment, outcome), events)
+    return dataclasses.replace(judged, gaps=tuple(_gaps(folder, experiment)), stolen=outcome.stolen)
 
 
 def _gaps(folder: Path, experiment: Experiment) -> Iterator[Gaps]:
