@@ -257,7 +257,7 @@ def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page
     from fairlane.fabrics.mininet_run import Options
 
     toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler, chosen.changes)
-    options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, output.pcap is not None)
+    options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, where.keep_awake, output.pcap is not None)
     if shown is None:
         return execute.execute(chosen, options, where.fabric, output.out, console)
     from fairlane.fabrics import progress

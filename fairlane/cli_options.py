@@ -53,6 +53,12 @@ class Where:
     rtt_check: Annotated[
         bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose measured round trips differ from the declared ones.")
     ] = True
+    keep_awake: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-awake/--no-keep-awake", help="Loops that keep the processors from sleeping (mininet). Default: on a virtual machine."
+        ),
+    ] = None
     control_delay: Annotated[float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0)] = 0.001
 
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import control_plane, flows, leftovers, preflight
+from fairlane.fabrics import awake, control_plane, flows, leftovers, preflight
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
@@ -42,12 +43,13 @@ _CHANGES = "changes.json"
 @dataclass(frozen=True)
 class Options:
     """restart_after_s: seconds before a dead switch or controller is restarted. rtt_check: end the run when a path's measured
-    round trip differs from the declared one. pcap: record all frames of all switch ports."""
+    round trip differs from the declared one. keep_awake: loops that keep the processors from sleeping; None: on a virtual machine. pcap: record all frames of all switch ports."""
 
     toolchain: Toolchain
     first_grpc_port: int
     restart_after_s: float = 1.0
     rtt_check: bool = True
+    keep_awake: bool | None = None
     pcap: bool = False
 
 
@@ -126,8 +128,13 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     late = [f.name for f in experiment.flows if f.start_s >= experiment.duration_s]
     if late:
         say(f"note: {', '.join(late)} would start after the end of a run of {experiment.duration_s:g} s, and never send")
-    with network(experiment, options, folder, say) as (fabric, controller, start_controller):
+    with network(experiment, options, folder, say) as (fabric, controller, start_controller), ExitStack() as stack:
         outcome = Outcome(Timing(0.0, 0.0), shaping="; ".join(fabric.sentences()))
+        if awake.on_virtual_machine() if options.keep_awake is None else options.keep_awake:
+            stack.callback(stop_all, [spawn("idle loops", [sys.executable, "-IS", awake.__file__], folder / "awake.log")])
+            say(
+                "loops of the lowest priority keep the processors awake: the host of a virtual machine takes idle ones away (--no-keep-awake)"
+            )
         outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
         waiting = Waiting()
 
