@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+import pandas as pd
 from rich.console import Console
 
 from fairlane import capacity, errors, floors
@@ -161,9 +162,7 @@ def _write(
     recorded = series.load(raw, experiment, outcome.timing)
     figures = metrics.compute(recorded)
     true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
-    tables = series.tables(recorded)
-    for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    tables = _tables(recorded, folder)
     result_folder.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
     result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
@@ -171,6 +170,20 @@ def _write(
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)
     plots_layers.draw(recorded, folder, note)
     return figures, true
+
+
+def _tables(recorded: series.Series, folder: Path) -> dict[str, pd.DataFrame]:
+    """Write the tables of a run; of its links, the bottleneck's alone is left for pictures."""
+    tables = {"flows": series.flow_table(recorded, series.ShareTable(recorded)), "fair_rates": series.fair_rate_table(recorded)}
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    tables["links"] = pd.DataFrame({"link": []})
+    with (folder / "links.csv").open("w", newline="") as file:
+        for number, (key, table) in enumerate(zip(recorded.links, series.link_tables(recorded))):
+            table.to_csv(file, index=False, float_format="%.6g", header=number == 0)
+            if key == recorded.experiment.bottleneck:
+                tables["links"] = table
+    return tables
 
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:

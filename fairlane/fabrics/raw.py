@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,22 +41,29 @@ def switch_counters(
 ) -> pd.DataFrame:
     """The rows of a switch; sums go on over its restarts. Empty when it wrote none. wanted: of the columns, those to read. every_s: of each port
     about one row in so long a time is kept; all of them unless that is more than they are apart."""
+    thin = every_s > SAMPLED_S
+    parts = [_small(_thinned(piece, every_s) if thin else piece) for piece in counter_pieces(folder, switch, wanted)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def counter_pieces(folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True) -> Iterator[pd.DataFrame]:
+    """The same rows in their order, piece by piece: all rows of hours do not fit into memory at once."""
     paths = sorted(
         (p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
         key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1,
     )
-    parts: list[pd.DataFrame] = []
+    before = last = pd.DataFrame()
     for path in paths:
-        frame = _csv(path, wanted) if every_s <= SAMPLED_S else _thinned(path, wanted, every_s)
-        if frame.empty:
-            continue
-        if parts:
-            # One row per port: its last before the restart.
-            before = parts[-1].groupby("port").last()
-            for column in frame.columns.difference(list(_GAUGES)):
-                frame[column] = frame[column] + frame["port"].map(before[column]).fillna(0)
-        parts.append(frame)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        for piece in _csv_pieces(path, wanted):
+            if not before.empty:
+                for column in piece.columns.difference(list(_GAUGES)):
+                    piece[column] = piece[column] + piece["port"].map(before[column]).fillna(0)
+            if len(paths) > 1:
+                # One row per port: its last before the restart.
+                ends = piece.groupby("port").last()
+                last = ends if last.empty else pd.concat([last, ends]).groupby(level=0).last()
+            yield piece
+        before = last
 
 
 def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
@@ -69,12 +76,11 @@ def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
     return pd.concat(parts).groupby(keys, as_index=False)["frames"].sum()
 
 
-def controller_records(folder: Path) -> pd.DataFrame:
-    """All lines of the controller; sums go on where a switch was restarted."""
-    frame = _csv(folder / "controller.csv")
+def controller_records(folder: Path, wanted: Collection[str] | None = None) -> pd.DataFrame:
+    """All lines of the controller; sums go on where a switch was restarted. wanted: of the columns, those to read; None for all."""
+    frame = _csv(folder / "controller.csv", lambda column: wanted is None or column in wanted)
     if frame.empty:
         return frame
-    frame["switch"] = frame["switch"].astype("category")  # a name for each row takes more than all its numbers
     frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
     switches, ports = frame["switch"].cat.codes.to_numpy(), frame["port"].to_numpy()
     goes_on = np.concatenate([[False], (switches[1:] == switches[:-1]) & (ports[1:] == ports[:-1])])
@@ -87,9 +93,9 @@ def controller_records(folder: Path) -> pd.DataFrame:
     return frame
 
 
-def flow_records(folder: Path, flow: str, role: str) -> list[dict[str, Any]]:
+def flow_records(folder: Path, flow: str, role: str) -> Iterator[dict[str, Any]]:
     """Records of one end of a flow, in order; a last line that was cut off is left out."""
-    return list(json_lines(folder / f"{flow}.{role}.jsonl"))
+    return json_lines(folder / f"{flow}.{role}.jsonl")
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -113,26 +119,38 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _thinned(path: Path, wanted: Callable[[str], bool], every_s: float) -> pd.DataFrame:
-    """In pieces: all rows of hours do not fit into memory at once. Each piece keeps its ports' last rows, too."""
-    kept: list[pd.DataFrame] = []
+def _thinned(piece: pd.DataFrame, every_s: float) -> pd.DataFrame:
+    """Each piece keeps its ports' last rows, too."""
+    again = piece.assign(part=(piece["unix_s"] / every_s).round()).duplicated(["port", "part"])
+    return piece[~again | ~piece["port"].duplicated(keep="last")]
+
+
+def _small(piece: pd.DataFrame) -> pd.DataFrame:
+    """Counters of drops take most of a table's columns, and stay at zero: one byte each."""
+    return piece.assign(**{c: pd.to_numeric(piece[c], downcast="unsigned") for c in piece.columns if c.startswith("drop_")})
+
+
+_NAMES: Any = {"switch": "category"}
+"""A name for each row takes more than all its numbers."""
+
+
+def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[pd.DataFrame]:
     try:
-        for piece in pd.read_csv(path, on_bad_lines="skip", usecols=wanted, chunksize=_PIECE_ROWS):
-            piece = piece.dropna()
-            again = piece.assign(part=(piece["unix_s"] / every_s).round()).duplicated(["port", "part"])
-            kept.append(piece[~again | ~piece["port"].duplicated(keep="last")])
+        with pd.read_csv(path, on_bad_lines="skip", usecols=wanted, chunksize=_PIECE_ROWS) as pieces:
+            for piece in pieces:
+                # A process that was killed leaves half a line.
+                whole = piece.dropna()
+                if not whole.empty:
+                    yield whole
     except (OSError, pd.errors.EmptyDataError):
-        pass
-    return pd.concat(kept, ignore_index=True) if kept else pd.DataFrame()
+        return
 
 
 def _csv(path: Path, wanted: Callable[[str], bool] = lambda column: True) -> pd.DataFrame:
     try:
-        frame = pd.read_csv(path, on_bad_lines="skip", usecols=wanted)
+        return pd.read_csv(path, on_bad_lines="skip", usecols=wanted, dtype=_NAMES).dropna()
     except (OSError, pd.errors.EmptyDataError):
         return pd.DataFrame()
-    # A process that was killed leaves half a line.
-    return frame.dropna()
 
 
 class Tail:

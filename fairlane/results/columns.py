@@ -4,10 +4,43 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
+
+_AT_ONCE = 1000
+T = TypeVar("T")
+
+
+class Rows(Sequence[T], Generic[T]):
+    """A sequence whose items are made when they are read, each of one value of every column."""
+
+    def __init__(self, make: Callable[..., T], *columns: np.ndarray) -> None:
+        self._make = make
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Rows[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Rows[T]:
+        chosen = [column[index] for column in self.columns]
+        return Rows(self._make, *chosen) if isinstance(index, slice) else self._make(*(value.item() for value in chosen))
+
+    def __iter__(self) -> Iterator[T]:
+        for at in range(0, len(self), _AT_ONCE):
+            yield from map(self._make, *(column[at : at + _AT_ONCE].tolist() for column in self.columns))
+
+
+def tuples(*columns: np.ndarray) -> Rows[Any]:
+    """The columns side by side."""
+    return Rows(lambda *values: values, *columns)
 
 
 class Columns:
@@ -42,10 +75,10 @@ class Columns:
         values[: len(column)] = column
         return values if math.isnan(default) else np.where(np.isnan(values), default, values)
 
-    def pairs(self, first: str, second: str) -> Iterator[tuple[float, float]]:
+    def pairs(self, first: str, second: str) -> Rows[tuple[float, float]]:
         """(first, second) of the records that have the second."""
         there = ~np.isnan(self[second])
-        return zip(self[first][there].tolist(), self[second][there].tolist())
+        return tuples(self[first][there], self[second][there])
 
 
 def by_kind(records: Iterable[dict[str, Any]], kinds: Collection[str], shift_s: float) -> dict[str, Columns]:
@@ -58,3 +91,33 @@ def by_kind(records: Iterable[dict[str, Any]], kinds: Collection[str], shift_s: 
                 record["t"] -= shift_s
             columns.add(record)
     return found
+
+
+def with_sums(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """With what records tell of their own intervals alone summed up: `retransmitted` from `retransmits`, `delay_sum_s` from the mean of `packets`."""
+    retransmitted, delay_s = 0, 0.0
+    for record in records:
+        if "retransmits" in record:
+            retransmitted += record["retransmits"] or 0
+            record["retransmitted"] = retransmitted
+        elif "delay_mean_s" in record:
+            delay_s += (record["delay_mean_s"] or 0.0) * (record.get("packets") or 0.0)
+            record["delay_sum_s"] = delay_s
+        yield record
+
+
+def sparse(
+    records: Iterable[dict[str, Any]], kinds: Collection[str], every_s: float, whole: Collection[float]
+) -> Iterator[dict[str, Any]]:
+    """Of the kinds named, whose numbers are sums, one record in so long a time, and the last; all of them within a second of an instant of `whole`."""
+    kept: dict[str, float] = {}
+    left: dict[str, dict[str, Any]] = {}
+    for record in records:
+        kind, time_s = record.get("kind", ""), record.get("t", math.nan)
+        if kind not in kinds or not time_s < kept.get(kind, -math.inf) + every_s or any(abs(time_s - at) <= 1.0 for at in whole):
+            kept[kind] = time_s
+            left.pop(kind, None)
+            yield record
+        else:
+            left[kind] = record
+    yield from left.values()

@@ -207,19 +207,35 @@ def _findings(folder: Path, experiment: Experiment, outcome: Outcome) -> Iterato
 
 def _of_switches(folder: Path, experiment: Experiment, begin_unix_s: float, duration: float) -> Iterator[_Finding]:
     for switch in experiment.topology.switches:
-        rows = raw.switch_counters(folder, switch)
-        if rows.empty:
+        seen = _seen(raw.counter_pieces(folder, switch), begin_unix_s, duration)
+        if seen is None:
             yield "sampled_part", 1.0, f"{switch} wrote no counters", f"all of {switch}'s links"
             continue
-        rows["unix_s"] -= begin_unix_s
-        yield from _of_switch(switch, rows, duration, _shortest_round_trip(experiment))
+        yield from _of_switch(switch, *seen, duration, _shortest_round_trip(experiment))
 
 
-def _of_switch(switch: str, rows: pd.DataFrame, duration: float, shortest: float) -> Iterator[_Finding]:
-    """rows: their unix_s from the begin of what is judged; duration: its length; shortest: round trip."""
+def _seen(pieces: Iterator[pd.DataFrame], begin_unix_s: float, duration: float) -> tuple[pd.DataFrame, dict[str, float]] | None:
+    """Of a switch's rows from shortly before what is judged to shortly after it: one each instant with its two clocks, unix_s from the begin of what is judged.
+    And the growth of each column during it. None: there are no rows."""
+    clocks: list[pd.DataFrame] = []
+    first = last = pd.DataFrame()
+    for piece in pieces:
+        piece["unix_s"] -= begin_unix_s
+        # The row before the begin and the one after the end close the first and last gap.
+        around = piece[(piece["unix_s"] > -1.0) & (piece["unix_s"] < duration + 1.0)]
+        clocks.append(around.drop_duplicates("time_s")[["unix_s", "time_s"]])
+        ports = piece[(piece["unix_s"] >= 0) & (piece["unix_s"] <= duration)].groupby("port")
+        first, last = pd.concat([first, ports.first()]), pd.concat([last, ports.last()])
+        first, last = first[~first.index.duplicated()], last[~last.index.duplicated(keep="last")]
+    if not clocks:
+        return None
+    change = last - first
+    return pd.concat(clocks).drop_duplicates("time_s"), {str(column): float(change[column].sum()) for column in change.columns}
+
+
+def _of_switch(switch: str, around: pd.DataFrame, growth: dict[str, float], duration: float, shortest: float) -> Iterator[_Finding]:
+    """around, growth: as of `_seen`; duration: of what is judged; shortest: round trip."""
     links = f"all flows through {switch}"
-    # The row before the run's begin and the one after its end close the first and last gap.
-    around = rows[(rows["unix_s"] > -1.0) & (rows["unix_s"] < duration + 1.0)]
     inside = np.unique(around["unix_s"].to_numpy())
     gaps = np.diff(np.clip(inside, 0.0, duration)) if len(inside) > 1 else np.array([duration])
     # A gap on a clock that does not step.
@@ -228,10 +244,8 @@ def _of_switch(switch: str, rows: pd.DataFrame, duration: float, shortest: float
     missing = float(gaps[gaps > 0.3].sum()) / duration
     yield "sampled_part", missing, f"{switch} has no counters for {100 * missing:.1f} % of the run", f"means of {switch}'s links"
     if len(inside) > 1:
-        step = _step(around.drop_duplicates("time_s").eval("unix_s - time_s").to_numpy())
+        step = _step(around.eval("unix_s - time_s").to_numpy())
         yield "clock_step_s", step, f"the machine's clock stepped by {step:.3f} s", "starts, intervals and everything by second"
-    run = rows[(rows["unix_s"] >= 0) & (rows["unix_s"] <= duration)]
-    growth = _growth(run)
     if "rx_missed" in growth:
         yield from _frames(switch, growth, "rx_missed", "rx_packets", "missed_fraction", "the kernel threw away", links)
         yield from _frames(switch, growth, "tx_failed", "tx_packets", "unsent_fraction", "the kernel did not send", links)
@@ -248,15 +262,6 @@ def _step(offsets: np.ndarray) -> float:
         return 0.0
     medians = np.median(np.lib.stride_tricks.sliding_window_view(offsets, 5), axis=1)
     return float(np.abs(medians[5:] - medians[:-5]).max())
-
-
-def _growth(rows: pd.DataFrame) -> dict[str, float]:
-    """Of each column over the rows, summed over ports."""
-    if rows.empty:
-        return {}
-    groups = rows.groupby("port")
-    change = groups.last() - groups.first()
-    return {str(c): float(change[c].sum()) for c in change.columns}
 
 
 def _frames(switch: str, growth: dict[str, float], column: str, of: str, measure: str, did: str, links: str) -> Iterator[_Finding]:

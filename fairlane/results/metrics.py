@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from fairlane.results import metrics_layers, metrics_rtcp
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
@@ -129,6 +131,10 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
     each port of the path while the packet was on its way. Switches that are plain at some time are left out."""
     topology = series.experiment.topology
     plain = {*series.experiment.settings.control.plain_switches, *(c.switch for c, _, _ in series.experiment.changes)}
+    rates = {
+        key: (np.fromiter((r.time_s for r in records), float), np.fromiter((r.rate_bps for r in records), float))
+        for key, records in series.fair_rates.items()
+    }
     good = total = 0
     for record in series.flows:
         path = [
@@ -140,16 +146,15 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
         longest = _SLACK_S + sum(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:
             total += 1
-            limits = [_in_force(series.fair_rates[p.node, p.number], time_s - longest, time_s) for p in path]
+            limits = [_in_force(*rates[p.node, p.number], time_s - longest, time_s) for p in path]
             good += all(desired_bps <= limit for limit in limits)
     return good / total if total else math.nan
 
 
-def _in_force(records: list, start_s: float, end_s: float) -> float:
+def _in_force(times_s: np.ndarray, rates_bps: np.ndarray, start_s: float, end_s: float) -> float:
     """The largest R_f that was in force at some time from start_s to end_s; before the first record, anything."""
-    before = [r.rate_bps for r in records if r.time_s <= start_s]
-    within = [r.rate_bps for r in records if start_s < r.time_s <= end_s]
-    return max([before[-1] if before else math.inf, *within])
+    first, end = np.searchsorted(times_s, (start_s, end_s), side="right")
+    return float(rates_bps[first - 1 : end].max()) if first else math.inf
 
 
 def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s: float) -> float:

@@ -23,8 +23,8 @@ from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
 
 _BIN_S = 1.0
-LONG_S = 3000.0
-"""Up to here switches' counters are read and tabled each 0.1 s; of longer runs as often as this one's are, so that memory does not grow with time."""
+LONG_S = 1500.0
+"""Up to here switches' counters and flows' sums are read each 0.1 s; of longer runs as often as this one's are, so that memory does not grow with time."""
 FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
@@ -67,17 +67,17 @@ class FlowRecord:
     goodput: Steps
     sent: Steps
     lost: Steps
-    sending_rate: list[tuple[float, float]]
-    controls: list[tuple[float, float]]
+    sending_rate: Sequence[tuple[float, float]]
+    controls: Sequence[tuple[float, float]]
     active: tuple[float, float] | None
     received: Steps = Steps.of([], [])
     packets: Steps = Steps.of([], [])
     late: Steps = Steps.of([], [])
     delay: Steps = Steps.of([], [])
-    outstanding: tuple[tuple[float, float], ...] = ()
-    round_trips: tuple[tuple[float, float], ...] = ()
-    reports: tuple[tuple[float, int, int], ...] = ()
-    control_bytes: tuple[tuple[float, int], ...] = ()
+    outstanding: Sequence[tuple[float, float]] = ()
+    round_trips: Sequence[tuple[float, float]] = ()
+    reports: Sequence[tuple[float, int, int]] = ()
+    control_bytes: Sequence[tuple[float, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Series:
     experiment: Experiment
     flows: list[FlowRecord]
     links: dict[tuple[str, int], LinkRecord]
-    fair_rates: dict[tuple[str, int], list[FairRate]]
+    fair_rates: dict[tuple[str, int], Sequence[FairRate]]
     layered: Sequence[layers.LayeredRecord] = ()
 
     @property
@@ -132,7 +132,7 @@ class Series:
 
 def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection[tuple[str, int]] | None = None) -> Series:
     """Read a run's raw records from `folder`. ports: of links and fair rates those of these ports alone, by switch and number; None for all."""
-    control = raw.controller_records(folder)
+    control = raw.controller_records(folder, _CONTROL)
     if not control.empty:
         control["time_s"] -= timing.begin_s
     links = {}
@@ -150,8 +150,31 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing)]
+    every_s = _bin_s(experiment.duration_s)
+    flows = [
+        record
+        for f in experiment.flows
+        if f.start_s < experiment.duration_s
+        for record in _flow(folder, f, timing, every_s, [timing.begin_s + at for at in experiment.window_s])
+    ]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
+
+
+_CONTROL = frozenset(
+    (
+        "time_s",
+        "switch",
+        "port",
+        "connections",
+        "fair_rate_bps",
+        "utilisation_ppm",
+        "transmitted_bytes",
+        "red_early_drops",
+        "red_forced_drops",
+        "held_packets",
+    )
+)
+"""The columns of the controller's records that are read here."""
 
 
 def _is_read(column: str) -> bool:
@@ -201,26 +224,32 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
     )
 
 
-def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> list[FairRate]:
+def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> Sequence[FairRate]:
     if control.empty:
         return []
     rows = control[(control["switch"] == key[0]) & (control["port"] == key[1])]
-    return [
-        # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
-        FairRate(
-            time_s, (time_s + timing.begin_s) // interval_s * interval_s - timing.begin_s, int(connections), float(rate_bps), ppm / 1e6
-        )
-        for time_s, connections, rate_bps, ppm in zip(
-            *(rows[name].tolist() for name in ("time_s", "connections", "fair_rate_bps", "utilisation_ppm"))
-        )
-    ]
+    times = rows["time_s"].to_numpy()
+    # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
+    ends = (times + timing.begin_s) // interval_s * interval_s - timing.begin_s
+    rates, utilisation = rows["fair_rate_bps"].to_numpy(dtype=float), rows["utilisation_ppm"].to_numpy() / 1e6
+    return columns.Rows(FairRate, times, ends, rows["connections"].to_numpy(dtype=int), rates, utilisation)
 
 
-def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
-    """One record; of a flow with several receivers one for each, called FLOW@RECEIVER."""
-    make = _tcp if isinstance(flow.settings, TcpSettings) else _datagrams
+def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Collection[float]) -> list[FlowRecord]:
+    """One record; of a flow with several receivers one for each, called FLOW@RECEIVER. every_s, whole: as of `columns.sparse`, where that is longer than
+    records are apart."""
+    is_tcp = isinstance(flow.settings, TcpSettings)
+    make, sums = (_tcp, ("data", "sent")) if is_tcp else (_datagrams, ("data",))
     files = (folder / f"{flow.name}.{role}.jsonl" for role in record_roles(flow))
-    sender, *receivers = (columns.by_kind(raw.json_lines(file), FLOW_RECORDS, timing.begin_s) for file in files)
+
+    def read(file: Path) -> _Records:
+        records = columns.with_sums(raw.json_lines(file))
+        if every_s > raw.SAMPLED_S:
+            # Less than that, since records come a little early or late.
+            records = columns.sparse(records, sums, every_s - raw.SAMPLED_S / 2, whole)
+        return columns.by_kind(records, FLOW_RECORDS, timing.begin_s)
+
+    sender, *receivers = map(read, files)
     if not flow.receivers:
         return [make(flow, receivers[0], sender)]
     made = []
@@ -235,10 +264,10 @@ def _flow(folder: Path, flow: Flow, timing: Timing) -> list[FlowRecord]:
 _Records = dict[str, columns.Columns]
 
 
-def _some(samples: Iterator[tuple[float, float]], times_s: np.ndarray) -> Iterator[tuple[float, float]]:
+def _some(samples: columns.Rows[tuple[float, float]], times_s: np.ndarray) -> columns.Rows[tuple[float, float]]:
     """Every one of a flow's samples; of a long one's, as many as one of `LONG_S` has."""
     long_s = float(times_s[-1] - times_s[0]) if len(times_s) else 0.0
-    return itertools.islice(samples, 0, None, max(1, math.ceil(long_s / LONG_S)))
+    return samples[:: max(1, math.ceil(long_s / LONG_S))]
 
 
 def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
@@ -253,29 +282,25 @@ def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         goodput=Steps(times, data["received_bytes"] - headers * packets),
         sent=Steps(sent_times, np.concatenate([sendings["sent_packets"], sent["end"]["sent_packets"]])),
         lost=Steps(times, data["lost_packets"]),
-        sending_rate=list(zip(moving.tolist(), sendings["rate_bps"].tolist())),
-        controls=list(control.pairs("t", "rd_bps")),
+        sending_rate=columns.tuples(moving, sendings["rate_bps"]),
+        controls=control.pairs("t", "rd_bps"),
         active=(float(moving[0]), float(sent_times.max())) if len(moving) else None,
         received=Steps(times, data["received_bytes"]),
         packets=Steps(times, packets),
         late=Steps(times, data["delayed_packets"]),
-        delay=Steps(times, np.cumsum(data.get("delay_mean_s", 0.0) * data.get("packets", 0.0))),
-        outstanding=tuple(_some(sendings.pairs("t", "in_flight_packets"), moving)),
-        round_trips=(*_some(sendings.pairs("t", "rtt_s"), moving), *_some(feedback.pairs("t", "rtt_s"), moving)),
-        reports=tuple(
-            zip(
-                feedback["t"][sized].tolist(),
-                feedback["ssrc"][sized].astype(int).tolist(),
-                feedback["bytes"][sized].astype(int).tolist(),
-            )
+        delay=Steps(times, data.get("delay_sum_s", 0.0)),
+        outstanding=_some(sendings.pairs("t", "in_flight_packets"), moving),
+        round_trips=columns.tuples(
+            *map(np.concatenate, zip(*(_some(records.pairs("t", "rtt_s"), moving).columns for records in (sendings, feedback))))
         ),
-        control_bytes=tuple((t, int(size)) for t, size in control.pairs("t", "bytes")),
+        reports=columns.tuples(feedback["t"][sized], *(feedback[key][sized].astype(int) for key in ("ssrc", "bytes"))),
+        control_bytes=columns.tuples(*(column.astype(kind) for kind, column in zip((float, int), control.pairs("t", "bytes").columns))),
     )
 
 
 def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
-    retransmits = np.cumsum(sendings["retransmits"])
+    retransmits = sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
     payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
     times = sendings["t"]
@@ -285,7 +310,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         start = records["t"][:1] - records["seconds"][:1]
         return Steps(np.concatenate([start, records["t"]]), np.concatenate([np.zeros(len(start)), values]))
 
-    delivered = data["received_payload_bytes"]
+    delivered, windows = data["received_payload_bytes"], sendings.pairs("t", "cwnd_bytes").columns
     return FlowRecord(
         flow,
         goodput=sums(data, delivered),
@@ -297,8 +322,8 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         active=(float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None,
         received=sums(data, delivered * flow.settings.packet_bytes / payload),
         packets=sums(data, delivered / payload),
-        outstanding=tuple((t, size / payload) for t, size in _some(sendings.pairs("t", "cwnd_bytes"), times)),
-        round_trips=tuple(_some(sendings.pairs("t", "rtt_s"), times)),
+        outstanding=columns.tuples(windows[0], windows[1] / payload),
+        round_trips=sendings.pairs("t", "rtt_s"),
     )
 
 
@@ -389,8 +414,9 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
         a, b = edges[:-1], edges[1:]
         there = (b >= record.active[0]) & (a <= record.active[1])
         a, b = a[there], b[there]
-        known = np.searchsorted([t for t, _ in record.sending_rate], b, side="right")
-        rates = np.array([math.nan, *(rate for _, rate in record.sending_rate)])
+        rated = record.sending_rate
+        known = np.searchsorted(np.fromiter((t for t, _ in rated), float, len(rated)), b, side="right")
+        rates = np.concatenate([[math.nan], np.fromiter((rate for _, rate in rated), float, len(rated))])
         frames.append(
             pd.DataFrame(
                 {
@@ -409,14 +435,20 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
 
 
 def link_table(series: Series) -> pd.DataFrame:
-    """time_s (end of a bin of 0.1 s; longer in runs of more than 3,000 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
-    rows = []
+    """time_s (end of a bin of 0.1 s; longer in runs of more than 1,500 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
+    rows = list(link_tables(series))
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def link_tables(series: Series) -> Iterator[pd.DataFrame]:
+    """The same, link by link: together they are the largest table of a run. All have the same columns."""
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _bin_s(series.experiment.duration_s))
+    causes = dict.fromkeys(cause for link in series.links.values() for cause in link.drops)
     for link in series.links.values():
         sent = link.transmitted_bytes.at(edges)
         queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
-        drops = {f"drop_{cause}": np.diff(steps.at(edges)) for cause, steps in link.drops.items()}
-        frame = pd.DataFrame(
+        drops = {f"drop_{cause}": np.diff(link.drops[cause].at(edges)) if cause in link.drops else np.nan for cause in causes}
+        yield pd.DataFrame(
             {
                 "time_s": edges[1:],
                 "link": link.name,
@@ -425,21 +457,21 @@ def link_table(series: Series) -> pd.DataFrame:
                 **drops,
             }
         )
-        rows.append(frame)
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
-    known = [(series.links[key].name, r) for key, records in series.fair_rates.items() for r in records]
-    return pd.DataFrame(
-        {
-            "time_s": [r.time_s for _, r in known],
-            "link": [name for name, _ in known],
-            "connections": [r.connections for _, r in known],
-            "fair_rate_bps": [r.rate_bps for _, r in known],
-            "utilisation": [r.utilisation for _, r in known],
-        }
-        if known
-        else None
-    )
+    frames = []
+    for key, records in series.fair_rates.items():
+        values: dict[str, Any] = {"time_s": [], "link": series.links[key].name, "connections": [], "fair_rate_bps": [], "utilisation": []}
+        if isinstance(records, columns.Rows):
+            times, _, connections, rates, utilisation = records.columns
+            values |= {"time_s": times, "connections": connections, "fair_rate_bps": rates, "utilisation": utilisation}
+        else:
+            values["time_s"] = [r.time_s for r in records]
+            values["connections"] = [r.connections for r in records]
+            values["fair_rate_bps"] = [r.rate_bps for r in records]
+            values["utilisation"] = [r.utilisation for r in records]
+        if len(records):
+            frames.append(pd.DataFrame(values))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
