@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,11 @@ def test_a_port_follows_a_trace_in_the_middle_of_a_run(net, program, tmp_path: P
         assert process.stdout.readline() == "links read\n"
         arrived = burst(flow, 9, bytes(1500 - HEADERS - 4))
         assert len(arrived) == 9
-        # Which opportunity each took, in units of 80 ms, a little later where the machine is busy; two of three are alone.
+        # In units of 80 ms; two of three opportunities are alone. None comes before its own; a busy machine may carry a few late.
         slots = [(instant - begin) / 80e6 for instant in arrived]
-        taken = [int(slot + 0.02) for slot in slots]
-        assert all(slot - number < 0.5 for slot, number in zip(slots, taken)), slots
-        every = [n for n in range(taken[0], taken[-1] + 1) for _ in range(2 if n % 3 == 0 else 1)]
-        assert taken in (every[:9], every[1:10]), slots
+        every = [n for n in range(1, 20) for _ in range(2 if n % 3 == 0 else 1)]
+        waits = [[slot - n for slot, n in zip(slots, every[first:])] for first in range(len(every) - len(slots) + 1)]
+        assert any(min(wait) > -0.02 and statistics.median(wait) < 0.25 for wait in waits), slots
 
 
 def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: Path) -> None:

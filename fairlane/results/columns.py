@@ -106,9 +106,7 @@ def with_sums(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def sparse(
-    records: Iterable[dict[str, Any]], kinds: Collection[str], every_s: float, whole: Collection[float]
-) -> Iterator[dict[str, Any]]:
+def sparse(records: Iterable[dict[str, Any]], kinds: Collection[str], every_s: float, whole: Collection[float]) -> Iterator[dict[str, Any]]:
     """Of the kinds named, whose numbers are sums, one record in so long a time, and the last; all of them within a second of an instant of `whole`."""
     kept: dict[str, float] = {}
     left: dict[str, dict[str, Any]] = {}

@@ -6,7 +6,8 @@ All figures are over the experiment's window. RTCP's sizes are IPv4 datagrams, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from fairlane.experiments.kinds import AlgorithmSettings
 from fairlane.results.figures import Figures
@@ -65,7 +66,7 @@ def _session_bandwidth_bps(record: FlowRecord) -> float:
     return record.flow.settings.maximum_rate_bps
 
 
-def _within(records: tuple[tuple, ...], start_s: float, end_s: float) -> list[tuple]:
+def _within(records: Sequence[tuple[Any, ...]], start_s: float, end_s: float) -> list[tuple[Any, ...]]:
     return [r for r in records if start_s <= r[0] < end_s]
 
 

@@ -70,7 +70,9 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
     begun = time.monotonic()
     before = set(_interfaces())
     with _disk(folder, fault.disk_kb):
-        subject = Subject(fault.place, folder, _FIRST_PORT + _PORTS_OF_A_SEED * (seed % 10) + 10 * (number % 50), fault.arguments, fault.limits)
+        subject = Subject(
+            fault.place, folder, _FIRST_PORT + _PORTS_OF_A_SEED * (seed % 10) + 10 * (number % 50), fault.arguments, fault.limits
+        )
         struck = (fault.limits and f"ulimit {fault.limits}") or (f"a disk of {fault.disk_kb} kB" if fault.disk_kb else "")
         if fault.strike is not None:
             if subject.wait_until_up():
