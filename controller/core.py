@@ -36,6 +36,8 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
+# Where RED marks (the macro RED_ECN).
+RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -71,6 +73,13 @@ class PortRecord:
 
 
 @dataclass
+class MarkedPortRecord(PortRecord):
+    """For a program whose RED marks. red_marks: packets marked instead of dropped early."""
+
+    red_marks: int
+
+
+@dataclass
 class ProtectedPortRecord(PortRecord):
     """For a program with flow protection. share_bps: F. within_share_bytes: of packets within the shares. held_packets,
     held_bytes: dropped packets of connections limited to their shares."""
@@ -81,8 +90,15 @@ class ProtectedPortRecord(PortRecord):
     held_bytes: int
 
 
+@dataclass
+class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
+    """For a program with both."""
+
+
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
+    if RED_MARKS[0] in p4info.counters:
+        return MarkedProtectedPortRecord if WITHIN_SHARE in p4info.counters else MarkedPortRecord
     return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
 
 
@@ -94,6 +110,7 @@ class Reading:
     transmitted: dict[int, tuple[int, int]]
     early_drops: dict[int, tuple[int, int]]
     forced_drops: dict[int, tuple[int, int]]
+    marks: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
 
@@ -108,13 +125,15 @@ class SwitchControl:
         self._config = config
         self._counter = ConnectionCounter()
         self._sketch = SketchCounter((p.number for p in switch.ports), p4info.register_size(SLOTS)) if FILLED in p4info.counters else None
+        self._record_kind = record_kind(p4info)
         # F of each port, where the program has flow protection.
         self._shares: dict[int, float] = {
             p.number: fair_rate_bps(p.rate_bps, config.utilisation_target, 0)
             for p in switch.ports
-            if p.als and record_kind(p4info) is ProtectedPortRecord
+            if p.als and issubclass(self._record_kind, ProtectedPortRecord)
         }
-        self._counters = (*COUNTERS, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
+        self._marks = issubclass(self._record_kind, MarkedPortRecord)
+        self._counters = (*COUNTERS, *(RED_MARKS if self._marks else ()), *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
@@ -161,8 +180,9 @@ class SwitchControl:
             yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
             if port.red is not None:
                 red = port.red.action_parameters(port.rate_bps)
-                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, "AlsIngress.red.set_red", red
-                yield "AlsEgress.replica.red_parameters", key, "AlsEgress.replica.set_red", red
+                action = "set_red_ecn" if port.red.ecn else "set_red"
+                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, f"AlsIngress.red.{action}", red
+                yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
 
     def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
@@ -201,7 +221,7 @@ class SwitchControl:
                 )
                 for name in self._counters
                 for port in self.switch.ports
-                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED)  # RED drops nothing where it has no parameters
+                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)  # RED does nothing where it has no parameters
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(
@@ -231,6 +251,7 @@ class SwitchControl:
                 values.get(TRANSMITTED, {}),
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
+                _sum(values, RED_MARKS),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),
@@ -266,11 +287,11 @@ class SwitchControl:
             self._fair_rates.set(port.number, rate, utilisation)
             early, _ = latest.early_drops.get(port.number, _NOTHING)
             forced, _ = latest.forced_drops.get(port.number, _NOTHING)
-            record = PortRecord(now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
             if port.number in self._shares:
                 self._shares[port.number] = self._next_share(port, rate, utilisation)
                 entities += self._limits(port)
-            records.append(self._protected(record) if self._shares else record)
+            counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
+            records.append(self._record_kind(*counted, **self._further(port.number, latest)))
         request = self._fair_rates.request(tuple(p.number for p in self.switch.ports if p.als))
         if entities:
             request = write_request([update.entity for update in request.updates] + entities, _Update.MODIFY)
@@ -306,16 +327,15 @@ class SwitchControl:
         values = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
         return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
 
-    def _protected(self, record: PortRecord) -> ProtectedPortRecord:
-        within = self._latest.within_share.get(record.port, (0, 0)) if self._latest else (0, 0)
-        held = self._latest.held_back.get(record.port, (0, 0)) if self._latest else (0, 0)
-        return ProtectedPortRecord(
-            **vars(record),
-            share_bps=int(self._shares.get(record.port, 0)),
-            within_share_bytes=within[1],
-            held_packets=held[0],
-            held_bytes=held[1],
-        )
+    def _further(self, port: int, latest: Reading) -> dict[str, int]:
+        """What a port's record has beyond `PortRecord`."""
+        found = {"red_marks": latest.marks.get(port, _NOTHING)[0]} if self._marks else {}
+        if issubclass(self._record_kind, ProtectedPortRecord):
+            held = latest.held_back.get(port, _NOTHING)
+            found["share_bps"] = int(self._shares.get(port, 0))
+            found["within_share_bytes"] = latest.within_share.get(port, _NOTHING)[1]
+            found["held_packets"], found["held_bytes"] = held
+        return found
 
     def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int], default: bool = False) -> p4runtime_pb2.Entity:
         return p4runtime_pb2.Entity(table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
@@ -376,7 +396,7 @@ class FairRates:
 
 
 _NOTHING = (0, 0)
-_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {})
+_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {}, {})
 
 
 def _growth(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], port: int) -> int:

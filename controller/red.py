@@ -30,6 +30,7 @@ class Red:
     max_p: float = model.Red.max_p
     weight: float = model.Red.weight
     mean_packet_bytes: float = model.Red.mean_packet_bytes
+    ecn: bool = model.Red.ecn
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum_packets < self.maximum_packets <= QUEUE_LIMIT_PACKETS:
@@ -40,7 +41,7 @@ class Red:
         model.check_red(self.max_p, self.weight, self.mean_packet_bytes)
 
     def action_parameters(self, rate_bps: float) -> dict[str, int]:
-        """Arguments of the P4 action `set_red` for a port of this rate; ValueError when one does not fit 32 bits."""
+        """Arguments of the P4 action `set_red`, or `set_red_ecn`, for a port of this rate; ValueError when one does not fit 32 bits."""
         typical_s = self.mean_packet_bytes * 8 / rate_bps
         values = {
             "minimum": round(self.minimum_packets * PACKET_SCALE),

@@ -69,7 +69,7 @@ class AlgorithmSettings:
     given: dict[str, Any]
 
 
-ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s"})
+ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn"})
 
 
 TCP_PROFILES: dict[str, dict[str, Any]] = {
@@ -116,7 +116,7 @@ class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
     window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
-    by a time drawn from 0 to this. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
+    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168). `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000
@@ -141,6 +141,7 @@ class TcpSettings:
     avoid_multiple_fast_retransmits: bool | None = None
     hold_ssthresh: bool | None = None
     sending_jitter_s: float = 0.0
+    ecn: bool = False
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> TcpSettings:
@@ -167,6 +168,8 @@ class TcpSettings:
         """As `fairlane.native.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
+        if self.ecn:
+            options["ecn"] = True
         for name in (
             "delayed_ack",
             "limited_transmit",

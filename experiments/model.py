@@ -55,7 +55,7 @@ class Control:
 
     @property
     def defines(self) -> tuple[str, ...]:
-        """Macros that the P4 program is compiled with."""
+        """Macros that the P4 program is compiled with, besides those that the network wants (`Experiment.defines`)."""
         given = {"CONNECTION_SKETCH": self.counter == "sketch", "FLOW_PROTECTION": self.protection, "SOURCE_GUARD": self.source_guard}
         return tuple(name for name, wanted in given.items() if wanted)
 
@@ -249,6 +249,12 @@ class Experiment:
         rates = [(0.0, port.link.rate_bps)]
         rates += [(c.at_s, c.rate_bps) for c, node, number in self.changes if (node, number) == (port.node, port.number) and c.rate_bps]
         return rates
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """Macros that the P4 program is compiled with."""
+        marks = any(link.red is not None and link.red.ecn for link in self.topology.links)
+        return (*self.settings.control.defines, *(("RED_ECN",) if marks else ()))
 
     @property
     def window_s(self) -> tuple[float, float]:

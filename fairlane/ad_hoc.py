@@ -42,6 +42,7 @@ class Options:
     bottleneck: str | None = None
     rtt: str | None = None
     queue: str | None = None
+    ecn: bool | None = None
     buffer: str | None = None
     side_delay: str | None = None
     side_rate: str | None = None
@@ -87,6 +88,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     queue = options.queue or "droptail"
     if queue not in QUEUES:
         raise Refusal(f"--queue {queue}: must be {' or '.join(QUEUES)}{WAY_TO_AN_OWN_AQM}")
+    if options.ecn and queue != "red":
+        raise Refusal(f"--ecn: a queue that marks is --queue red, not {queue}")
     flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
     lines = [
         f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
@@ -96,10 +99,15 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         "",
     ]
     trunk = {"rate_bps": rate_bps, "delay_s": trunk_s, "queue_packets": buffer, "queue": queue}
+    if queue == "red":
+        trunk["red"] = {key: value for key, value in vars(Red(mean_packet_bytes=packet_bytes, ecn=bool(options.ecn))).items() if key != "ecn" or value}
     access = {"rate_bps": side_rate_bps, "delay_s": side_s, "queue_packets": 1000}
     pairs = sum(g.count for g in groups)
-    lines += _topology(topology, pairs, switches, trunk, access, packet_bytes)
-    for kind, values in _settings(options.settings).items():
+    lines += _topology(topology, pairs, switches, trunk, access)
+    settings = _settings(options.settings)
+    if options.ecn:
+        settings["tcp"] = {"ecn": "true", **settings.get("tcp", {})}
+    for kind, values in settings.items():
         lines += ["", f"[{kind}]", *(f"{key} = {value}" for key, value in values.items())]
     lines += _flows(topology, groups, switches, jitter_s, options.packet_bytes)
     return "\n".join(lines) + "\n"
@@ -163,9 +171,7 @@ def _buffer(given: str | None, bdp_packets: float) -> int:
     return int(packets)
 
 
-def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], access: dict[str, Any], packet_bytes: int) -> list[str]:
-    red = vars(Red(mean_packet_bytes=packet_bytes)) if trunk["queue"] == "red" else None
-    trunk = trunk if red is None else {**trunk, "red": red}
+def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], access: dict[str, Any]) -> list[str]:
     if kind == "dumbbell":
         values: dict[str, Any] = {"pairs": pairs, "bottleneck": trunk}
     elif kind == "chain":

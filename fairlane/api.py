@@ -94,6 +94,7 @@ def run(
     bottleneck: str | None = None,
     rtt: str | None = None,
     queue: str | None = None,
+    ecn: bool | None = None,
     buffer: str | None = None,
     side_delay: str | None = None,
     side_rate: str | None = None,
@@ -128,11 +129,12 @@ def run(
         side_rate=side_rate,
         start_jitter=start_jitter,
     )
+    _check_types(bool, ecn=ecn)
     _check_types(Integral, seed=seed, packet_bytes=packet_bytes, switches=switches)
     _check_types(Real, duration_s=duration_s)
     seed, packet_bytes, switches = (None if value is None else int(value) for value in (seed, packet_bytes, switches))
     options = ad_hoc.Options(
-        flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
+        flows, bottleneck, rtt, queue, ecn, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
     )
     if str(experiment) in ad_hoc.TOPOLOGIES:
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
@@ -150,6 +152,7 @@ _EXAMPLES = {
     "bottleneck": '"10mbit"',
     "rtt": '"64ms"',
     "queue": '"red"',
+    "ecn": "True",
     "buffer": '"80packets"',
     "side_delay": '"2ms"',
     "side_rate": '"100mbit"',
@@ -165,7 +168,7 @@ def _check_types(kind: type, **given: Any) -> None:
     """Refusal for an argument, or an element of a tuple, that is of another type."""
     for name, value in given.items():
         for one in value if isinstance(value, tuple) else (value,):
-            if one is not None and (not isinstance(one, kind) or isinstance(one, bool)):
+            if one is not None and (not isinstance(one, kind) or (isinstance(one, bool) and kind is not bool)):
                 raise Refusal(f"{name}={value!r}: write it as in {name}={_EXAMPLES[name]}")
 
 

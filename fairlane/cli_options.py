@@ -109,6 +109,9 @@ class AdHoc:
     queue: Annotated[
         str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(ad_hoc.QUEUES))
     ] = None
+    ecn: Annotated[
+        bool | None, _option("RED marks instead of dropping early, and TCP answers to marks (ECN, RFC 3168); with --queue red.", _AD_HOC, "--ecn")
+    ] = None
     buffer: Annotated[
         str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)
     ] = None
@@ -133,6 +136,7 @@ class AdHoc:
             self.bottleneck,
             self.rtt,
             self.queue,
+            self.ecn,
             self.buffer,
             self.side_delay,
             self.side_rate,

@@ -50,7 +50,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             if (standard_metadata.mcast_grp == 0) {
                 protection.apply(hdr, standard_metadata);
                 // A packet that protection has dropped has no output port for RED.
-                red.apply(standard_metadata);
+                red.apply(hdr, standard_metadata);
             }
         }
     }
@@ -77,7 +77,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     mark_to_drop(standard_metadata);
                 } else {
                     connections.apply(hdr, standard_metadata);
-                    replica.apply(standard_metadata);
+                    replica.apply(hdr, standard_metadata);
                     protection.apply(hdr, standard_metadata);
                 }
             }

@@ -14,6 +14,9 @@
 //                                             e^-f by three terms of its series (f < 1/16): relative error < 5e-5
 //   p_b = max_p (avg - min) / (max - min)     as slope (avg - min), slope = max_p / (max - min) from the controller: 2^-32
 //   drop if R < p_b / (1 - count p_b)         as R (1 - count p_b) < p_b, R uniform in [0, 1) with 32 bits: exact in p_b
+//
+// Where RED_ECN is defined, a port may mark instead (RFC 3168 section 7): between the thresholds a packet that RED picks gets
+// "congestion experienced" if its transport is ECN-capable. From the maximum on RED drops it like any other.
 
 // Bits behind the binary point. Parameters carry theirs into P4Info; tests hold controller/red.py against it.
 #define RED_QUEUE_BITS 20
@@ -31,7 +34,18 @@ struct red_parameters_t {
     bit<32> slope;         // max_p / (max - min) per packet x 2^32
     bit<32> weight;        // x 2^32
     bit<32> idle_decay;    // -ln(1 - w) / s, per microsecond x 2^40
+#ifdef RED_ECN
+    bool    ecn;           // marks
+#endif
 }
+
+#ifdef RED_ECN
+#define RED_OFF { false, 0, 0, 0, 0, 0, false }
+#define RED_PARAMETERS { true, minimum, maximum, slope, weight, idle_decay, false }
+#else
+#define RED_OFF { false, 0, 0, 0, 0, 0 }
+#define RED_PARAMETERS { true, minimum, maximum, slope, weight, idle_decay }
+#endif
 
 // Per port. Waiting packets as the next arrival will find them; departures correct the count after drops at a full queue.
 register<bit<32>>(PORTS) red_queue;
@@ -40,6 +54,13 @@ register<bit<32>>(PORTS) red_average;
 register<bit<32>>(PORTS) red_count;
 // Time at which the link has nothing more to send, in microseconds of the switch's clock.
 register<bit<48>>(PORTS) red_idle_since;
+
+#ifdef RED_ECN
+// The last two bits of the type of service (RFC 3168 section 5).
+const bit<8> ECN_BITS = 3;
+const bit<8> ECN_NOT_CAPABLE = 0;
+const bit<8> ECN_CONGESTION = 3;
+#endif
 
 // e^-x for x >= 0 in units of 2^-32, as a factor in units of 2^-31.
 control NegativeExponential(in bit<64> x, out bit<64> result) {
@@ -109,11 +130,14 @@ control NegativeExponential(in bit<64> x, out bit<64> result) {
     }
 }
 
-// One arrival: updates the port's average and decides whether to drop the packet.
-control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_parameters_t red, out bool discard) {
+// One arrival: updates the port's average, and decides whether to drop the packet or, with ECN, to mark it.
+control RedDecision(inout headers_t hdr, in port_t port, in bit<32> queue, in bit<48> now, in red_parameters_t red, out bool discard) {
     NegativeExponential() negative_exponential;
     counter(PORTS, CounterType.packets_and_bytes) early_drops;   // minimum <= average < maximum
     counter(PORTS, CounterType.packets_and_bytes) forced_drops;  // average >= maximum
+#ifdef RED_ECN
+    counter(PORTS, CounterType.packets_and_bytes) marks;         // instead of early drops
+#endif
 
     apply {
         bit<32> index = (bit<32>)port;
@@ -163,28 +187,50 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
             random(draw, 0, 0xFFFFFFFF);
             count = count |+| 1;
             if (spread >= RED_ONE || ((RED_ONE - spread) * (bit<64>)draw) >> RED_UNIT_BITS < probability) {
-                discard = true;
                 count = 1;
+#ifdef RED_ECN
+                if (red.ecn && hdr.ipv4.diffserv & ECN_BITS != ECN_NOT_CAPABLE) {
+                    hdr.ipv4.diffserv = hdr.ipv4.diffserv | ECN_CONGESTION;
+                    marks.count(index);
+                } else {
+                    discard = true;
+                    early_drops.count(index);
+                }
+#else
+                discard = true;
                 early_drops.count(index);
+#endif
             }
         }
         red_count.write(index, count);
     }
 }
 
-control RedArrival(inout standard_metadata_t standard_metadata) {
+control RedArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
-    red_parameters_t red = { false, 0, 0, 0, 0, 0 };
+    red_parameters_t red = RED_OFF;
 
     action set_red(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
                    @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
                    @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
-        red = { true, minimum, maximum, slope, weight, idle_decay };
+        red = RED_PARAMETERS;
     }
+
+#ifdef RED_ECN
+    action set_red_ecn(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
+                       @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
+                       @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
+        red = { true, minimum, maximum, slope, weight, idle_decay, true };
+    }
+#endif
 
     table red_parameters {
         key = { standard_metadata.egress_spec : exact; }
+#ifdef RED_ECN
+        actions = { set_red; set_red_ecn; NoAction; }
+#else
         actions = { set_red; NoAction; }
+#endif
         size = PORTS;
         default_action = NoAction();
     }
@@ -196,7 +242,7 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
             bit<32> queue;
             bool discard;
             red_queue.read(queue, index);
-            decision.apply(standard_metadata.egress_spec, queue, standard_metadata.ingress_global_timestamp, red, discard);
+            decision.apply(hdr, standard_metadata.egress_spec, queue, standard_metadata.ingress_global_timestamp, red, discard);
             if (discard) {
                 mark_to_drop(standard_metadata);
             } else {
@@ -208,19 +254,31 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
 
 // Copies meet RED when they leave the queue, with the queue length and the instant of their entry,
 // one queueing delay late. On the embedded switch a packet that egress drops uses no link time.
-control RedReplica(inout standard_metadata_t standard_metadata) {
+control RedReplica(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
-    red_parameters_t red = { false, 0, 0, 0, 0, 0 };
+    red_parameters_t red = RED_OFF;
 
     action set_red(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
                    @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
                    @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
-        red = { true, minimum, maximum, slope, weight, idle_decay };
+        red = RED_PARAMETERS;
     }
+
+#ifdef RED_ECN
+    action set_red_ecn(@fraction_bits(RED_QUEUE_BITS) bit<32> minimum, @fraction_bits(RED_QUEUE_BITS) bit<32> maximum,
+                       @fraction_bits(RED_UNIT_BITS) bit<32> slope, @fraction_bits(RED_UNIT_BITS) bit<32> weight,
+                       @fraction_bits(RED_DECAY_BITS) bit<32> idle_decay) {
+        red = { true, minimum, maximum, slope, weight, idle_decay, true };
+    }
+#endif
 
     table red_parameters {
         key = { standard_metadata.egress_port : exact; }
+#ifdef RED_ECN
+        actions = { set_red; set_red_ecn; NoAction; }
+#else
         actions = { set_red; NoAction; }
+#endif
         size = PORTS;
         default_action = NoAction();
     }
@@ -230,7 +288,7 @@ control RedReplica(inout standard_metadata_t standard_metadata) {
         if (red.enabled) {
             bool discard;
             bit<48> arrival = standard_metadata.egress_global_timestamp - (bit<48>)standard_metadata.deq_timedelta;
-            decision.apply(standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, arrival, red, discard);
+            decision.apply(hdr, standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, arrival, red, discard);
             if (discard) {
                 mark_to_drop(standard_metadata);
             }

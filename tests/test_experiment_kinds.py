@@ -381,6 +381,7 @@ kind = "als"
     small = of("tcp-sack", packet_bytes=100, timestamps=False, delayed_ack=False, min_rto_s=0.2)
     assert dict(s.split("=") for s in small.sysctls) == {"net.ipv4.tcp_sack": "1", **dict(base), "net.ipv4.tcp_timestamps": "0"}
     assert small.route == ("advmss", "60", "quickack", "1", "rto_min", "200ms")
+    assert "net.ipv4.tcp_ecn=1" in of("tcp-reno", ecn=True).sysctls
     assert of("tcp-reno", paper_reno=False) == flows.HostTcp((), ())
     with pytest.raises(ValueError, match="reno and sack set TCP differently, and both are at h1"):
         text = (

@@ -52,8 +52,9 @@ class Red:
     """Random early detection of a queue (Floyd and Jacobson 1993), thresholds as fractions of the buffer.
 
     minimum, maximum: in [0, 1], minimum < maximum. max_p: drop probability just below the maximum, in (0, 1].
-    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time. The defaults: the maximum
-    three times the minimum, as Floyd advises, and their paper's weight.
+    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time. ecn: between the
+    thresholds, packets of an ECN-capable transport are marked instead of dropped (RFC 3168 section 7). The defaults: the maximum three times
+    the minimum, as Floyd advises, and their paper's weight.
     """
 
     minimum: float = 0.25
@@ -61,6 +62,7 @@ class Red:
     max_p: float = 0.1
     weight: float = 0.002
     mean_packet_bytes: int = 1000
+    ecn: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum < self.maximum <= 1:

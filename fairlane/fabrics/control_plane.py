@@ -64,7 +64,7 @@ def _red(link: Link) -> ControllerRed | None:
     red = link.red
     try:
         parameters = ControllerRed(
-            red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight, red.mean_packet_bytes
+            red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight, red.mean_packet_bytes, red.ecn
         )
         parameters.action_parameters(link.rate_bps)
     except ValueError as error:

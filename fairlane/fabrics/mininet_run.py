@@ -62,7 +62,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     control = experiment.settings.control
-    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, control.defines)
+    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
     # Mininet is imported only where it is needed: it may not be installed.
     from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
 

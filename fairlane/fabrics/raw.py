@@ -30,6 +30,7 @@ _CONTROLLER_SUMS = (
     "transmitted_bytes",
     "red_early_drops",
     "red_forced_drops",
+    "red_marks",
     "within_share_bytes",
     "held_packets",
     "held_bytes",

@@ -196,7 +196,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     control = experiment.settings.control
-    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, control.defines)
+    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))

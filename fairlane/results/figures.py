@@ -36,11 +36,14 @@ class KindFigures:
 
 @dataclass(frozen=True)
 class LinkFigures:
+    """marks: packets that RED marked; None where it does not mark."""
+
     name: str
     rate_bps: float
     utilisation: float
     mean_queue_packets: float
     drops: dict[str, int]
+    marks: int | None = None
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
         8 * record.transmitted_bytes.over(start, end) / capacity_bits,
         record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
         {c: n for c, n in drops.items() if n},
+        None if record.marks is None else round(record.marks.over(start, end)),
     )
 
 

@@ -61,6 +61,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "utilisation": x.utilisation,
                 "mean_queue_packets": x.mean_queue_packets,
                 "drops": x.drops,
+                **({} if x.marks is None else {"marks": x.marks}),
             }
             for x in figures.links
         ],
@@ -173,6 +174,8 @@ def _links(figures: Figures, names: set[str]) -> Table:
     for x in figures.links:
         if x.name in names:
             drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
+            if x.marks is not None:
+                drops += f"; {x.marks} marked"
             table.add_row(
                 x.name,
                 f"{x.rate_bps / 1e6:g}",

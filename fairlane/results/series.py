@@ -83,7 +83,8 @@ class FlowRecord:
 @dataclass(frozen=True)
 class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets
-    waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on."""
+    waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
+    it does not mark."""
 
     name: str
     port: Port
@@ -91,6 +92,7 @@ class LinkRecord:
     queue: Steps | None
     drops: dict[str, Steps]
     rates_bps: list[tuple[float, float]]
+    marks: Steps | None = None
 
     def rate_at(self, time_s: float) -> float:
         """Of the link at an instant, in bit/s."""
@@ -189,6 +191,8 @@ def _bin_s(duration_s: float) -> float:
 
 def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
+    red = port.link.red
+    marks = Steps(control["time_s"].to_numpy(), control["red_marks"].to_numpy(dtype=float)) if red and red.ecn and "red_marks" in control else None
     if rows.empty:
         # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
         sums = (
@@ -200,7 +204,7 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
             }
         )
         drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
-        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates)
+        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
     times = rows["unix_s"].to_numpy()
     drops = {
         name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
@@ -221,6 +225,7 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
         Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)),
         drops,
         rates,
+        marks,
     )
 
 

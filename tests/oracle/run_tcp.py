@@ -128,6 +128,13 @@ def network_red_cases() -> list[dict]:
     ]
 
 
+def network_ecn_cases() -> list[dict]:
+    """The same with thresholds of 0.5 and 0.95 of the buffer, RED that marks, and ECN-capable flows. ns-2's CUBIC is another code, without it."""
+    return [
+        {**case, "ecn": 1} for case in network_red_cases() if case["flavour"] != "cubic" and case["min_threshold"] > 20
+    ]
+
+
 FILES = {
     "tcp_single.json": ("tcp_single.tcl", single_cases),
     "tcp_causes.json": ("tcp_single.tcl", cause_cases),
@@ -135,6 +142,7 @@ FILES = {
     "tcp_small_segments.json": ("tcp_single.tcl", small_segment_cases),
     "tcp_red.json": ("tcp_red.tcl", red_cases),
     "tcp_network_red.json": ("tcp_red.tcl", network_red_cases),
+    "tcp_network_ecn.json": ("tcp_red.tcl", network_ecn_cases),
 }
 
 

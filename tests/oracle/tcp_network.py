@@ -91,7 +91,7 @@ def run(case: dict, **options) -> dict:
                 native.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets),
             )
     with tempfile.TemporaryDirectory() as folder:
-        files = targets.compiler().compile(PROGRAM, Path(folder))
+        files = targets.compiler().compile(PROGRAM, Path(folder), ("RED_ECN",) if case.get("ecn") else ())
         controller = VirtualController(_configuration(case, topology, addresses, *files), Path(folder))
         network.set_control_plane(controller)
         tcp = {
@@ -100,6 +100,7 @@ def run(case: dict, **options) -> dict:
             "timer_granularity_ns": case.get("tick_ms", 10) * NS // 1000,
             "reduction_base": HALVES.get(case["flavour"], "window"),
             "delayed_ack": bool(case["delayed_ack"]),
+            "ecn": bool(case.get("ecn")),
             **options,
         }
         rng = random.Random(case.get("seed", 1))
@@ -126,7 +127,7 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
     ports = topology.ports()
     red = None
     if "max_p" in case:
-        red = Red(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES)
+        red = Red(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES, bool(case.get("ecn")))
     switches = tuple(
         Switch(
             name,
@@ -215,9 +216,17 @@ def red_runs() -> dict[tuple[float, str], list[tuple[dict, dict]]]:
     return runs
 
 
+def ecn_runs() -> dict[str, list[tuple[dict, dict]]]:
+    """(case, ns-2's results) of ten ECN-capable flows over RED that marks, by flavour; one for each seed."""
+    runs: dict[str, list[tuple[dict, dict]]] = {}
+    for row in rows("tcp_network_ecn.json"):
+        runs.setdefault(row["case"]["flavour"], []).append((row["case"], row["ns2"]))
+    return runs
+
+
 def report() -> str:
     """The tables of docs/tcp-against-ns2.md, all cells run anew."""
-    single, red = single_runs() + small_segment_runs(), red_runs()
+    single, red = single_runs() + small_segment_runs(), {**red_runs(), **{("marks", flavour): runs for flavour, runs in ecn_runs().items()}}
     results = run_all([(case, options) for case, _, options, _ in single] + [(case, {}) for runs in red.values() for case, _ in runs])
     lines = [
         "| flavour | link Mb/s | packet B | RTT ms | buffer | delayed ACKs | rule | Mb/s, ns-2 | Mb/s | ratio | loss events, ns-2 | loss events | ratio "
@@ -237,10 +246,10 @@ def report() -> str:
         "|" + "---|" * 14,
     ]
     rest = iter(results[len(single) :])
-    for (_, flavour), runs in red.items():
+    for runs in red.values():
         ns2, ours, case = medians(r for _, r in runs), medians(next(rest) for _ in runs), runs[0][0]
         lines.append(
-            f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {flavour} | {ns2['mean_queue']:.2f} "
+            f"{red_cell(case)} {ns2['mean_queue']:.2f} "
             f"| {ours['mean_queue']:.2f} | {ratio(ours['mean_queue'], ns2['mean_queue']):.3f} "
             f"| {_mbps(ns2, case)} | {_mbps(ours, case)} | {ratio(ours['received_bytes'], ns2['received_bytes']):.3f} | {ns2['loss_events']} "
             f"| {ours['loss_events']} | {ns2['timeouts']} | {ours['timeouts']} | {ns2['drops']} | {ours['drops']} |"
@@ -254,6 +263,12 @@ def cell(case: dict, rule: str) -> str:
         f"| {case['flavour']} | {case['rate_bps'] / 1e6:g} | {case.get('packet_bytes', FRAME_BYTES)} | {case['rtt_ms']} | {case['buffer_packets']} "
         f"| {'yes' if case['delayed_ack'] else 'no'} | {rule} |"
     )
+
+
+def red_cell(case: dict) -> str:
+    """How a row of ten flows over RED begins."""
+    marks = ", marks" if case.get("ecn") else ""
+    return f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']}{marks} | {case['flavour']} |"
 
 
 def _mbps(result: dict, case: dict) -> str:

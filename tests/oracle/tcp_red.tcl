@@ -1,7 +1,7 @@
 # Several persistent flows over one RED bottleneck. Prints one line "name value ..." of results, then the instants of drops.
 source [file join [file dirname [info script]] tcp_common.tcl]
 options {flavour sack rate_bps 10000000 rtt_ms 100 buffer_packets 200 seconds 100 flows 10 seed 1
-    min_threshold 15 max_threshold 45 max_p 0.1 weight 0.002 delayed_ack 0 wait 1 jitter 0}
+    min_threshold 15 max_threshold 45 max_p 0.1 weight 0.002 delayed_ack 0 wait 1 jitter 0 ecn 0}
 
 # The Floyd and Jacobson 1993 RED: packets, no gentle slope, forced drops above the maximum threshold.
 Queue/RED set bytes_ false
@@ -12,7 +12,9 @@ Queue/RED set use_mark_p_ false
 Queue/RED set wait_ $opt(wait)
 Queue/RED set adaptive_ 0
 Queue/RED set cautious_ 0
-Queue/RED set setbit_ false
+# RFC 3168: a packet that RED picks below the maximum threshold is marked
+Queue/RED set setbit_ $opt(ecn)
+Agent/TCP set ecn_ $opt(ecn)
 Queue/RED set drop_tail_ true
 Queue/RED set mean_pktsize_ 1000
 Queue/RED set thresh_ $opt(min_threshold)

@@ -29,6 +29,9 @@ SINGLE = tcp_network.single_runs(delayed_acks_too=False) + tcp_network.small_seg
 RED = {flavour: runs for (minimum, flavour), runs in tcp_network.red_runs().items() if minimum > 20}
 
 
+ECN = tcp_network.ecn_runs()
+
+
 def name(run: tuple) -> str:
     case, _, _, rule = run
     return "-".join(
@@ -45,10 +48,13 @@ def name(run: tuple) -> str:
 
 @pytest.fixture(scope="module")
 def results() -> dict:
-    """Of all cells; by their place in SINGLE, and by flavour over RED."""
-    wanted = [(case, options) for case, _, options, _ in SINGLE] + [(case, {}) for runs in RED.values() for case, _ in runs]
+    """Of all cells; by their place in SINGLE, and by flavour over RED that drops and that marks."""
+    wanted = [(case, options) for case, _, options, _ in SINGLE]
+    wanted += [(case, {}) for red in (RED, ECN) for runs in red.values() for case, _ in runs]
     found = iter(tcp_network.run_all(wanted))
-    return {"single": [next(found) for _ in SINGLE], "red": {flavour: [next(found) for _ in runs] for flavour, runs in RED.items()}}
+    single = [next(found) for _ in SINGLE]
+    red, ecn = ({flavour: [next(found) for _ in runs] for flavour, runs in over.items()} for over in (RED, ECN))
+    return {"single": single, "red": red, "ecn": ecn}
 
 
 @pytest.mark.parametrize("index", range(len(SINGLE)), ids=[name(run) for run in SINGLE])
@@ -71,10 +77,17 @@ def test_ten_flows_over_red_have_ns2s_mean_queue(results, flavour):
     assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.03), (ours, ns2)
 
 
+@pytest.mark.parametrize("flavour", ECN)
+def test_ten_ecn_capable_flows_have_ns2s_queue_and_reductions(results, flavour):
+    ours, ns2 = tcp_network.medians(results["ecn"][flavour]), tcp_network.medians(r for _, r in ECN[flavour])
+    assert tcp_network.ratio(ours["mean_queue"], ns2["mean_queue"]) == pytest.approx(1, abs=0.10), (ours, ns2)
+    assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.01), (ours, ns2)
+    assert tcp_network.ratio(ours["loss_events"], ns2["loss_events"]) == pytest.approx(1, abs=0.15), (ours, ns2)
+
+
 def test_every_cell_is_in_the_page():
     page = (tcp_network.HERE.parents[1] / "docs" / "tcp-against-ns2.md").read_text()
     for case, *_, rule in tcp_network.single_runs() + tcp_network.small_segment_runs():
         assert tcp_network.cell(case, rule) in page
-    for runs in tcp_network.red_runs().values():
-        case = runs[0][0]
-        assert f"| {case['min_threshold']:g}, {case['max_threshold']:g} of {case['buffer_packets']} | {case['flavour']} |" in page
+    for runs in (*tcp_network.red_runs().values(), *tcp_network.ecn_runs().values()):
+        assert tcp_network.red_cell(runs[0][0]) in page

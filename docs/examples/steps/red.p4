@@ -26,7 +26,7 @@ control Steps(in port_t port, in bit<32> queue, in bit<32> minimum, in bit<32> m
     }
 }
 
-control RedArrival(inout standard_metadata_t standard_metadata) {
+control RedArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Steps() decision;
     bool enabled = false;
     bit<32> min = 0;
@@ -61,7 +61,7 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
     }
 }
 
-control RedReplica(inout standard_metadata_t standard_metadata) {
+control RedReplica(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Steps() decision;
     bool enabled = false;
     bit<32> min = 0;

@@ -167,7 +167,7 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
     }
 }
 
-control RedArrival(inout standard_metadata_t standard_metadata) {
+control RedArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
     red_parameters_t red = { false, 0, 0, 0, 0, 0 };
 
@@ -201,7 +201,7 @@ control RedArrival(inout standard_metadata_t standard_metadata) {
 
 // Copies meet RED when they leave the queue, with the queue length and the instant of their entry,
 // one queueing delay late. On the embedded switch a packet that egress drops uses no link time.
-control RedReplica(inout standard_metadata_t standard_metadata) {
+control RedReplica(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     RedDecision() decision;
     red_parameters_t red = { false, 0, 0, 0, 0, 0 };
 

@@ -24,9 +24,9 @@ pub struct SenderStats {
 }
 
 impl SenderStats {
-    /// Reductions of the congestion window: loss events as a sender sees them.
+    /// Reductions of the congestion window: loss events as a sender sees them, those that a mark tells among them.
     pub fn loss_events(&self) -> u64 {
-        self.fast_retransmits + self.timeouts
+        self.fast_retransmits + self.timeouts + self.ecn_reductions
     }
 }
 
