@@ -33,7 +33,7 @@ def codepoints(capture: Path) -> Counter[tuple[int, int]]:
     return found
 
 
-def test_red_marks_capable_packets_and_drops_others(tmp_path: Path) -> None:
+def test_marks_capable_packets_and_drops_others(tmp_path: Path) -> None:
     command = ["dumbbell", "--flow", "tcp-sack:6", "--flow", "rap:2", "--bottleneck", "5mbit", "--rtt", "30ms", "--buffer", "60packets"]
     command += ["--queue", "red", "--ecn", "--duration", "12", "--pcap", str(tmp_path / "pcap"), "--out", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-m", "fairlane", "run", *command], check=True, capture_output=True, timeout=120)
@@ -42,7 +42,7 @@ def test_red_marks_capable_packets_and_drops_others(tmp_path: Path) -> None:
     assert not arrived[TCP, CONGESTION] and arrived[TCP, CAPABLE] > 1000 and arrived[UDP, NOT_CAPABLE] > 1000
     assert left[TCP, CONGESTION] > 20 and not left[UDP, CONGESTION] and not left[UDP, CAPABLE]
     rows = (tmp_path / "out" / "raw" / "controller.csv").read_text().splitlines()
-    column = rows[0].split(",").index("red_marks")
+    column = rows[0].split(",").index("marks")
     marked = max(int(row.split(",")[column]) for row in rows[1:] if row.split(",")[1:3] == ["s1", "1"])
     # The last interval's end comes before the run's.
     assert 0.8 * left[TCP, CONGESTION] <= marked <= left[TCP, CONGESTION]
@@ -55,7 +55,8 @@ def test_marks_are_no_losses_and_slow_tcp_down() -> None:
     assert link["marks"] > 50 and "marks" not in plain
     assert sum(link["drops"].values()) < 0.2 * sum(plain["drops"].values())
     # The same control by other means: TCP keeps the queue between the thresholds (a quarter and three quarters of 50 packets).
-    assert 8 < link["mean_queue_packets"] < 37 and link["utilisation"] > 0.97
+    assert 8 < link["mean_queue_packets"] < 37
+    assert link["utilisation"] > plain["utilisation"] - 0.03
 
 
 def test_flows_without_ecn_meet_the_same_red() -> None:
@@ -68,7 +69,7 @@ def test_flows_without_ecn_meet_the_same_red() -> None:
 
 
 def test_ecn_wants_a_queue_that_marks() -> None:
-    with pytest.raises(Refusal, match="--ecn: a queue that marks is --queue red, not droptail"):
+    with pytest.raises(Refusal, match="--ecn: a queue that marks is --queue red or --queue codel, not droptail"):
         fairlane.run("dumbbell", "tcp-sack:1", ecn=True)
     with pytest.raises(Refusal, match="ecn='yes': write it as in ecn=True"):
         fairlane.run("dumbbell", "tcp-sack:1", queue="red", ecn="yes")

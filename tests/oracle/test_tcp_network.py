@@ -81,7 +81,7 @@ def test_ten_flows_over_red_have_ns2s_mean_queue(results, flavour):
 def test_ten_ecn_capable_flows_have_ns2s_queue_and_reductions(results, flavour):
     ours, ns2 = tcp_network.medians(results["ecn"][flavour]), tcp_network.medians(r for _, r in ECN[flavour])
     assert tcp_network.ratio(ours["mean_queue"], ns2["mean_queue"]) == pytest.approx(1, abs=0.10), (ours, ns2)
-    assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.01), (ours, ns2)
+    assert tcp_network.ratio(ours["received_bytes"], ns2["received_bytes"]) == pytest.approx(1, abs=0.025), (ours, ns2)
     assert tcp_network.ratio(ours["loss_events"], ns2["loss_events"]) == pytest.approx(1, abs=0.15), (ours, ns2)
 
 

@@ -59,8 +59,6 @@ pub struct Sender {
     rcv_nxt: u32,
     peer_scale: u8,
     ts_recent: u32,
-    /// Reductions for ECN echoes up to here are made (RFC 3168 section 6.1.2: once per window of data).
-    ecn_recover: u64,
     send_cwr: bool,
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
@@ -88,7 +86,6 @@ impl Sender {
             rcv_nxt: 0,
             peer_scale: config.window_scale(),
             ts_recent: 0,
-            ecn_recover: 0,
             send_cwr: false,
             syn_lost: false,
             timeout_una: None,
@@ -211,6 +208,8 @@ impl Sender {
         }
         if self.config.ecn && segment.flags.has(Flags::ECE) {
             self.on_ecn_echo(ack);
+            // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
+            self.core.cwnd_limited = false;
         }
         let newly_sacked = self.take_sack(segment, ack);
         if ack > self.core.una {
@@ -286,12 +285,13 @@ impl Sender {
 
     /// RFC 3168 section 6.1.2: as a lost segment, once per window, without a retransmission.
     fn on_ecn_echo(&mut self, ack: u64) {
-        if self.core.in_recovery || ack <= self.ecn_recover {
+        if self.core.in_recovery || ack <= self.core.ecn_recover {
             return;
         }
+        self.core.ecn_recover = 0;
         self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
         self.core.cwnd = self.core.ssthresh;
-        self.ecn_recover = self.core.max_sent;
+        self.core.ecn_recover = self.core.max_sent;
         self.send_cwr = true;
         self.core.stats.ecn_reductions += 1;
     }

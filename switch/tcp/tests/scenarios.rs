@@ -419,11 +419,13 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
     bench.out.clear();
     let echo = |n: u64| Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK.with(Flags::ECE), window: 8192, ..Segment::default() };
     bench.sender.on_segment(50 * MS, &echo(1), &mut bench.out);
-    assert_eq!(bench.sender.cwnd() / MSS, 5);
+    let halved = bench.sender.cwnd();
+    assert_eq!(halved / MSS, 5);
     for n in 2..=9 {
         bench.sender.on_segment(50 * MS, &echo(n), &mut bench.out);
     }
     assert_eq!(bench.sender.stats().ecn_reductions, 1);
+    assert_eq!(bench.sender.cwnd(), halved, "an ACK with ECN-Echo does not make the window larger");
     let cwr: Vec<bool> = bench.out.iter().map(|t| t.segment.flags.has(Flags::CWR)).collect();
     assert!(cwr[0] && !cwr[1..].contains(&true), "CWR on the first new segment only");
 }

@@ -41,6 +41,9 @@ impl Cubic {
 
     /// Section 4.6 and 4.7: the new threshold; remembers the window it came from.
     pub fn reduce(&mut self, core: &Core) -> u64 {
+        if core.is_reduced() {
+            return core.ssthresh;
+        }
         let cwnd = core.cwnd as f64 / core.mss as f64;
         // fast convergence: the saturation point is falling, so leave room to others
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };

@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub in_recovery: bool,
     /// `max_sent` when the last recovery began (RFC 6582 `recover`, RFC 6675 RecoveryPoint), one past.
     pub recover: u64,
+    /// An ECN echo has reduced the window for what was sent up to here (RFC 3168 section 6.1.2: once per window of data, losses included).
+    pub ecn_recover: u64,
     /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
     pub limited_sent: u64,
     pub board: Scoreboard,
@@ -70,6 +72,7 @@ impl Core {
             dup_acks: 0,
             in_recovery: false,
             recover: 0,
+            ecn_recover: 0,
             limited_sent: 0,
             board: Scoreboard::new(),
             pipe: 0,
@@ -102,8 +105,16 @@ impl Core {
         }
     }
 
+    /// Whether what is acknowledged next belongs to a window for which an ECN echo has made the reduction.
+    pub fn is_reduced(&self) -> bool {
+        self.una < self.ecn_recover
+    }
+
     /// RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
     pub fn half(&self) -> u64 {
+        if self.is_reduced() {
+            return self.ssthresh;
+        }
         let half = self.reduction_base() / 2;
         let fraction = if self.reduction_base == ReductionBase::WindowSegments { half % self.mss } else { 0 };
         (half - fraction).max(2 * self.mss)
