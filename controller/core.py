@@ -15,9 +15,11 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
+from fairlane.controller.codel import codel_parameters
 from fairlane.controller.config import Config, Port, Switch, mac
 from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
@@ -36,8 +38,9 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
-# Where RED marks (the macro RED_ECN).
+# Of the macros RED_ECN and CODEL.
 RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
+CODEL_MARKS, CODEL_DROPS = ("AlsEgress.codel.marks",), ("AlsEgress.codel.drops",)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -74,9 +77,10 @@ class PortRecord:
 
 @dataclass
 class MarkedPortRecord(PortRecord):
-    """For a program whose RED marks. red_marks: packets marked instead of dropped early."""
+    """For a program that can mark, or that has CoDel. marks: packets marked instead of dropped, except by a full queue or RED's maximum."""
 
-    red_marks: int
+    codel_drops: int
+    marks: int
 
 
 @dataclass
@@ -97,7 +101,7 @@ class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
-    if RED_MARKS[0] in p4info.counters:
+    if RED_MARKS[0] in p4info.counters or CODEL_DROPS[0] in p4info.counters:
         return MarkedProtectedPortRecord if WITHIN_SHARE in p4info.counters else MarkedPortRecord
     return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
 
@@ -110,6 +114,7 @@ class Reading:
     transmitted: dict[int, tuple[int, int]]
     early_drops: dict[int, tuple[int, int]]
     forced_drops: dict[int, tuple[int, int]]
+    codel_drops: dict[int, tuple[int, int]]
     marks: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
@@ -132,8 +137,8 @@ class SwitchControl:
             for p in switch.ports
             if p.als and issubclass(self._record_kind, ProtectedPortRecord)
         }
-        self._marks = issubclass(self._record_kind, MarkedPortRecord)
-        self._counters = (*COUNTERS, *(RED_MARKS if self._marks else ()), *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
+        further = (name for name in (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS) if name in p4info.counters)
+        self._counters = (*COUNTERS, *further, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
@@ -183,6 +188,8 @@ class SwitchControl:
                 action = "set_red_ecn" if port.red.ecn else "set_red"
                 yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, f"AlsIngress.red.{action}", red
                 yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
+            if port.codel is not None:
+                yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
 
     def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
@@ -221,7 +228,9 @@ class SwitchControl:
                 )
                 for name in self._counters
                 for port in self.switch.ports
-                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)  # RED does nothing where it has no parameters
+                # RED and CoDel do nothing where they have no parameters.
+                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
+                if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(
@@ -251,7 +260,8 @@ class SwitchControl:
                 values.get(TRANSMITTED, {}),
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
-                _sum(values, RED_MARKS),
+                _sum(values, CODEL_DROPS),
+                _sum(values, (*RED_MARKS, *CODEL_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),
@@ -327,9 +337,11 @@ class SwitchControl:
         values = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
         return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
 
-    def _further(self, port: int, latest: Reading) -> dict[str, int]:
+    def _further(self, port: int, latest: Reading) -> dict[str, Any]:
         """What a port's record has beyond `PortRecord`."""
-        found = {"red_marks": latest.marks.get(port, _NOTHING)[0]} if self._marks else {}
+        found: dict[str, Any] = {}
+        if issubclass(self._record_kind, MarkedPortRecord):
+            found = {"codel_drops": latest.codel_drops.get(port, _NOTHING)[0], "marks": latest.marks.get(port, _NOTHING)[0]}
         if issubclass(self._record_kind, ProtectedPortRecord):
             held = latest.held_back.get(port, _NOTHING)
             found["share_bps"] = int(self._shares.get(port, 0))
@@ -396,7 +408,7 @@ class FairRates:
 
 
 _NOTHING = (0, 0)
-_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {}, {})
+_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {}, {}, {})
 
 
 def _growth(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], port: int) -> int:

@@ -253,8 +253,12 @@ class Experiment:
     @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with."""
-        marks = any(link.red is not None and link.red.ecn for link in self.topology.links)
-        return (*self.settings.control.defines, *(("RED_ECN",) if marks else ()))
+        links = self.topology.links
+        given = {
+            "RED_ECN": any(link.red is not None and link.red.ecn for link in links),
+            "CODEL": any(link.codel is not None for link in links),
+        }
+        return (*self.settings.control.defines, *(name for name, wanted in given.items() if wanted))
 
     @property
     def window_s(self) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
-from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Red
+from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Codel, Red
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -25,7 +25,7 @@ TOPOLOGIES = {
     "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
 }
 
-QUEUES = ("red", "droptail")
+QUEUES = ("red", "codel", "droptail")
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
@@ -42,7 +42,6 @@ class Options:
     bottleneck: str | None = None
     rtt: str | None = None
     queue: str | None = None
-    ecn: bool | None = None
     buffer: str | None = None
     side_delay: str | None = None
     side_rate: str | None = None
@@ -50,6 +49,7 @@ class Options:
     start_jitter: str | None = None
     switches: int | None = None
     settings: tuple[str, ...] = ()
+    ecn: bool | None = None
 
     def given(self) -> list[str]:
         """The options that were given, as the command line calls them."""
@@ -87,9 +87,9 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         raise Refusal(f"--side-delay {options.side_delay}: four times that is more than the round trip, --rtt {options.rtt or '64ms'}")
     queue = options.queue or "droptail"
     if queue not in QUEUES:
-        raise Refusal(f"--queue {queue}: must be {' or '.join(QUEUES)}{WAY_TO_AN_OWN_AQM}")
-    if options.ecn and queue != "red":
-        raise Refusal(f"--ecn: a queue that marks is --queue red, not {queue}")
+        raise Refusal(f"--queue {queue}: must be {', '.join(QUEUES[:-1])} or {QUEUES[-1]}{WAY_TO_AN_OWN_AQM}")
+    if options.ecn and queue == "droptail":
+        raise Refusal("--ecn: a queue that marks is --queue red or --queue codel, not droptail")
     flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
     lines = [
         f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
@@ -99,8 +99,10 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         "",
     ]
     trunk = {"rate_bps": rate_bps, "delay_s": trunk_s, "queue_packets": buffer, "queue": queue}
-    if queue == "red":
-        trunk["red"] = {key: value for key, value in vars(Red(mean_packet_bytes=packet_bytes, ecn=bool(options.ecn))).items() if key != "ecn" or value}
+    ecn = bool(options.ecn)
+    scheme = {"red": Red(mean_packet_bytes=packet_bytes, ecn=ecn), "codel": Codel(ecn=ecn)}.get(queue)
+    if scheme is not None:
+        trunk[queue] = {key: value for key, value in vars(scheme).items() if key != "ecn" or value}
     access = {"rate_bps": side_rate_bps, "delay_s": side_s, "queue_packets": 1000}
     pairs = sum(g.count for g in groups)
     lines += _topology(topology, pairs, switches, trunk, access)

@@ -134,7 +134,7 @@ def run(
     _check_types(Real, duration_s=duration_s)
     seed, packet_bytes, switches = (None if value is None else int(value) for value in (seed, packet_bytes, switches))
     options = ad_hoc.Options(
-        flows, bottleneck, rtt, queue, ecn, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings)
+        flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings), ecn
     )
     if str(experiment) in ad_hoc.TOPOLOGIES:
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)

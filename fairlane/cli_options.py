@@ -110,7 +110,10 @@ class AdHoc:
         str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(ad_hoc.QUEUES))
     ] = None
     ecn: Annotated[
-        bool | None, _option("RED marks instead of dropping early, and TCP answers to marks (ECN, RFC 3168); with --queue red.", _AD_HOC, "--ecn")
+        bool | None,
+        _option(
+            "RED or CoDel marks instead of dropping, and TCP answers to marks (ECN, RFC 3168); with --queue red or codel.", _AD_HOC, "--ecn"
+        ),
     ] = None
     buffer: Annotated[
         str | None, _option("Buffer of the bottleneck, such as 80packets. Default: 1bdp (one bandwidth-delay product).", _AD_HOC)
@@ -136,7 +139,6 @@ class AdHoc:
             self.bottleneck,
             self.rtt,
             self.queue,
-            self.ecn,
             self.buffer,
             self.side_delay,
             self.side_rate,
@@ -144,6 +146,7 @@ class AdHoc:
             self.start_jitter,
             self.switches,
             tuple(self.set_ or ()),
+            self.ecn,
         )
 
     def given(self) -> list[str]:

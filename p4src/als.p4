@@ -24,6 +24,11 @@
 #include "no_protection.p4"
 #endif
 #include "red.p4"
+#ifdef CODEL
+#include "codel.p4"
+#else
+#include "no_codel.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
@@ -61,6 +66,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     ReplicaProtection() protection;
     RedDeparture() departure;
     RedReplica() replica;
+    Codel() codel;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -80,6 +86,9 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     replica.apply(hdr, standard_metadata);
                     protection.apply(hdr, standard_metadata);
                 }
+            }
+            if (standard_metadata.egress_spec != DROP_PORT) {
+                codel.apply(hdr, standard_metadata);
             }
             departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {

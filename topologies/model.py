@@ -11,10 +11,8 @@ from typing import Annotated, Literal
 
 from fairlane.topologies.trace import Trace
 
-WAY_TO_AN_OWN_AQM = (
-    "; for a queue management of your own, such as CoDel, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-)
-Discipline = Annotated[Literal["red", "droptail"], WAY_TO_AN_OWN_AQM]
+WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
+Discipline = Annotated[Literal["red", "codel", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -70,6 +68,25 @@ class Red:
         check_red(self.max_p, self.weight, self.mean_packet_bytes)
 
 
+@dataclass(frozen=True)
+class Codel:
+    """CoDel of a queue (RFC 8289): packets are dropped while all of them wait longer than a target for an interval.
+
+    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: sections 4.3 and 4.4. ecn: packets of
+    an ECN-capable transport are marked instead of dropped.
+    """
+
+    target_s: float = 0.005
+    interval_s: float = 0.1
+    ecn: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1e-6 <= self.target_s < self.interval_s <= MAX_DELAY_S:
+            raise ValueError(
+                f"target_s: CoDel needs 1e-6 <= target_s < interval_s <= {MAX_DELAY_S:g}, got {self.target_s:g} s and {self.interval_s:g} s"
+            )
+
+
 def check_red(max_p: float, weight: float, mean_packet_bytes: float) -> None:
     """ValueError for a value of RED outside its range, whatever its thresholds are counted in."""
     if not 0 < max_p <= 1:
@@ -96,13 +113,16 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
+_SCHEMES: dict[Literal["red", "codel"], type[Red] | type[Codel]] = {"red": Red, "codel": Codel}
+
+
 @dataclass(frozen=True)
 class Link:
     """A full-duplex link. Both directions have the same rate, delay and queue.
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red", with the parameters `red`, or "droptail": only a full queue drops. Left out: "red" where `red` is given. A switch
+    queue: "red" or "codel", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
@@ -114,6 +134,7 @@ class Link:
     delay_s: float = 0.0
     queue_packets: int = 1000
     red: Red | None = None
+    codel: Codel | None = None
     queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
@@ -128,11 +149,14 @@ class Link:
             if self.trace is None:
                 raise ValueError("missing key 'rate_bps'")
             object.__setattr__(self, "rate_bps", self.trace.mean_bps())
-        discipline = self.queue or ("droptail" if self.red is None else "red")
-        if discipline not in ("red", "droptail"):
-            raise ValueError(f"queue: must be 'red' or 'droptail', got {discipline!r}")
+        discipline = self.queue or next((name for name in _SCHEMES if getattr(self, name) is not None), "droptail")
+        if discipline not in (*_SCHEMES, "droptail"):
+            raise ValueError(f"queue: must be 'red', 'codel' or 'droptail', got {discipline!r}")
+        if self.queue is None and self.red is not None and self.codel is not None:
+            raise ValueError('queue: red and codel are both given: write queue = "red" or queue = "codel"')
         object.__setattr__(self, "queue", discipline)
-        object.__setattr__(self, "red", None if discipline == "droptail" else self.red or Red())
+        for name, scheme in _SCHEMES.items():
+            object.__setattr__(self, name, (getattr(self, name) or scheme()) if name == discipline else None)
         if self.framing not in ("ethernet", "ip"):
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
@@ -152,6 +176,12 @@ class Link:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")
         if self.queue_packets > MAX_QUEUE_PACKETS:
             raise ValueError(f"queue_packets: at most {MAX_QUEUE_PACKETS} packets, got {self.queue_packets:g}")
+
+    @property
+    def marks(self) -> bool:
+        """Whether its queues mark packets by ECN."""
+        scheme = self.red or self.codel
+        return scheme is not None and scheme.ecn
 
     @property
     def uncounted_bytes(self) -> int:

@@ -9,7 +9,7 @@ from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.topologies import trace
-from fairlane.topologies.model import Link, Node, Red, Topology
+from fairlane.topologies.model import Codel, Link, Node, Red, Topology
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +41,9 @@ def _port(given: list[Any]) -> tuple[str, int]:
 
 
 def _link(given: dict[str, Any]) -> Link:
-    red, traces = given["red"], {key: _trace(given.get(key)) for key in trace.KEYS}
-    return Link(**{**given, "ends": tuple(given["ends"]), "red": None if red is None else Red(**red), **traces})
+    traces = {key: _trace(given.get(key)) for key in trace.KEYS}
+    schemes = {key: make(**values) for key, make in (("red", Red), ("codel", Codel)) if (values := given.get(key)) is not None}
+    return Link(**{**given, "ends": tuple(given["ends"]), **schemes, **traces})
 
 
 def _trace(given: dict[str, Any] | None) -> trace.Trace | None:

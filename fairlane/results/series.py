@@ -173,10 +173,16 @@ _CONTROL = frozenset(
         "transmitted_bytes",
         "red_early_drops",
         "red_forced_drops",
+        "codel_drops",
+        "marks",
         "held_packets",
     )
 )
 """The columns of the controller's records that are read here."""
+
+
+_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "codel_drops", "marks")
+"""Of them, a port's counters."""
 
 
 def _is_read(column: str) -> bool:
@@ -191,30 +197,21 @@ def _bin_s(duration_s: float) -> float:
 
 def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
-    red = port.link.red
-    marks = Steps(control["time_s"].to_numpy(), control["red_marks"].to_numpy(dtype=float)) if red and red.ecn and "red_marks" in control else None
+    counted_by = {"red": ("red_early", "red_forced"), "codel": ("codel",)}.get(str(port.link.queue), ())
+    told = {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in _COUNTED if c in control}
+    marks = told.get("marks") if port.link.marks else None
+    # Drops in ingress count at the input port, and CoDel's are drops in egress.
+    drops = {cause: told[f"{cause}_drops"] for cause in counted_by if f"{cause}_drops" in told}
     if rows.empty:
         # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
-        sums = (
-            {}
-            if control.empty
-            else {
-                c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float))
-                for c in ("transmitted_bytes", "red_early_drops", "red_forced_drops")
-            }
-        )
-        drops = {c.removesuffix("_drops"): s for c, s in sums.items() if c.endswith("_drops")} if port.link.red is not None else {}
-        return LinkRecord(name, port, sums.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
+        return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
     times = rows["unix_s"].to_numpy()
-    drops = {
+    others = {
         name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
-        # Drops in ingress count at the input port; RED's share of them is known by output port below.
         for name in rows.columns
-        if name.startswith("drop_") and name != "drop_ingress"
+        if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and "codel" in drops)
     }
-    if not control.empty and port.link.red is not None:
-        for cause in ("red_early", "red_forced"):
-            drops[cause] = Steps(control["time_s"].to_numpy(), control[f"{cause}_drops"].to_numpy(dtype=float))
+    drops = {**others, **drops}
     if "held_packets" in control:
         drops["held"] = Steps(control["time_s"].to_numpy(), control["held_packets"].to_numpy(dtype=float))
     counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]

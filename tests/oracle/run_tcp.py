@@ -130,9 +130,7 @@ def network_red_cases() -> list[dict]:
 
 def network_ecn_cases() -> list[dict]:
     """The same with thresholds of 0.5 and 0.95 of the buffer, RED that marks, and ECN-capable flows. ns-2's CUBIC is another code, without it."""
-    return [
-        {**case, "ecn": 1} for case in network_red_cases() if case["flavour"] != "cubic" and case["min_threshold"] > 20
-    ]
+    return [{**case, "ecn": 1} for case in network_red_cases() if case["flavour"] != "cubic" and case["min_threshold"] > 20]
 
 
 FILES = {

@@ -7,17 +7,13 @@
 //! arrivals (within 1%, or a hundredth of a packet where it is near 0) and the drop rate (within 5%).
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 
-use fairlane_device::pipeline::{ActionCall, KeyMatch, Program, Replica, Switch, TableAction, TableEntry, Value};
+use fairlane_device::pipeline::{KeyMatch, Program, Replica, Value};
 use fairlane_device::{Capacity, Device, DeviceConfig, DropCause, Nanos, PortConfig, PortId};
 
-const RATE_BPS: u64 = 10_000_000;
-const FRAME_BYTES: usize = 1000;
-const SERVICE: Nanos = FRAME_BYTES as Nanos * 8 * 1_000_000_000 / RATE_BPS;
-const ARRIVALS: usize = 100_000;
-const OUT: PortId = 2;
+use crate::{bursts, compiled, fixed, insert, ipv4_frame, poisson, Random, OUT, RATE_BPS, SERVICE};
+
 const GROUP: u32 = 0xef01_0001;
 
 #[derive(Clone, Copy)]
@@ -26,23 +22,6 @@ struct Parameters {
     maximum: f64,
     max_p: f64,
     weight: f64,
-}
-
-/// SplitMix64: enough for drawing arrivals and the reference's drops.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.unit()).ln()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -144,34 +123,6 @@ fn reference_of_copies(arrivals: &[Nanos], p: Parameters, random: &mut Random) -
     Outcome { mean_average: sum / arrivals.len() as f64, drop_rate: f64::from(drops) / arrivals.len() as f64 }
 }
 
-fn compiled() -> Arc<Program> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4src/als.p4");
-    let outcome = fairlane_compiler::compile(&source, &fairlane_compiler::Options::default());
-    let json = outcome.json.expect("als.p4 compiles");
-    Arc::new(Program::from_json(&json.to_string()).expect("our JSON loads"))
-}
-
-fn insert(switch: &mut Switch, table: &str, key: Vec<KeyMatch>, action: &str, args: &[u64]) {
-    let program = switch.program().clone();
-    let table = program.table_by_name(table).unwrap_or_else(|| panic!("no table {table}"));
-    let action = program.action_by_name(action).unwrap_or_else(|| panic!("no action {action}"));
-    let args = args.iter().map(|&value| Value::from(value)).collect();
-    let action = TableAction::Call(ActionCall { action, args });
-    switch.table_insert(0, table, TableEntry { key, priority: 0, action, idle_timeout: 0 }).expect("entry is accepted");
-}
-
-fn ipv4_frame(destination: u32) -> Vec<u8> {
-    let mut frame = vec![0u8; FRAME_BYTES];
-    frame[12..14].copy_from_slice(&[8, 0]);
-    frame[14..34].copy_from_slice(&[0x45, 0, 3, 0xda, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0]);
-    frame[30..34].copy_from_slice(&destination.to_be_bytes());
-    let sum: u32 = frame[14..34].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
-    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-    frame
-}
-
 /// `copies`: the packets go to a multicast group with one member.
 fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], p: Parameters, seed: u64, copies: bool) -> Outcome {
     let mut device = Device::new(DeviceConfig { seed, ..DeviceConfig::default() });
@@ -181,7 +132,6 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], p: Parameters, seed: u64, c
     device.load(0, program.clone());
     let switch = device.switch_mut().unwrap();
     let unit = 2f64.powi(32);
-    let fixed = |value: f64| value.round() as u64;
     let red = [
         fixed(p.minimum * 2f64.powi(20)),
         fixed(p.maximum * 2f64.powi(20)),
@@ -223,30 +173,6 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], p: Parameters, seed: u64, c
     Outcome { mean_average: sum / arrivals.len() as f64, drop_rate: 1.0 - left as f64 / arrivals.len() as f64 }
 }
 
-fn poisson(load: f64, random: &mut Random) -> Vec<Nanos> {
-    let mut now = 1_000_000.0;
-    (0..ARRIVALS)
-        .map(|_| {
-            now += random.exponential(SERVICE as f64 / load);
-            now as Nanos
-        })
-        .collect()
-}
-
-/// Bursts of 300 packets at 1.5 times the link rate, with silences of 0.1 s mean between them.
-fn bursts(random: &mut Random) -> Vec<Nanos> {
-    let mut now = 1_000_000.0;
-    (0..ARRIVALS)
-        .map(|i| {
-            now += random.exponential(SERVICE as f64 / 1.5);
-            if i % 300 == 299 {
-                now += random.exponential(100e6);
-            }
-            now as Nanos
-        })
-        .collect()
-}
-
 #[test]
 fn red_in_p4_follows_the_real_valued_algorithm() {
     compare(false);
@@ -258,7 +184,7 @@ fn red_of_copies_in_p4_follows_the_real_valued_algorithm() {
 }
 
 fn compare(copies: bool) {
-    let program = compiled();
+    let program = compiled(&[]);
     let parameters = Parameters { minimum: 5.0, maximum: 15.0, max_p: 0.1, weight: 0.002 };
     let mut random = Random(1993);
     let cases = [

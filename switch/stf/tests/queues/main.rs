@@ -1,0 +1,93 @@
+//! Queue managements in `p4src/als.p4` against their real-valued algorithms, on the same recorded arrivals: 100,000 packets each, one
+//! module for each scheme.
+
+mod codel;
+mod red;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fairlane_device::pipeline::{ActionCall, KeyMatch, Program, Switch, TableAction, TableEntry, Value};
+use fairlane_device::{Nanos, PortId};
+
+const RATE_BPS: u64 = 10_000_000;
+const FRAME_BYTES: usize = 1000;
+const SERVICE: Nanos = FRAME_BYTES as Nanos * 8 * 1_000_000_000 / RATE_BPS;
+const ARRIVALS: usize = 100_000;
+const OUT: PortId = 2;
+
+/// SplitMix64: enough for drawing arrivals and the reference's drops.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+}
+
+/// `p4src/als.p4` with these macros.
+fn compiled(defines: &[&str]) -> Arc<Program> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4src/als.p4");
+    let define = defines.iter().map(|&name| name.to_owned()).collect();
+    let outcome = fairlane_compiler::compile(&source, &fairlane_compiler::Options { define, ..Default::default() });
+    let json = outcome.json.expect("als.p4 compiles");
+    Arc::new(Program::from_json(&json.to_string()).expect("our JSON loads"))
+}
+
+fn insert(switch: &mut Switch, table: &str, key: Vec<KeyMatch>, action: &str, args: &[u64]) {
+    let program = switch.program().clone();
+    let table = program.table_by_name(table).unwrap_or_else(|| panic!("no table {table}"));
+    let action = program.action_by_name(action).unwrap_or_else(|| panic!("no action {action}"));
+    let args = args.iter().map(|&value| Value::from(value)).collect();
+    let action = TableAction::Call(ActionCall { action, args });
+    switch.table_insert(0, table, TableEntry { key, priority: 0, action, idle_timeout: 0 }).expect("entry is accepted");
+}
+
+fn ipv4_frame(destination: u32) -> Vec<u8> {
+    let mut frame = vec![0u8; FRAME_BYTES];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..34].copy_from_slice(&[0x45, 0, 3, 0xda, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0]);
+    frame[30..34].copy_from_slice(&destination.to_be_bytes());
+    let sum: u32 = frame[14..34].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    frame
+}
+
+/// To the nearest integer.
+fn fixed(value: f64) -> u64 {
+    value.round() as u64
+}
+
+fn poisson(load: f64, random: &mut Random) -> Vec<Nanos> {
+    let mut now = 1_000_000.0;
+    (0..ARRIVALS)
+        .map(|_| {
+            now += random.exponential(SERVICE as f64 / load);
+            now as Nanos
+        })
+        .collect()
+}
+
+/// Bursts of 300 packets at 1.5 times the link rate, with silences of 0.1 s mean between them.
+fn bursts(random: &mut Random) -> Vec<Nanos> {
+    let mut now = 1_000_000.0;
+    (0..ARRIVALS)
+        .map(|i| {
+            now += random.exponential(SERVICE as f64 / 1.5);
+            if i % 300 == 299 {
+                now += random.exponential(100e6);
+            }
+            now as Nanos
+        })
+        .collect()
+}

@@ -1,0 +1,98 @@
+"""Our side of ``run_aqm.py``: the users' network, P4 programs and TCP, in virtual time. Prints the table of docs/aqm-against-ns3.md."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import fairlane
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs" / "aqm-against-ns3.md"
+BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->"
+FIGURES = ("goodput", "drops", "marks", "mean_queue")
+
+
+def run(case: dict[str, Any]) -> dict[str, float]:
+    """The figures of one case: goodput in full segments, and drops, marks and the mean queue in packets, over the second half."""
+    result = fairlane.run(
+        "dumbbell",
+        f"tcp-sack:{case['flows']}",
+        bottleneck=f"{case['rate_bps'] / 1e6:g}mbit",
+        rtt=f"{case['rtt_ms']}ms",
+        queue={"FIFO": "droptail"}.get(case["queue"], case["queue"].lower()),
+        ecn=True if case["ecn"] else None,
+        buffer=f"{case['buffer']}packets",
+        side_rate="1000mbit",
+        side_delay="0.001ms",
+        packet_bytes=case["packet_bytes"] - 14,
+        start_jitter="1s",
+        duration_s=case["seconds"],
+        seed=case["seed"],
+        settings=["tcp.delayed_ack=false", "tcp.initial_window_packets=2", "tcp.timer_granularity_s=0.001"],
+    )
+    link = result.bottleneck
+    seconds = case["seconds"] - case["from"]
+    payload = case["packet_bytes"] - 14 - 52
+    return {
+        "goodput": sum(result.per_flow["goodput_bps"]) * seconds / 8 / payload,
+        "drops": sum(link["drops"].values()),
+        "marks": link.get("marks", 0),
+        "mean_queue": link["mean_queue_packets"],
+    }
+
+
+def reference() -> list[tuple[dict[str, Any], dict[str, float]]]:
+    """(case, ns-3's figures)."""
+    rows = json.loads((HERE / "data" / "aqm.json").read_text())
+    return [(r["case"], {**r["ns3"], "goodput": r["ns3"]["received_bytes"] / (r["case"]["packet_bytes"] - 54)}) for r in rows]
+
+
+def cell(case: dict[str, Any]) -> tuple[str, ...]:
+    marks = "marks" if case["ecn"] else "drops"
+    return case["queue"], marks, f"{case['rate_bps'] / 1e6:g}", str(case["rtt_ms"]), str(case["flows"])
+
+
+def cells(
+    wanted: Iterable[tuple[dict[str, Any], dict[str, float]]],
+) -> Iterator[tuple[tuple[str, ...], dict[str, float], dict[str, float]]]:
+    """(cell, medians of ns-3's figures, of ours)."""
+    wanted = list(wanted)
+    with ProcessPoolExecutor(2) as pool:
+        ours = list(pool.map(run, [case for case, _ in wanted]))
+    for name, group in groupby(zip(wanted, ours), key=lambda pair: cell(pair[0][0])):
+        runs = list(group)
+        yield (
+            name,
+            {f: statistics.median(known[f] for (_, known), _ in runs) for f in FIGURES},
+            {f: statistics.median(found[f] for _, found in runs) for f in FIGURES},
+        )
+
+
+def main() -> int:
+    lines = [
+        "| queue | it | Mb/s | RTT ms | flows | goodput packets, ns-3 | here | ratio | mean queue, ns-3 | here | ratio | drops, ns-3 | here | marks, ns-3 | here | ratio of both |",
+        "|" + "---|" * 16,
+    ]
+    for name, ns3, ours in cells(reference()):
+        both = (ours["drops"] + ours["marks"]) / (ns3["drops"] + ns3["marks"])
+        lines.append(
+            f"| {' | '.join(name)} | {ns3['goodput']:.0f} | {ours['goodput']:.0f} | {ours['goodput'] / ns3['goodput']:.3f} "
+            f"| {ns3['mean_queue']:.2f} | {ours['mean_queue']:.2f} | {ours['mean_queue'] / ns3['mean_queue']:.2f} "
+            f"| {ns3['drops']:.0f} | {ours['drops']:.0f} | {ns3['marks']:.0f} | {ours['marks']:.0f} | {both:.2f} |"
+        )
+    print("\n".join(lines))
+    if PAGE.exists():
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

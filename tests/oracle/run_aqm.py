@@ -1,0 +1,59 @@
+"""Runs ns-3 on queue managements, and writes what it measured to ``data/aqm.json``. Needs g++ and Debian's ``libns3-dev``; without them it says so.
+
+The file is committed: ``test_aqm.py`` reads it, so that it needs no ns-3. Run this after a change of ``aqm.cc``: ``python tests/oracle/run_aqm.py``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data" / "aqm.json"
+LIBRARIES = ("applications", "internet", "network", "point-to-point", "traffic-control", "bridge", "stats", "core")
+# RFC 7928 sections 8.2.2 to 8.2.4 as in ns-3's suite: mild, medium and heavy congestion of 1 Mb/s. Then the same at 10 Mb/s. A queue that
+# nobody manages shows how far both TCPs differ.
+PLACES = (
+    {"rate_bps": 1_000_000, "rtt_ms": 100, "packet_bytes": 698, "buffer": 200, "flows": (2, 5, 7)},
+    {"rate_bps": 10_000_000, "rtt_ms": 40, "packet_bytes": 1000, "buffer": 200, "flows": (4, 10, 20)},
+)
+SEEDS = (1, 2, 3)
+
+
+def cases() -> list[dict]:
+    return [
+        {**place, "queue": queue, "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
+        for place in PLACES
+        for queue, ecn, flows, seed in itertools.product(("CoDel",), (False, True), place["flows"], SEEDS)
+    ] + [
+        {**PLACES[0], "buffer": 10, "queue": "FIFO", "ecn": False, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
+        for flows, seed in itertools.product(PLACES[0]["flows"], SEEDS)
+    ]
+
+
+def main() -> int:
+    if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
+        print("run_aqm.py needs g++ and ns-3 (Debian: apt install g++ libns3-dev); aqm.json stays as it is", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        program = Path(folder) / "aqm"
+        libraries = ["-Wl,--no-as-needed", *(f"-lns3-{name}" for name in LIBRARIES)]
+        subprocess.run(["g++", "-O1", str(HERE / "aqm.cc"), "-o", str(program), *libraries], check=True)
+
+        def run(case: dict) -> dict:
+            command = [str(program), *(f"--{key}={str(value).lower() if value in (True, False) else value}" for key, value in case.items())]
+            return {"case": case, "ns3": json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)}
+
+        rows = list(pool.map(run, cases()))
+    DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""CoDel in P4, with TCP, against ns-3's committed results. Needs no ns-3. docs/aqm-against-ns3.md has all cells, and says why some differ."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlane.fabrics import virtual_fabric
+
+_spec = importlib.util.spec_from_file_location("aqm", Path(__file__).with_name("aqm.py"))
+aqm = importlib.util.module_from_spec(_spec)
+# Workers find its functions by this name.
+sys.modules["aqm"] = aqm
+_spec.loader.exec_module(aqm)
+
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+
+
+def test_codel_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
+    """One seed here, medians of three there."""
+    wanted = [(case, figures) for case, figures in aqm.reference() if case["rate_bps"] == 10_000_000]
+    of_cells: dict[tuple[str, ...], list[dict[str, float]]] = {}
+    for case, figures in wanted:
+        of_cells.setdefault(aqm.cell(case), []).append(figures)
+    first = [
+        (case, {figure: statistics.median(run[figure] for run in of_cells[aqm.cell(case)]) for figure in aqm.FIGURES})
+        for case, _ in wanted
+        if case["seed"] == 1
+    ]
+    assert len(first) == 6
+    for name, ns3, ours in aqm.cells(first):
+        assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.02), name
+        assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.15), name
+        assert ours["drops"] + ours["marks"] == pytest.approx(ns3["drops"] + ns3["marks"], rel=0.35), name
+
+
+def test_every_cell_is_in_the_page() -> None:
+    page = aqm.PAGE.read_text()
+    for case, _ in aqm.reference():
+        assert f"| {' | '.join(aqm.cell(case))} |" in page
