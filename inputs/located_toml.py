@@ -93,11 +93,13 @@ def read(path: Path) -> Document:
 def parse(text: str, name: str) -> Document:
     try:
         values = tomllib.loads(text)
+        lines = _Scan(text.replace("\r\n", "\n")).lines()
     except tomllib.TOMLDecodeError as error:
         # Its message ends with "(at line 3, column 8)" or "(at end of document)".
         what = str(error).replace("at end of document", f"at the end, line {text.count(chr(10)) + 1}")
         raise ConfigError(f"{name}: {what}") from error
-    lines = _Scan(text.replace("\r\n", "\n")).lines()
+    except RecursionError as error:
+        raise ConfigError(f"{name}: not TOML that can be read: brackets within brackets, too deep") from error
     return Document(name, values, {path: (name, line) for path, line in lines.items()})
 
 

@@ -98,6 +98,7 @@ def test_durations_that_are_none(tmp_path: Path, duration: float) -> None:
         (('title = "t"', 'title = "t"\ninherits = "e"'), "e.toml:2: inherits: 'e' inherits from this file in turn"),
         (('title = "t"', 'title = "t"\nduration_s = -5'), "e.toml:2: duration_s: must be positive and at most 1e+07 s, got -5 s"),
         (("count = 2", 'count = 1\nhosts = [["h1", "h9"]]'), "e.toml:13: flows[0].hosts[0]: no host 'h9'"),
+        (("count = 2", f"count = {'[' * 100_000}"), "e.toml: not TOML that can be read: brackets within brackets, too deep"),
         (("count = 2", 'hosts = [["h1", "h1"]]'), "e.toml:12: flows[0].hosts[0]: h1 cannot send to itself"),
         (("count = 2", 'count = 2\nhosts = [["h1", "h3"], ["h1", "h3"]]'), "als-1 and als-0 have the same pair of hosts"),
     ],
