@@ -105,5 +105,11 @@ def test_each_step_is_judged_by_its_own_window(tmp_path: Path) -> None:
 
 
 def test_a_bound_ends_before_the_first_step_that_is_not_true() -> None:
-    assert measure.bound([(4, "true"), (8, "doubtful"), (16, "true"), (32, "invalid")]) == Bound(4, 32, 32)
+    assert measure.bound([(4, "true"), (8, "doubtful"), (16, "doubtful"), (32, "true"), (64, "invalid")]) == Bound(4, 64, 64)
+    assert measure.bound([(4, "true"), (8, "invalid"), (16, "true")]) == Bound(4, 8, 16)
+    assert measure.bound([(4, "true"), (8, "true"), (16, "doubtful")]) == Bound(8, None, 16)
     assert measure.bound([(4, "doubtful"), (8, "true")]) == Bound(0.0, None, 8)
+
+
+def test_one_doubtful_step_between_true_ones_is_passed_over() -> None:
+    assert measure.bound([(4, "true"), (8, "doubtful"), (16, "true"), (32, "invalid")]) == Bound(16, 32, 32)
