@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
-use super::psa;
 use crate::ir::*;
 use crate::words::Words;
 
@@ -11,6 +10,9 @@ use crate::words::Words;
 const MAX_WIDTH: u64 = 2048;
 /// Most slots of one packet.
 const MAX_SLOTS: usize = 1 << 20;
+
+/// The extern objects whose state is a packet's own.
+const STATEFUL: [&str; 2] = ["InternetChecksum", "Checksum"];
 
 /// The layout with the names needed while loading.
 #[derive(Default)]
@@ -34,6 +36,22 @@ pub enum FieldName {
     Fixed(Field),
     /// Index of the variable-length field, and the header's validity slot.
     Varbit(u32, Slot),
+}
+
+/// The name of the metadata that holds the state of an extern object.
+pub fn state_of(name: &str) -> String {
+    format!("$state of {name}")
+}
+
+/// Names of the extern objects that have state of a packet.
+fn stateful(root: &Node) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for node in root.list("extern_instances")? {
+        if STATEFUL.contains(&node.get("type")?.str()?) {
+            names.push(node.get("name")?.str()?.to_string());
+        }
+    }
+    Ok(names)
 }
 
 impl Names {
@@ -235,7 +253,7 @@ impl Names {
 
     /// Extern objects with state of a packet: each has metadata of its own, zero when a pass begins.
     fn add_states(&mut self, root: &Node) -> Result<()> {
-        let objects = psa::stateful(root)?;
+        let objects = stateful(root)?;
         if objects.is_empty() {
             return Ok(());
         }
@@ -251,7 +269,7 @@ impl Names {
             words: None,
         });
         for object in objects {
-            let name = psa::state_of(&object);
+            let name = state_of(&object);
             self.headers.insert(name.clone(), self.layout.headers.len() as u32);
             self.layout.headers.push(Header {
                 name,

@@ -3,13 +3,10 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
-use super::layout::{FieldName, Names};
+use super::layout::{state_of, FieldName, Names};
 use super::Loader;
 use crate::exec::hash::{self, Algo};
 use crate::ir::*;
-
-/// The extern objects whose state is a packet's own.
-const STATEFUL: [&str; 2] = ["InternetChecksum", "Checksum"];
 
 /// An extern object that a primitive may name; counters, meters and registers have names of their own.
 #[derive(Debug, Clone, Copy)]
@@ -24,22 +21,6 @@ pub enum Object {
 /// Whether the program is one for `psa_switch`.
 pub fn is_psa(names: &Names) -> bool {
     names.headers.contains_key("psa_ingress_output_metadata")
-}
-
-/// The name of the metadata that holds the state of an extern object.
-pub fn state_of(name: &str) -> String {
-    format!("$state of {name}")
-}
-
-/// Names of the extern objects that have state of a packet.
-pub fn stateful(root: &Node) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for node in root.list("extern_instances")? {
-        if STATEFUL.contains(&node.get("type")?.str()?) {
-            names.push(node.get("name")?.str()?.to_string());
-        }
-    }
-    Ok(names)
 }
 
 /// An attribute of an extern object.
