@@ -1,7 +1,7 @@
 """How often a clean run is called untrue, and what verdicts a busy machine gets: runs on Mininet, in turns, each with its verdict and figures.
 
     python bench/fidelity.py clean [--runs 20] [--seconds 15]      # false alarms: different experiments, one after the other
-    python bench/fidelity.py busy [--loops 0,1,2,4,8] [--seconds 30]  # als-3 beside busy loops, and one picture
+    python bench/fidelity.py busy [--loops 0,1,2,4,8] [--seconds 30] [--targets embedded,bmv2]  # als-3 beside busy loops, and one picture
 
 Both write `runs.json` into --out (results/fidelity), and go on where they were stopped. The load average that each run began at stands with it, and the part of the
 processors' time that a virtual machine's host took: where others use the machine, an alarm of a "clean" run is not false. Needs root and Mininet.
@@ -39,10 +39,11 @@ CLEAN = (
 )
 MEASURES = ("late_part", "gap_s", "waiting_fraction", "forgiven_fraction", "missed_fraction", "round_trip_part")
 COLOURS = {"true": "tab:green", "doubtful": "tab:orange", "invalid": "tab:red", "refused": "tab:gray"}
+MARKERS = {"embedded": "o", "bmv2": "s"}
 _LOOP = "while True: pass"
 
 
-def one(arguments: tuple[str, ...], seconds: float, seed: int, loops: int, port: int, out: Path) -> dict[str, Any]:
+def one(arguments: tuple[str, ...], seconds: float, seed: int, loops: int, target: str, port: int, out: Path) -> dict[str, Any]:
     """A run beside busy loops, as a user starts it. verdict "refused": it ended early, for the reason in `said`."""
     load = os.getloadavg()[0]
     command = [
@@ -58,7 +59,7 @@ def one(arguments: tuple[str, ...], seconds: float, seed: int, loops: int, port:
         "--seed",
         str(seed),
     ]
-    command += ["--grpc-port", str(port), "--out", str(out)]
+    command += ["--target", target, "--grpc-port", str(port), "--out", str(out)]
     with ExitStack() as stack:
         for _ in range(loops):
             # A session of its own, as other people's programs have: Linux shares the processors out by sessions first (sched_autogroup).
@@ -66,7 +67,8 @@ def one(arguments: tuple[str, ...], seconds: float, seed: int, loops: int, port:
             stack.callback(busy.wait)
             stack.callback(busy.kill)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    about = {"experiment": " ".join(arguments), "seed": seed, "seconds": seconds, "loops": loops, "load": load, "exit": done.returncode}
+    about = {"experiment": " ".join(arguments), "seed": seed, "seconds": seconds, "loops": loops, "target": target, "load": load}
+    about["exit"] = done.returncode
     if done.returncode != 0:
         return {**about, "verdict": "refused", "said": done.stderr.strip().splitlines()[-1:]}
     summary = json.loads((out / "summary.json").read_text())
@@ -83,25 +85,25 @@ def one(arguments: tuple[str, ...], seconds: float, seed: int, loops: int, port:
     }
 
 
-def carry_out(plan: list[tuple[tuple[str, ...], int, int]], seconds: float, port: int, out: Path) -> list[dict[str, Any]]:
-    """plan: arguments, seed, loops. What is in runs.json already is not run again."""
+def carry_out(plan: list[tuple[tuple[str, ...], int, int, str]], seconds: float, port: int, out: Path) -> list[dict[str, Any]]:
+    """plan: arguments, seed, loops, target. What is in runs.json already is not run again."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.json"
     runs: list[dict[str, Any]] = json.loads(file.read_text())["runs"] if file.exists() else []
-    known = {(r["experiment"], r["seed"], r["loops"], r["seconds"]) for r in runs}
-    for number, (arguments, seed, loops) in enumerate(plan):
-        if (" ".join(arguments), seed, loops, seconds) in known:
+    known = {(r["experiment"], r["seed"], r["loops"], r["target"], r["seconds"]) for r in runs}
+    for number, (arguments, seed, loops, target) in enumerate(plan):
+        if (" ".join(arguments), seed, loops, target, seconds) in known:
             continue
-        run = one(arguments, seconds, seed, loops, port, out / f"run-{int(time.time())}")
+        run = one(arguments, seconds, seed, loops, target, port, out / f"run-{int(time.time())}")
         runs.append(run)
         file.write_text(json.dumps({"machine": machine(), "runs": runs}, indent=2) + "\n")
         said = "; ".join(run.get("reasons", run.get("said", [])))
-        show(f"{number + 1} of {len(plan)}: {run['experiment']}, {loops} loops, load {run['load']:.1f}: {run['verdict']} {said}")
+        show(f"{number + 1} of {len(plan)}: {run['experiment']}, {target}, {loops} loops, load {run['load']:.1f}: {run['verdict']} {said}")
     return runs
 
 
 def draw(runs: list[dict[str, Any]], path: Path) -> None:
-    """Measures and figures over busy loops, each run coloured by its verdict."""
+    """Measures and figures over busy loops, each run coloured by its verdict, with a marker for its target."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6), layout="constrained")
@@ -113,6 +115,7 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
     ]
     places = sorted({r["loops"] for r in runs})
     for axis, (what, title) in zip(figure.subplots(2, 3).flat, panels):
+        top = 0.0
         for run in runs:
             if "measured" not in run:
                 continue
@@ -127,23 +130,27 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
                 else None
             )
             if value is not None:
-                axis.plot(places.index(run["loops"]), value, "o", color=COLOURS[run["verdict"]])
+                top = max(top, value)
+                aside = 0.0 if run["target"] == "embedded" else 0.15
+                axis.plot(places.index(run["loops"]) + aside, value, MARKERS[run["target"]], color=COLOURS[run["verdict"]])
         axis.set_title(title, fontsize="medium")
         axis.set_xticks(range(len(places)), [str(p) for p in places])
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.08 * top or 1)
         axis.set_xlabel("busy loops")
     for verdict in ("true", "doubtful", "invalid"):
         figure.axes[0].plot([], [], "o", color=COLOURS[verdict], label=verdict)
+    for target in sorted({r["target"] for r in runs}, reverse=True):
+        figure.axes[0].plot([], [], MARKERS[target], color="tab:gray", label=target)
     figure.axes[0].legend(fontsize="small")
     figure.savefig(path, dpi=110)
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    lines = [f"{'run':60}{'loops':>6}{'load':>6}{'stolen':>8}  {'verdict':9}" + "".join(f"{m:>19}" for m in MEASURES)]
+    lines = [f"{'run':60}{'target':>9}{'loops':>6}{'load':>6}{'stolen':>8}  {'verdict':9}" + "".join(f"{m:>19}" for m in MEASURES)]
     for run in runs:
         values = "".join(f"{value:19.4f}" if (value := run.get("measured", {}).get(m)) is not None else f"{'-':>19}" for m in MEASURES)
         lines.append(
-            f"{run['experiment'][:59]:60}{run['loops']:>6}{run['load']:>6.1f}{run.get('stolen', math.nan):>8.3f}  {run['verdict']:9}{values}"
+            f"{run['experiment'][:59]:60}{run['target']:>9}{run['loops']:>6}{run['load']:>6.1f}{run.get('stolen', math.nan):>8.3f}  {run['verdict']:9}{values}"
         )
     return "\n".join(lines)
 
@@ -154,15 +161,18 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20, help="clean: how many (default: 20)")
     parser.add_argument("--loops", default="0,1,2,4,8", help="busy: numbers of loops (default: 0,1,2,4,8)")
     parser.add_argument("--repeat", type=int, default=1, help="busy: runs of each number (default: 1)")
+    parser.add_argument("--targets", default="embedded", help="embedded, bmv2, or both with a comma (default: embedded)")
     parser.add_argument("--seconds", type=float, help="of each run (default: clean 15, busy 30)")
     parser.add_argument("--grpc-port", type=int, default=9559, help="P4Runtime port of the first switch (default: 9559)")
     parser.add_argument("--out", type=Path, help="folder (default: results/fidelity/clean or busy)")
     arguments = parser.parse_args()
+    targets = arguments.targets.split(",")
     out = arguments.out or Path("results/fidelity") / arguments.what
     if arguments.what == "clean":
-        plan = [(CLEAN[i % len(CLEAN)], 1 + i // len(CLEAN), 0) for i in range(arguments.runs)]
+        plan = [(CLEAN[i % len(CLEAN)], 1 + i // len(CLEAN), 0, target) for i in range(arguments.runs) for target in targets]
     else:
-        plan = [(("als-3",), 1 + i, int(loops)) for i in range(arguments.repeat) for loops in arguments.loops.split(",")]
+        loops = [int(n) for n in arguments.loops.split(",")]
+        plan = [(("als-3",), 1 + i, n, target) for i in range(arguments.repeat) for n in loops for target in targets]
     runs = carry_out(plan, arguments.seconds or (15.0 if arguments.what == "clean" else 30.0), arguments.grpc_port, out)
     print(table(runs))
     if arguments.what == "busy":
