@@ -19,12 +19,12 @@ from typing import Any
 
 from finsy.proto import p4r as p4runtime_pb2
 
-from fairlane.controller.codel import codel_parameters
 from fairlane.controller.config import Config, Port, Switch, mac
 from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info, canonical
 from fairlane.controller.protection import allowance_bps, limits, share_bps
+from fairlane.controller.queues import codel_parameters, step_parameters
 from fairlane.controller.red import link_parameters
 from fairlane.controller.sketch import SketchCounter
 
@@ -38,9 +38,10 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
-# Of the macros RED_ECN and CODEL.
+# Of the macros RED_ECN, CODEL and STEP.
 RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
 CODEL_MARKS, CODEL_DROPS = ("AlsEgress.codel.marks",), ("AlsEgress.codel.drops",)
+STEP_MARKS = ("AlsEgress.step.marks",)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -77,7 +78,7 @@ class PortRecord:
 
 @dataclass
 class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel. marks: packets marked instead of dropped, except by a full queue or RED's maximum."""
+    """For a program that can mark, or that has CoDel or a step. marks: packets marked instead of dropped, except by a full queue or RED's maximum."""
 
     codel_drops: int
     marks: int
@@ -101,7 +102,7 @@ class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
-    if RED_MARKS[0] in p4info.counters or CODEL_DROPS[0] in p4info.counters:
+    if any(name in p4info.counters for name in (*RED_MARKS, *CODEL_DROPS, *STEP_MARKS)):
         return MarkedProtectedPortRecord if WITHIN_SHARE in p4info.counters else MarkedPortRecord
     return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
 
@@ -137,7 +138,7 @@ class SwitchControl:
             for p in switch.ports
             if p.als and issubclass(self._record_kind, ProtectedPortRecord)
         }
-        further = (name for name in (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS) if name in p4info.counters)
+        further = (name for name in (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *STEP_MARKS) if name in p4info.counters)
         self._counters = (*COUNTERS, *further, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
@@ -190,6 +191,8 @@ class SwitchControl:
                 yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
             if port.codel is not None:
                 yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
+            if port.step is not None:
+                yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 
     def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
@@ -228,9 +231,10 @@ class SwitchControl:
                 )
                 for name in self._counters
                 for port in self.switch.ports
-                # RED and CoDel do nothing where they have no parameters.
+                # A queue's program does nothing where it has no parameters.
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
+                if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(
@@ -261,7 +265,7 @@ class SwitchControl:
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
                 _sum(values, CODEL_DROPS),
-                _sum(values, (*RED_MARKS, *CODEL_MARKS)),
+                _sum(values, (*RED_MARKS, *CODEL_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),

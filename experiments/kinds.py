@@ -116,7 +116,7 @@ class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
     window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
-    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168). `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
+    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp needs no such key. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000
@@ -235,6 +235,7 @@ TCP_KINDS = {
     "tcp-newreno": "TCP with partial acknowledgements (RFC 6582)",
     "tcp-sack": "TCP with selective acknowledgements (RFC 2018, RFC 6675)",
     "tcp-cubic": "TCP CUBIC with selective acknowledgements (RFC 9438)",
+    "tcp-dctcp": "Data Center TCP: reduces by the part of packets that were marked (RFC 8257); for queues that mark, as step",
 }
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
     "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback"),

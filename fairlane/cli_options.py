@@ -112,7 +112,9 @@ class AdHoc:
     ecn: Annotated[
         bool | None,
         _option(
-            "RED or CoDel marks instead of dropping, and TCP answers to marks (ECN, RFC 3168); with --queue red or codel.", _AD_HOC, "--ecn"
+            "The queue marks instead of dropping, and TCP answers to marks (ECN, RFC 3168); with --queue red, codel or step.",
+            _AD_HOC,
+            "--ecn",
         ),
     ] = None
     buffer: Annotated[

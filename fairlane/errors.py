@@ -64,6 +64,9 @@ def _used_up(error: BaseException) -> str:
     """What the machine ran out of, "" when it is something else."""
     if isinstance(error, MemoryError):
         return _USED_UP[errno.ENOMEM]
+    # A library that finds no room says so as the dynamic linker does.
+    if isinstance(error, ImportError) and ("failed to map segment" in str(error) or "annot allocate memory" in str(error)):
+        return _USED_UP[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return _USED_UP[errno.EAGAIN]
     return _USED_UP.get(error.errno or 0, "") if isinstance(error, OSError) else ""

@@ -173,16 +173,20 @@ def _write(
 
 
 def _tables(recorded: series.Series, folder: Path) -> dict[str, pd.DataFrame]:
-    """Write the tables of a run; of its links, the bottleneck's alone is left for pictures."""
-    tables = {"flows": series.flow_table(recorded, series.ShareTable(recorded)), "fair_rates": series.fair_rate_table(recorded)}
-    for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
-    tables["links"] = pd.DataFrame({"link": []})
-    with (folder / "links.csv").open("w", newline="") as file:
-        for number, (key, table) in enumerate(zip(recorded.links, series.link_tables(recorded))):
-            table.to_csv(file, index=False, float_format="%.6g", header=number == 0)
-            if key == recorded.experiment.bottleneck:
-                tables["links"] = table
+    """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
+    tables = {"flows": series.flow_table(recorded, series.ShareTable(recorded))}
+    tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
+    for name, parts in (("fair_rates", series.fair_rate_tables(recorded)), ("links", series.link_tables(recorded))):
+        tables[name] = pd.DataFrame({"link": []})
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            empty = True
+            for key, table in parts:
+                table.to_csv(file, index=False, float_format="%.6g", header=empty)
+                empty = False
+                if key == recorded.experiment.bottleneck:
+                    tables[name] = table
+            if empty:
+                pd.DataFrame().to_csv(file, index=False)
     return tables
 
 

@@ -1,4 +1,4 @@
-"""Adaptive flows that cannot give way: their least rate is more than an even share of the bottleneck."""
+"""Flows that cannot do what they are for: their least rate is more than an even share of the bottleneck, or its queue never marks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,23 @@ from fairlane.topologies import addressing
 
 
 def warnings(experiment: Experiment) -> list[str]:
+    """Of both kinds below."""
+    return _least_rates(experiment) + _unmarked(experiment)
+
+
+def _unmarked(experiment: Experiment) -> list[str]:
+    """A warning for DCTCP flows across a bottleneck that does not mark: they are SACK flows there (RFC 8257 section 3.5)."""
+    node, number = experiment.bottleneck
+    port = experiment.topology.ports()[node][number - 1]
+    if port.link.marks or not any(flow.kind == "tcp-dctcp" for flow in experiment.flows):
+        return []
+    return [
+        f"tcp-dctcp: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
+        'as tcp-sack does. A queue that marks: --queue step, or queue = "step" of the link (or red or codel with ecn = true).'
+    ]
+
+
+def _least_rates(experiment: Experiment) -> list[str]:
     """A warning for each flow kind whose default least rate is above an even share of the bottleneck. It names parameter, value, share and way out.
     A least rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
     node, number = experiment.bottleneck

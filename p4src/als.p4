@@ -29,6 +29,11 @@
 #else
 #include "no_codel.p4"
 #endif
+#ifdef STEP
+#include "step.p4"
+#else
+#include "no_step.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
@@ -67,6 +72,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     RedDeparture() departure;
     RedReplica() replica;
     Codel() codel;
+    Step() step;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -89,6 +95,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             }
             if (standard_metadata.egress_spec != DROP_PORT) {
                 codel.apply(hdr, standard_metadata);
+                step.apply(hdr, standard_metadata);
             }
             departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {

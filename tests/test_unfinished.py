@@ -63,6 +63,8 @@ def test_every_error_of_the_machine_has_a_sentence_and_a_code() -> None:
     for number in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM, errno.EDQUOT):
         assert errors.code_of(OSError(number, os.strerror(number))) == errors.NO_SPACE
     assert errors.code_of(RuntimeError("can't start new thread")) == errors.NO_SPACE
+    no_room = ImportError("libx.so: failed to map segment from shared object")
+    assert errors.code_of(no_room) == errors.NO_SPACE and errors.say(no_room) == "The memory is used up."
     assert errors.code_of(OSError(errno.EACCES, "Permission denied", "x")) == errors.CANNOT_RUN_HERE
     assert errors.say(OSError(errno.EACCES, "Permission denied", "x")) == "Permission denied. (x)"
 

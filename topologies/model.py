@@ -7,12 +7,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from fairlane.topologies.trace import Trace
 
 WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-Discipline = Annotated[Literal["red", "codel", "droptail"], WAY_TO_AN_OWN_AQM]
+Discipline = Annotated[Literal["red", "codel", "step", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -87,6 +87,27 @@ class Codel:
             )
 
 
+@dataclass(frozen=True)
+class Step:
+    """Step marking of a queue (RFC 8257 section 3.1): packets of an ECN-capable transport are marked, none is dropped.
+
+    threshold_s: a packet is marked that waited longer, in [0, 1000]; 0.001 where neither is given. threshold_packets: and one that met so many
+    waiting packets (K), in [1, 2^31).
+    """
+
+    threshold_s: float | None = None
+    threshold_packets: int | None = None
+    ecn: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.threshold_s is None and self.threshold_packets is None:
+            object.__setattr__(self, "threshold_s", 0.001)
+        if self.threshold_s is not None and not 0 <= self.threshold_s <= MAX_DELAY_S:
+            raise ValueError(f"threshold_s: from 0 to {MAX_DELAY_S:g} s, got {self.threshold_s:g} s")
+        if self.threshold_packets is not None and not 1 <= self.threshold_packets < 2**31:
+            raise ValueError(f"threshold_packets: from 1 to {2**31 - 1}, got {self.threshold_packets}")
+
+
 def check_red(max_p: float, weight: float, mean_packet_bytes: float) -> None:
     """ValueError for a value of RED outside its range, whatever its thresholds are counted in."""
     if not 0 < max_p <= 1:
@@ -113,7 +134,7 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
-_SCHEMES: dict[Literal["red", "codel"], type[Red] | type[Codel]] = {"red": Red, "codel": Codel}
+_SCHEMES: dict[Literal["red", "codel", "step"], type[Red] | type[Codel] | type[Step]] = {"red": Red, "codel": Codel, "step": Step}
 
 
 @dataclass(frozen=True)
@@ -122,7 +143,7 @@ class Link:
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red" or "codel", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
+    queue: "red", "codel" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
@@ -135,6 +156,7 @@ class Link:
     queue_packets: int = 1000
     red: Red | None = None
     codel: Codel | None = None
+    step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
@@ -151,9 +173,10 @@ class Link:
             object.__setattr__(self, "rate_bps", self.trace.mean_bps())
         discipline = self.queue or next((name for name in _SCHEMES if getattr(self, name) is not None), "droptail")
         if discipline not in (*_SCHEMES, "droptail"):
-            raise ValueError(f"queue: must be 'red', 'codel' or 'droptail', got {discipline!r}")
-        if self.queue is None and self.red is not None and self.codel is not None:
-            raise ValueError('queue: red and codel are both given: write queue = "red" or queue = "codel"')
+            raise ValueError(f"queue: must be {', '.join(map(repr, _SCHEMES))} or 'droptail', got {discipline!r}")
+        given = [name for name in _SCHEMES if getattr(self, name) is not None]
+        if self.queue is None and len(given) > 1:
+            raise ValueError(f'queue: {given[0]} and {given[1]} are both given: write queue = "{given[0]}" or queue = "{given[1]}"')
         object.__setattr__(self, "queue", discipline)
         for name, scheme in _SCHEMES.items():
             object.__setattr__(self, name, (getattr(self, name) or scheme()) if name == discipline else None)
@@ -180,7 +203,7 @@ class Link:
     @property
     def marks(self) -> bool:
         """Whether its queues mark packets by ECN."""
-        scheme = self.red or self.codel
+        scheme = self.red or self.codel or self.step
         return scheme is not None and scheme.ecn
 
     @property

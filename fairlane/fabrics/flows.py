@@ -201,7 +201,7 @@ def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
     sysctls = dict({"tcp-reno": PAPER_RENO_SYSCTLS, "tcp-sack": PAPER_SACK_SYSCTLS}.get(kind, {}) if settings.paper_reno else {})
     if not settings.timestamps:
         sysctls["net.ipv4.tcp_timestamps"] = "0"
-    if settings.ecn:
+    if settings.ecn or kind == "tcp-dctcp":
         sysctls["net.ipv4.tcp_ecn"] = "1"
     route: list[str] = []
     if settings.packet_bytes - IPV4_TCP_HEADER_BYTES < LEAST_MSS:

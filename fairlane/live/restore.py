@@ -9,7 +9,7 @@ from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.topologies import trace
-from fairlane.topologies.model import Codel, Link, Node, Red, Topology
+from fairlane.topologies.model import Codel, Link, Node, Red, Step, Topology
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,9 @@ def _port(given: list[Any]) -> tuple[str, int]:
 
 def _link(given: dict[str, Any]) -> Link:
     traces = {key: _trace(given.get(key)) for key in trace.KEYS}
-    schemes = {key: make(**values) for key, make in (("red", Red), ("codel", Codel)) if (values := given.get(key)) is not None}
+    schemes = {
+        key: make(**values) for key, make in (("red", Red), ("codel", Codel), ("step", Step)) if (values := given.get(key)) is not None
+    }
     return Link(**{**given, "ends": tuple(given["ends"]), **schemes, **traces})
 
 

@@ -24,6 +24,7 @@ OF_KIND = {
     "tcp-newreno": "#CC6677",
     "tcp-sack": "#882255",
     "tcp-cubic": "#999933",
+    "tcp-dctcp": "#332288",
 }
 LABELS = {
     "als": "ALS",
@@ -46,9 +47,10 @@ LABELS = {
     "tcp-newreno": "TCP NewReno",
     "tcp-sack": "TCP SACK",
     "tcp-cubic": "TCP CUBIC",
+    "tcp-dctcp": "DCTCP",
 }
 # Line styles (matplotlib) of kinds that share a colour with another kind. All others are solid.
-LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--"}
+LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--", "tcp-dctcp": "--"}
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""
 OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")

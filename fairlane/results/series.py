@@ -438,32 +438,40 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
 
 def link_table(series: Series) -> pd.DataFrame:
     """time_s (end of a bin of 0.1 s; longer in runs of more than 1,500 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
-    rows = list(link_tables(series))
+    rows = [table for _, table in link_tables(series)]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
-def link_tables(series: Series) -> Iterator[pd.DataFrame]:
+def link_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
     """The same, link by link: together they are the largest table of a run. All have the same columns."""
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _bin_s(series.experiment.duration_s))
     causes = dict.fromkeys(cause for link in series.links.values() for cause in link.drops)
-    for link in series.links.values():
+    for key, link in series.links.items():
         sent = link.transmitted_bytes.at(edges)
         queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
         drops = {f"drop_{cause}": np.diff(link.drops[cause].at(edges)) if cause in link.drops else np.nan for cause in causes}
-        yield pd.DataFrame(
-            {
-                "time_s": edges[1:],
-                "link": link.name,
-                "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
-                "queue_packets": np.diff(queue) / np.diff(edges),
-                **drops,
-            }
+        yield (
+            key,
+            pd.DataFrame(
+                {
+                    "time_s": edges[1:],
+                    "link": link.name,
+                    "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
+                    "queue_packets": np.diff(queue) / np.diff(edges),
+                    **drops,
+                }
+            ),
         )
 
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
-    frames = []
+    rows = [table for _, table in fair_rate_tables(series)]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def fair_rate_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
+    """The same, link by link, where there are any."""
     for key, records in series.fair_rates.items():
         values: dict[str, Any] = {"time_s": [], "link": series.links[key].name, "connections": [], "fair_rate_bps": [], "utilisation": []}
         if isinstance(records, columns.Rows):
@@ -475,5 +483,4 @@ def fair_rate_table(series: Series) -> pd.DataFrame:
             values["fair_rate_bps"] = [r.rate_bps for r in records]
             values["utilisation"] = [r.utilisation for r in records]
         if len(records):
-            frames.append(pd.DataFrame(values))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+            yield key, pd.DataFrame(values)

@@ -67,7 +67,7 @@ def configuration(bmv2_json: str, p4info: str, igmp: Igmp = Igmp()) -> Config:
     switches = []
     for i, name in enumerate(GRPC):
         ports = tuple(
-            Port(n, rate, None, None, True, *(({"s1": "s2", "s2": "s1"}[name], 1) if n == 1 else ()))
+            Port(n, rate, **({"peer": {"s1": "s2", "s2": "s1"}[name], "peer_port": 1} if n == 1 else {}))
             for (s, n), rate in RATES.items()
             if s == name
         )

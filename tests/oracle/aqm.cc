@@ -1,4 +1,4 @@
-// Long TCP flows (New Reno with SACK) over one link whose queue ns-3 manages. Prints a JSON object of results.
+// Long TCP flows (New Reno with SACK, or DCTCP) over one link whose queue ns-3 manages. Prints a JSON object of results.
 //
 // run_aqm.py compiles and runs it, with Debian's libns3-dev.
 
@@ -57,9 +57,13 @@ int main(int argc, char** argv) {
     std::string queue = "CoDel";
     double rate_bps = 10e6, rtt_ms = 40, seconds = 200, from = 100, target_ms = 5, interval_ms = 100;
     uint32_t flows = 4, buffer = 200, packet_bytes = 1000, seed = 1;
+    double threshold = 20;
+    std::string tcp = "sack";
     bool ecn = false;
     CommandLine options(__FILE__);
-    options.AddValue("queue", "CoDel, PIE or FIFO", queue);
+    options.AddValue("queue", "CoDel, PIE, Step or FIFO", queue);
+    options.AddValue("threshold", "of the step, in packets", threshold);
+    options.AddValue("tcp", "sack or dctcp", tcp);
     options.AddValue("rate_bps", "of the bottleneck", rate_bps);
     options.AddValue("rtt_ms", "without queues", rtt_ms);
     options.AddValue("seconds", "length", seconds);
@@ -83,7 +87,7 @@ int main(int argc, char** argv) {
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn ? "On" : "Off"));
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(tcp == "dctcp" ? TcpDctcp::GetTypeId() : TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
 
     NodeContainer left, right, routers;
@@ -107,6 +111,11 @@ int main(int argc, char** argv) {
         managed.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", StringValue(size), "MinBytes", UintegerValue(packet_bytes), "Target",
                                  TimeValue(MicroSeconds(uint64_t(target_ms * 1e3))), "Interval", TimeValue(MicroSeconds(uint64_t(interval_ms * 1e3))),
                                  "UseEcn", BooleanValue(ecn));
+    } else if (queue == "Step") {
+        // RED of the momentary queue, whose two thresholds are one. It marks where it would have to drop.
+        managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(size), "QW", DoubleValue(1), "MinTh", DoubleValue(threshold - 0.5), "MaxTh",
+                                 DoubleValue(threshold), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop",
+                                 BooleanValue(false), "MeanPktSize", UintegerValue(packet_bytes));
     } else if (queue == "PIE") {
         managed.SetRootQueueDisc("ns3::PieQueueDisc", "MaxSize", StringValue(size), "UseEcn", BooleanValue(ecn));
     } else {

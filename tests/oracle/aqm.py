@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fairlane
+from fairlane import ad_hoc
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "aqm-against-ns3.md"
@@ -21,9 +23,8 @@ FIGURES = ("goodput", "drops", "marks", "mean_queue")
 
 def run(case: dict[str, Any]) -> dict[str, float]:
     """The figures of one case: goodput in full segments, and drops, marks and the mean queue in packets, over the second half."""
-    result = fairlane.run(
-        "dumbbell",
-        f"tcp-sack:{case['flows']}",
+    options = ad_hoc.Options(
+        flows=(f"tcp-{case.get('tcp', 'sack')}:{case['flows']}",),
         bottleneck=f"{case['rate_bps'] / 1e6:g}mbit",
         rtt=f"{case['rtt_ms']}ms",
         queue={"FIFO": "droptail"}.get(case["queue"], case["queue"].lower()),
@@ -33,10 +34,16 @@ def run(case: dict[str, Any]) -> dict[str, float]:
         side_delay="0.001ms",
         packet_bytes=case["packet_bytes"] - 14,
         start_jitter="1s",
-        duration_s=case["seconds"],
-        seed=case["seed"],
-        settings=["tcp.delayed_ack=false", "tcp.initial_window_packets=2", "tcp.timer_granularity_s=0.001"],
+        settings=("tcp.delayed_ack=false", "tcp.initial_window_packets=2", "tcp.timer_granularity_s=0.001"),
     )
+    file = ad_hoc.text("dumbbell", options, case["seconds"], case["seed"])
+    if case["queue"] == "Step":
+        assert "threshold_s = 0.001" in file
+        file = file.replace("threshold_s = 0.001", f"threshold_packets = {case['threshold']}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "aqm.toml"
+        path.write_text(file)
+        result = fairlane.run(path)
     link = result.bottleneck
     seconds = case["seconds"] - case["from"]
     payload = case["packet_bytes"] - 14 - 52

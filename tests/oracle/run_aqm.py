@@ -24,17 +24,30 @@ PLACES = (
     {"rate_bps": 10_000_000, "rtt_ms": 40, "packet_bytes": 1000, "buffer": 200, "flows": (4, 10, 20)},
 )
 SEEDS = (1, 2, 3)
+# DCTCP with a step of K packets: RFC 8257 section 4.1 wants K > C RTT / 7, here 7 and 9 packets.
+DCTCP = (
+    {"rate_bps": 20_000_000, "rtt_ms": 20, "packet_bytes": 1000, "buffer": 200, "threshold": 10, "flows": (2, 4, 10)},
+    {"rate_bps": 50_000_000, "rtt_ms": 10, "packet_bytes": 1000, "buffer": 200, "threshold": 20, "flows": (2, 4, 10)},
+)
 
 
 def cases() -> list[dict]:
-    return [
-        {**place, "queue": queue, "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
-        for place in PLACES
-        for queue, ecn, flows, seed in itertools.product(("CoDel",), (False, True), place["flows"], SEEDS)
-    ] + [
-        {**PLACES[0], "buffer": 10, "queue": "FIFO", "ecn": False, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
-        for flows, seed in itertools.product(PLACES[0]["flows"], SEEDS)
-    ]
+    return (
+        [
+            {**place, "queue": queue, "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
+            for place in PLACES
+            for queue, ecn, flows, seed in itertools.product(("CoDel",), (False, True), place["flows"], SEEDS)
+        ]
+        + [
+            {**PLACES[0], "buffer": 10, "queue": "FIFO", "ecn": False, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
+            for flows, seed in itertools.product(PLACES[0]["flows"], SEEDS)
+        ]
+        + [
+            {**place, "queue": "Step", "tcp": "dctcp", "ecn": True, "flows": flows, "seed": seed, "seconds": 30, "from": 15}
+            for place in DCTCP
+            for flows, seed in itertools.product(place["flows"], SEEDS)
+        ]
+    )
 
 
 def main() -> int:

@@ -1,11 +1,13 @@
-"""CoDel in P4, with TCP, against ns-3's committed results. Needs no ns-3. docs/aqm-against-ns3.md has all cells, and says why some differ."""
+"""CoDel in P4 with TCP, and a step with DCTCP, against ns-3's committed results. Needs no ns-3. docs/aqm-against-ns3.md has all cells, and says why some differ."""
 
 from __future__ import annotations
 
 import importlib.util
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,22 +22,36 @@ _spec.loader.exec_module(aqm)
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 
-def test_codel_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
-    """One seed here, medians of three there."""
-    wanted = [(case, figures) for case, figures in aqm.reference() if case["rate_bps"] == 10_000_000]
+def first_seed(wanted: Callable[[dict[str, Any]], bool]) -> list[tuple[dict[str, Any], dict[str, float]]]:
+    """One seed for us, medians of three for ns-3."""
+    known = [(case, figures) for case, figures in aqm.reference() if wanted(case)]
     of_cells: dict[tuple[str, ...], list[dict[str, float]]] = {}
-    for case, figures in wanted:
+    for case, figures in known:
         of_cells.setdefault(aqm.cell(case), []).append(figures)
-    first = [
+    return [
         (case, {figure: statistics.median(run[figure] for run in of_cells[aqm.cell(case)]) for figure in aqm.FIGURES})
-        for case, _ in wanted
+        for case, _ in known
         if case["seed"] == 1
     ]
+
+
+def test_codel_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
+    first = first_seed(lambda case: case["rate_bps"] == 10_000_000)
     assert len(first) == 6
     for name, ns3, ours in aqm.cells(first):
         assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.02), name
         assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.15), name
         assert ours["drops"] + ours["marks"] == pytest.approx(ns3["drops"] + ns3["marks"], rel=0.35), name
+
+
+def test_dctcp_over_a_step_has_ns3s_goodput_queue_and_marks() -> None:
+    first = first_seed(lambda case: case["queue"] == "Step")
+    assert len(first) == 6
+    for name, ns3, ours in aqm.cells(first):
+        assert ours["drops"] == ns3["drops"] == 0, name
+        assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.01), name
+        assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.05), name
+        assert ours["marks"] == pytest.approx(ns3["marks"], rel=0.1), name
 
 
 def test_every_cell_is_in_the_page() -> None:

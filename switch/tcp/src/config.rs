@@ -15,10 +15,12 @@ pub enum Flavour {
     Sack,
     /// RFC 9438 with SACK loss recovery.
     Cubic,
+    /// RFC 8257 with SACK loss recovery. It always uses ECN.
+    Dctcp,
 }
 
 impl Flavour {
-    pub const ALL: [Flavour; 5] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic];
+    pub const ALL: [Flavour; 6] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic, Flavour::Dctcp];
 
     /// Its name in experiment files.
     pub fn name(self) -> &'static str {
@@ -28,12 +30,13 @@ impl Flavour {
             Flavour::NewReno => "newreno",
             Flavour::Sack => "sack",
             Flavour::Cubic => "cubic",
+            Flavour::Dctcp => "dctcp",
         }
     }
 
     /// Whether its receiver sends SACK blocks.
     pub fn uses_sack(self) -> bool {
-        matches!(self, Flavour::Sack | Flavour::Cubic)
+        matches!(self, Flavour::Sack | Flavour::Cubic | Flavour::Dctcp)
     }
 }
 
@@ -44,7 +47,7 @@ impl std::str::FromStr for Flavour {
         Flavour::ALL.into_iter().find(|f| f.name() == text.to_ascii_lowercase()).ok_or_else(|| ConfigError {
             key: "flavour",
             given: text.to_string(),
-            hint: "one of tahoe, reno, newreno, sack, cubic",
+            hint: "one of tahoe, reno, newreno, sack, cubic, dctcp",
         })
     }
 }
@@ -175,7 +178,7 @@ pub struct Config {
     pub limited_transmit: bool,
     /// RFC 7323 timestamps, and a round-trip sample from each ACK of new data.
     pub timestamps: bool,
-    /// RFC 3168.
+    /// RFC 3168. DCTCP has ECN without it.
     pub ecn: bool,
     /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
     pub handshake: bool,
@@ -185,11 +188,11 @@ pub struct Config {
     pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,
-    /// Of SACK; CUBIC recovers by RFC 6675.
+    /// Of SACK; CUBIC and DCTCP recover by RFC 6675.
     pub sack_recovery: SackRecovery,
     pub rtt_estimator: RttEstimator,
     /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit (RFC 6582 section 3.2 step 2, ns-2's
-    /// `bugFix_`). 4.4BSD has no such rule. SACK and CUBIC always keep it (RFC 6675 section 5.1).
+    /// `bugFix_`). 4.4BSD has no such rule. SACK, CUBIC and DCTCP always keep it (RFC 6675 section 5.1).
     pub avoid_multiple_fast_retransmits: bool,
     /// Whether a second timeout of the same segment leaves the slow start threshold alone (RFC 5681 section 3.1); otherwise it falls to two
     /// segments, as in 4.4BSD and ns-2.
@@ -262,6 +265,11 @@ impl Config {
         Ok(())
     }
 
+    /// Whether packets say that they are ECN-capable.
+    pub fn uses_ecn(&self) -> bool {
+        self.ecn || self.flavour == Flavour::Dctcp
+    }
+
     /// The window scale shift that lets `max_window` be advertised (RFC 7323 section 2.3).
     pub fn window_scale(&self) -> u8 {
         (0..14).find(|&shift| self.max_window >> shift <= 0xffff).unwrap_or(14)
@@ -301,7 +309,7 @@ mod tests {
         }
         assert_eq!(
             "vegas".parse::<Flavour>().unwrap_err().to_string(),
-            "TCP `flavour` = vegas is not possible: one of tahoe, reno, newreno, sack, cubic"
+            "TCP `flavour` = vegas is not possible: one of tahoe, reno, newreno, sack, cubic, dctcp"
         );
     }
 

@@ -13,6 +13,7 @@
 //! | `congestion/sack.rs`, `scoreboard.rs` | RFC 2018, RFC 6675 |
 //! | `congestion/sack1.rs` | Fall and Floyd 1996 |
 //! | `congestion/cubic.rs` | RFC 9438, with the loss recovery of `sack.rs` |
+//! | `congestion/dctcp.rs` | RFC 8257, with the loss recovery of `sack.rs` |
 //! | `rtt.rs` | RFC 6298; Jacobson 1988 |
 //! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 7323 (options) |
 //!

@@ -1,4 +1,5 @@
-//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo.
+//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo (RFC 3168, and
+//! DCTCP's of each mark, RFC 8257 section 3.2).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
@@ -6,7 +7,7 @@
 use crate::ranges::Ranges;
 use crate::segment::{Flags, SackBlocks, Segment, Timestamps, Transmit};
 use crate::sender::{micros, syn_options};
-use crate::{seq, Config, ConfigError, Nanos};
+use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
 const RECENT: usize = 8;
@@ -92,7 +93,16 @@ impl Receiver {
         if len == 0 && !fin {
             return;
         }
-        if self.config.ecn {
+        // Whether this mark differs from the last one: RFC 8257 section 3.2 echoes every change at once.
+        let mut mark_changed = false;
+        if self.config.flavour == Flavour::Dctcp {
+            mark_changed = self.echo_congestion != congestion_experienced;
+            if mark_changed && self.unacknowledged > 0 {
+                // what waits for a delayed ACK came with the mark before
+                self.acknowledge(now, out);
+            }
+            self.echo_congestion = congestion_experienced;
+        } else if self.config.ecn {
             if segment.flags.has(Flags::CWR) {
                 self.echo_congestion = false;
             }
@@ -142,7 +152,7 @@ impl Receiver {
         }
         self.unacknowledged += u32::from(in_order);
         // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
-        let at_once = !self.config.delayed_ack || !in_order || had_gap || finished || self.unacknowledged >= 2;
+        let at_once = !self.config.delayed_ack || mark_changed || !in_order || had_gap || finished || self.unacknowledged >= 2;
         if at_once {
             self.acknowledge(now, out);
         } else if self.timer.is_none() {
@@ -159,7 +169,7 @@ impl Receiver {
             self.ts_recent = ts.value;
         }
         let mut flags = Flags::SYN.with(Flags::ACK);
-        if self.config.ecn && segment.flags.has(Flags::ECE) {
+        if self.config.uses_ecn() && segment.flags.has(Flags::ECE) {
             flags = flags.with(Flags::ECE);
         }
         let reply = Segment {

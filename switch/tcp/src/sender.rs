@@ -206,7 +206,9 @@ impl Sender {
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
         }
-        if self.config.ecn && segment.flags.has(Flags::ECE) {
+        let echo = self.config.uses_ecn() && segment.flags.has(Flags::ECE);
+        self.control.observe(&self.core, ack, ack - self.core.una, echo);
+        if echo {
             self.on_ecn_echo(ack);
             // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
             self.core.cwnd_limited = false;
@@ -289,7 +291,7 @@ impl Sender {
             return;
         }
         self.core.ecn_recover = 0;
-        self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
+        self.core.ssthresh = self.control.ssthresh_after_echo(&self.core);
         self.core.cwnd = self.core.ssthresh;
         self.core.ecn_recover = self.core.max_sent;
         self.send_cwr = true;
@@ -315,7 +317,7 @@ impl Sender {
         }
         // RFC 5681 section 3.1: a second timeout for the same segment leaves ssthresh alone
         if self.timeout_una.replace(self.core.una) != Some(self.core.una) || !self.config.hold_ssthresh {
-            self.core.ssthresh = self.control.reduced_ssthresh(&self.core);
+            self.core.ssthresh = self.control.ssthresh_after_timeout(&self.core);
         }
         self.core.stats.timeouts += 1;
         self.core.cwnd = self.core.mss;
@@ -463,7 +465,7 @@ impl Sender {
         }
         let mut transmit = self.bare(flags, start, now);
         transmit.segment.payload_len = payload as u32;
-        transmit.ecn_capable = self.config.ecn && new_data;
+        transmit.ecn_capable = self.config.uses_ecn() && new_data;
         transmit.retransmission = retransmission;
         out.push(transmit);
         if payload > 0 {
@@ -486,7 +488,7 @@ impl Sender {
     }
 
     fn send_syn(&mut self, now: Nanos, again: bool, out: &mut Vec<Transmit>) {
-        let flags = if self.config.ecn { Flags::SYN.with(Flags::ECE).with(Flags::CWR) } else { Flags::SYN };
+        let flags = if self.config.uses_ecn() { Flags::SYN.with(Flags::ECE).with(Flags::CWR) } else { Flags::SYN };
         let mut transmit = self.bare(flags, 0, now);
         transmit.segment.ack = 0;
         transmit.segment.window = self.config.max_window.min(0xffff) as u16;

@@ -431,6 +431,55 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
 }
 
 #[test]
+fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
+    let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Dctcp) });
+    bench.sender.open(0, &mut bench.out);
+    assert!(bench.out.iter().all(|t| t.ecn_capable), "ECT without the option `ecn`");
+    bench.out.clear();
+    let window = ((1u64 << 20) >> config(Flavour::Dctcp).window_scale()) as u16;
+    let ack = |n: u64, flags: Flags| Segment { ack: (1 + n * MSS) as u32, flags, window, ..Segment::default() };
+    // alpha is 1 and the first window is empty: one mark in one segment leaves it at 1, and the window is halved
+    bench.sender.on_segment(50 * MS, &ack(1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
+    assert_eq!(bench.cwnd(), 5 * MSS);
+    // 40 windows without a mark: alpha = (15/16)^40 = 0.0757
+    let mut n = 1;
+    while n < 2_000 {
+        n += 1;
+        bench.sender.on_segment(100 * MS, &ack(n, Flags::ACK), &mut bench.out);
+    }
+    let before = bench.cwnd();
+    bench.sender.on_segment(100 * MS, &ack(n + 1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
+    let kept = bench.cwnd() as f64 / before as f64;
+    assert!(kept > 0.93 && kept < 1.0, "{kept}");
+    // a loss in the same window halves, though a mark has reduced it (section 3.5)
+    let before = bench.sender.flight_size();
+    for right in 3..6 {
+        bench.ack_sack(n + 1, &[(n + 2, n + right)]);
+    }
+    assert!(bench.sender.in_recovery());
+    assert!(bench.cwnd() <= before / 2 + MSS, "{} of {before}", bench.cwnd());
+}
+
+#[test]
+fn rfc_8257_3_2_the_receiver_echoes_each_change_of_the_mark_at_once() {
+    let mut receiver = Receiver::new(Config { delayed_ack: true, ..config(Flavour::Dctcp) }, 0).unwrap();
+    receiver.listen_without_handshake(0);
+    let mut acks = |n: u32, marked: bool| {
+        let mut out = vec![];
+        let segment = Segment { seq: 1 + n * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+        receiver.on_segment(u64::from(n) * MS, &segment, marked, &mut out);
+        out.iter().map(|t| ((t.segment.ack - 1) / 1000, t.segment.flags.has(Flags::ECE))).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(0, false), []);
+    assert_eq!(acks(1, true), [(1, false), (2, true)], "what waited is told without the echo, the marked segment with it");
+    assert_eq!(acks(2, true), [], "no change: delayed");
+    assert_eq!(acks(3, true), [(4, true)]);
+    assert_eq!(acks(4, false), [(5, false)], "nothing waited");
+    assert_eq!(acks(5, false), []);
+    assert_eq!(acks(6, false), [(7, false)]);
+}
+
+#[test]
 fn rfc_9293_3_5_handshake_negotiates_and_a_lost_syn_is_sent_again() {
     let base = Config { handshake: true, max_window: 1 << 20, ..config(Flavour::Sack) };
     let mut sender = Sender::new(base.clone(), u32::MAX).unwrap();

@@ -92,7 +92,7 @@ fn transfer(config: &Config, iss: u32, bytes: u64, mut link: Link) -> (Sender, R
 
 fn configs() -> impl Strategy<Value = Config> {
     let flags = any::<(bool, bool, bool, bool, bool)>();
-    (0usize..5, 1u32..1500, 1u32..12, 2u64..100, flags, any::<(bool, bool, bool, bool, bool)>()).prop_map(
+    (0..Flavour::ALL.len(), 1u32..1500, 1u32..12, 2u64..100, flags, any::<(bool, bool, bool, bool, bool)>()).prop_map(
         |(
             flavour,
             mss,

@@ -5,9 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use fairlane_device::pipeline::{KeyMatch, Program, Value};
-use fairlane_device::{Capacity, Device, DeviceConfig, DropCause, Nanos, PortConfig, PortId};
+use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
-use crate::{bursts, compiled, fixed, insert, ipv4_frame, poisson, Random, OUT, RATE_BPS, SERVICE};
+use crate::{compiled, device, fixed, insert, ipv4_frame, loads, Random, OUT, SERVICE};
 
 const TARGET_S: f64 = 0.005;
 const INTERVAL_S: f64 = 0.1;
@@ -114,11 +114,7 @@ fn reference(arrivals: &[Nanos]) -> Outcome {
 }
 
 fn in_p4(program: &Arc<Program>, arrivals: &[Nanos]) -> Outcome {
-    let mut device = Device::new(DeviceConfig::default());
-    device.set_port(1, PortConfig::default()).unwrap();
-    let link = PortConfig { rate_bps: Some(RATE_BPS), capacity: Capacity::Unlimited, ..PortConfig::default() };
-    device.set_port(OUT, link).unwrap();
-    device.load(0, program.clone());
+    let mut device = device(program, Capacity::Unlimited, 0);
     let switch = device.switch_mut().unwrap();
     let out = || vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
     let parameters = [fixed(TARGET_S * 1e6), fixed(INTERVAL_S * 1e6), 0];
@@ -151,13 +147,7 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos]) -> Outcome {
 fn codel_in_p4_follows_the_rfc() {
     let program = compiled(&["CODEL"]);
     let mut random = Random(8289);
-    let cases = [
-        ("light 0.8", poisson(0.8, &mut random)),
-        ("heavy 0.98", poisson(0.98, &mut random)),
-        ("overload 1.05", poisson(1.05, &mut random)),
-        ("overload 1.4", poisson(1.4, &mut random)),
-        ("idle gaps", bursts(&mut random)),
-    ];
+    let cases = loads(&mut random);
     println!("{:14} {:>10} {:>10} {:>10} {:>12} {:>12}", "load", "drops real", "drops P4", "both", "wait real ms", "wait P4 ms");
     let mut failures = Vec::new();
     for (name, arrivals) in &cases {

@@ -3,12 +3,13 @@
 
 mod codel;
 mod red;
+mod step;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use fairlane_device::pipeline::{ActionCall, KeyMatch, Program, Switch, TableAction, TableEntry, Value};
-use fairlane_device::{Nanos, PortId};
+use fairlane_device::{Capacity, Device, DeviceConfig, Nanos, PortConfig, PortId};
 
 const RATE_BPS: u64 = 10_000_000;
 const FRAME_BYTES: usize = 1000;
@@ -61,6 +62,26 @@ fn ipv4_frame(destination: u32) -> Vec<u8> {
     let checksum = !((folded & 0xffff) + (folded >> 16)) as u16;
     frame[24..26].copy_from_slice(&checksum.to_be_bytes());
     frame
+}
+
+/// A switch with `program` that sends to `OUT` what comes in at port 1, at `RATE_BPS`.
+fn device(program: &Arc<Program>, capacity: Capacity, seed: u64) -> Device {
+    let mut device = Device::new(DeviceConfig { seed, ..DeviceConfig::default() });
+    device.set_port(1, PortConfig::default()).unwrap();
+    device.set_port(OUT, PortConfig { rate_bps: Some(RATE_BPS), capacity, ..PortConfig::default() }).unwrap();
+    device.load(0, program.clone());
+    device
+}
+
+/// The loads at which a scheme and its real-valued algorithm are compared.
+fn loads(random: &mut Random) -> [(&'static str, Vec<Nanos>); 5] {
+    [
+        ("light 0.8", poisson(0.8, random)),
+        ("heavy 0.98", poisson(0.98, random)),
+        ("overload 1.05", poisson(1.05, random)),
+        ("overload 1.4", poisson(1.4, random)),
+        ("idle gaps", bursts(random)),
+    ]
 }
 
 /// To the nearest integer.

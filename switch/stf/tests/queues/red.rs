@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fairlane_device::pipeline::{KeyMatch, Program, Replica, Value};
-use fairlane_device::{Capacity, Device, DeviceConfig, DropCause, Nanos, PortConfig, PortId};
+use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
-use crate::{bursts, compiled, fixed, insert, ipv4_frame, poisson, Random, OUT, RATE_BPS, SERVICE};
+use crate::{compiled, device, fixed, insert, ipv4_frame, loads, Random, OUT, RATE_BPS, SERVICE};
 
 const GROUP: u32 = 0xef01_0001;
 
@@ -125,11 +125,7 @@ fn reference_of_copies(arrivals: &[Nanos], p: Parameters, random: &mut Random) -
 
 /// `copies`: the packets go to a multicast group with one member.
 fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], p: Parameters, seed: u64, copies: bool) -> Outcome {
-    let mut device = Device::new(DeviceConfig { seed, ..DeviceConfig::default() });
-    device.set_port(1, PortConfig::default()).unwrap();
-    let link = PortConfig { rate_bps: Some(RATE_BPS), capacity: Capacity::Packets(4096), ..PortConfig::default() };
-    device.set_port(OUT, link).unwrap();
-    device.load(0, program.clone());
+    let mut device = device(program, Capacity::Packets(4096), seed);
     let switch = device.switch_mut().unwrap();
     let unit = 2f64.powi(32);
     let red = [
@@ -187,13 +183,7 @@ fn compare(copies: bool) {
     let program = compiled(&[]);
     let parameters = Parameters { minimum: 5.0, maximum: 15.0, max_p: 0.1, weight: 0.002 };
     let mut random = Random(1993);
-    let cases = [
-        ("light 0.8", poisson(0.8, &mut random)),
-        ("heavy 0.98", poisson(0.98, &mut random)),
-        ("overload 1.05", poisson(1.05, &mut random)),
-        ("overload 1.4", poisson(1.4, &mut random)),
-        ("idle gaps", bursts(&mut random)),
-    ];
+    let cases = loads(&mut random);
     println!("{:14} {:>12} {:>12} {:>8} {:>10} {:>10} {:>8}", "load", "avg real", "avg P4", "diff", "drop real", "drop P4", "diff");
     let mut failures = Vec::new();
     for (name, arrivals) in &cases {

@@ -1,9 +1,10 @@
 //! Congestion control: the state common to all flavours, and the choice of one. One flavour, one file.
 //!
 //! A flavour sees three events: an ACK of new data, a duplicate ACK, a timeout (an ECN echo is a fourth, the same for all
-//! but the size of the reduction). It changes [`Core`]; the sender then sends what `Core` permits.
+//! but the size of the reduction; DCTCP also counts which ACKs had one). It changes [`Core`]; the sender then sends what `Core` permits.
 
 pub(crate) mod cubic;
+pub(crate) mod dctcp;
 pub(crate) mod newreno;
 pub(crate) mod reno;
 pub(crate) mod sack;
@@ -13,6 +14,7 @@ pub(crate) mod tahoe;
 use crate::scoreboard::Scoreboard;
 use crate::{Config, Flavour, Nanos, ReductionBase, SackRecovery, SenderStats};
 use cubic::Cubic;
+use dctcp::Dctcp;
 
 /// Duplicate ACKs that make a fast retransmit (RFC 5681 section 3.2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -115,6 +117,11 @@ impl Core {
         if self.is_reduced() {
             return self.ssthresh;
         }
+        self.half_in_any_case()
+    }
+
+    /// The same after a reduction in the same window: a mark of DCTCP may have made it by little (RFC 8257 section 3.5).
+    pub fn half_in_any_case(&self) -> u64 {
         let half = self.reduction_base() / 2;
         let fraction = if self.reduction_base == ReductionBase::WindowSegments { half % self.mss } else { 0 };
         (half - fraction).max(2 * self.mss)
@@ -166,6 +173,7 @@ pub(crate) enum Control {
     Sack,
     Sack1,
     Cubic(Cubic),
+    Dctcp(Dctcp),
 }
 
 impl Control {
@@ -179,6 +187,7 @@ impl Control {
                 SackRecovery::Sack1 => Control::Sack1,
             },
             Flavour::Cubic => Control::Cubic(Cubic::new(config.reno_friendliness)),
+            Flavour::Dctcp => Control::Dctcp(Dctcp::new()),
         }
     }
 
@@ -188,7 +197,7 @@ impl Control {
             Control::Tahoe => tahoe::on_new_ack(core, acked),
             Control::Reno => reno::on_new_ack(core, acked),
             Control::NewReno(state) => newreno::on_new_ack(state, core, acked),
-            Control::Sack => sack::on_new_ack(core, |core| core.grow(acked)),
+            Control::Sack | Control::Dctcp(_) => sack::on_new_ack(core, |core| core.grow(acked)),
             Control::Sack1 => sack1::on_new_ack(core, acked),
             Control::Cubic(cubic) => sack::on_new_ack(core, |core| cubic.grow(core, now, acked, srtt)),
         }
@@ -204,14 +213,32 @@ impl Control {
             Control::Sack => sack::on_dup_ack(core, |core| core.half()),
             Control::Sack1 => sack1::on_dup_ack(core),
             Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
+            Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half_in_any_case()),
         }
     }
 
-    /// The slow start threshold after a timeout or an ECN echo.
-    pub fn reduced_ssthresh(&mut self, core: &Core) -> u64 {
+    /// The slow start threshold after a timeout.
+    pub fn ssthresh_after_timeout(&mut self, core: &Core) -> u64 {
         match self {
             Control::Cubic(cubic) => cubic.reduce(core),
+            Control::Dctcp(_) => core.half_in_any_case(),
             _ => core.half(),
+        }
+    }
+
+    /// The slow start threshold, and the window, after an ECN echo.
+    pub fn ssthresh_after_echo(&mut self, core: &Core) -> u64 {
+        match self {
+            Control::Cubic(cubic) => cubic.reduce(core),
+            Control::Dctcp(dctcp) => dctcp.reduced(core),
+            _ => core.half(),
+        }
+    }
+
+    /// An ACK came, before anything is done for it: up to the stream offset `ack`, of `acked` new octets; `echo` is its ECE.
+    pub fn observe(&mut self, core: &Core, ack: u64, acked: u64, echo: bool) {
+        if let Control::Dctcp(dctcp) = self {
+            dctcp.on_ack(core, ack, acked, echo);
         }
     }
 }
