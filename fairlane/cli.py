@@ -30,7 +30,7 @@ from fairlane.cli_options import (
     WorkersOption,
     in_groups,
 )
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
+from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, NO_SPACE, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
@@ -108,6 +108,10 @@ def _unexpected(error: Exception) -> str:
 
 def _fail(message: str, code: int) -> None:
     print(f"fairlane: {message}", file=sys.stderr)
+    if code == NO_SPACE:
+        # Without memory, libraries that unload crash, and the crash would be the exit code. All of ours is cleaned up by now.
+        sys.stdout.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -69,7 +69,7 @@ def test_every_error_of_the_machine_has_a_sentence_and_a_code() -> None:
     assert errors.say(OSError(errno.EACCES, "Permission denied", "x")) == "Permission denied. (x)"
 
 
-@pytest.mark.parametrize("limit", ["-n 24", "-v 600000", "-f 200"])
+@pytest.mark.parametrize("limit", ["-n 24", "-v 250000", "-v 600000", "-f 200"])
 def test_limits_of_the_machine_end_in_a_sentence(tmp_path: Path, limit: str) -> None:
     command = f"ulimit {limit}; exec {sys.executable} -m fairlane run als-3 --duration 12 --out {tmp_path}/out"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
