@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +40,7 @@ def test_thinned_counters_end_where_all_of_them_do(tmp_path: Path, monkeypatch: 
         assert np.isin(b["tx_bytes"], a["tx_bytes"]).all()
 
 
+_PYTHON = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
 _RECORDS = st.lists(
     st.fixed_dictionaries(
         {"kind": st.sampled_from("ab")}, optional={"t": st.integers(0, 9), "x": st.none() | st.floats(-9, 9), "s": st.text(max_size=2)}
@@ -81,3 +85,21 @@ def test_a_long_runs_figures_are_those_of_all_its_records(tmp_path: Path, monkey
     # Sums between the records that are left are straight lines.
     bits = [table["goodput_bps"].groupby(table["flow"]).sum().to_numpy() for table in (tables["flows"], all_tables["flows"])]
     assert bits[0] == pytest.approx(bits[1], rel=1e-3)
+
+
+_DRAW = """
+import resource
+import numpy as np
+from fairlane.results import plots
+picture, axes = plots.plt.subplots(figsize=(9, 5), dpi=110)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+axes.plot(np.random.default_rng(1).uniform(0, 250, 200_000))
+picture.savefig("line.png")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3)
+"""
+
+
+def test_a_line_of_many_points_is_drawn_in_little_memory(tmp_path: Path) -> None:
+    """The queue of 20,000 s in one piece takes 360 MB."""
+    done = subprocess.run([sys.executable, "-c", _DRAW], cwd=tmp_path, env=_PYTHON, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 100, done.stdout
