@@ -19,14 +19,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairlane import errors, probes
 from fairlane.fabrics import leftovers
-from tools.chaos.faults import FAULTS, UNTRUE, Fault
+from tools.chaos.faults import CLOCK, FAULTS, UNTRUE, Fault
 from tools.chaos.subject import ROOT, Subject
 
 _HANGS_AFTER_S = 90.0
@@ -76,7 +76,7 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
         struck = (fault.limits and f"ulimit {fault.limits}") or (f"a disk of {fault.disk_kb} kB" if fault.disk_kb else "")
         if fault.strike is not None:
             if subject.wait_until_up():
-                time.sleep(rng.uniform(0.0, 2.0 if fault.place == "mininet" else 0.3))
+                time.sleep(rng.uniform(0.0, 2.0 if subject.on_mininet else 0.3))
             try:
                 struck = fault.strike(subject, rng)
             except LookupError as error:
@@ -101,7 +101,7 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
             wrong.append("a traceback")
         if fault.marked and code == 0 and verdict not in UNTRUE and not struck.startswith("nothing"):
             wrong.append(f"verdict {verdict}")
-        if code == -9 and fault.place == "mininet":
+        if code == -9 and subject.on_mininet:
             subprocess.run([sys.executable, "-m", "fairlane", "clean"], cwd=ROOT, capture_output=True, check=False)
         wrong += _left(subject, before)
     last = next((line for line in reversed(said.strip().splitlines()) if line.startswith("fairlane:")), "")
@@ -140,11 +140,10 @@ def _left(subject: Subject, before: set[str]) -> list[str]:
         time.sleep(0.2)
 
 
-def order(seed: int, count: int, only: str) -> list[Fault]:
+def order(known: Sequence[Fault], seed: int, count: int) -> list[Fault]:
     """Every fault once before any comes twice, in an order that the seed draws."""
     rng = random.Random(seed)
     found: list[Fault] = []
-    known = [f for f in FAULTS if only in f.key]
     while len(found) < count:
         found += rng.sample(known, len(known))
     return found[:count]
@@ -164,8 +163,9 @@ def _table(ended: list[Ended]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seed", type=int, default=1, help="of order, instants and targets (default: 1)")
-    parser.add_argument("--faults", type=int, default=len(FAULTS), help=f"how many (default: each once, {len(FAULTS)})")
+    parser.add_argument("--faults", type=int, help="how many (default: each once)")
     parser.add_argument("--only", default="", help="those whose name contains this")
+    parser.add_argument("--clock", action="store_true", help="also step this machine's clock by 2 s and back, which all its programs see")
     parser.add_argument("--out", type=Path, default=Path("results/chaos"), help="folder for faults.jsonl (default: results/chaos)")
     parser.add_argument("--table", action="store_true", help="only the table of the faults in --out")
     arguments = parser.parse_args()
@@ -175,10 +175,15 @@ def main() -> int:
         if not probes.is_root():
             print("chaos: needs root", file=sys.stderr)
             return errors.CANNOT_RUN_HERE
-        if not any(arguments.only in f.key for f in FAULTS):
-            parser.error(f"--only {arguments.only}: no such fault; there are {', '.join(f.key for f in FAULTS)}")
+        faults = FAULTS + (CLOCK,) * arguments.clock
+        if probes.program("simple_switch_grpc") is None:
+            print("chaos: no simple_switch_grpc in PATH: no faults on BMv2", flush=True)
+            faults = tuple(f for f in faults if f.place != "bmv2")
+        known = [f for f in faults if arguments.only in f.key]
+        if not known:
+            parser.error(f"--only {arguments.only}: no such fault; there are {', '.join(f.key for f in faults)}")
         with tempfile.TemporaryDirectory(prefix="fairlane-chaos-") as name, file.open("a") as log:
-            for number, fault in enumerate(order(arguments.seed, arguments.faults, arguments.only)):
+            for number, fault in enumerate(order(known, arguments.seed, arguments.faults or len(known))):
                 try:
                     ended = strike(fault, arguments.seed, number, Path(name))
                 except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlane import errors
 from tools.chaos.subject import Subject
@@ -90,6 +90,17 @@ def _hogs(subject: Subject, rng: random.Random) -> str:
             hog.kill()
             hog.wait()
     return f"{count} busy loops for 3 s"
+
+
+def _clock_steps(subject: Subject, rng: random.Random) -> str:
+    """The machine's, and back: all of its programs see it."""
+    step_s = rng.choice([-2.0, 2.0])
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + step_s)
+    try:
+        time.sleep(2.0)
+    finally:
+        time.clock_settime(time.CLOCK_REALTIME, time.time() - step_s)
+    return f"the clock stepped by {step_s:+g} s and back"
 
 
 def _interface(gone: bool) -> Callable[[Subject, random.Random], str]:
@@ -229,7 +240,9 @@ def _worker_dies(subject: Subject, rng: random.Random) -> str:
 
 
 ENDED = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
-FAULTS = (
+CLOCK = Fault("mininet", "the clock steps", _clock_steps, STOPPED, True)
+"""Only where it is asked for: it happens to the whole machine."""
+_MININET = (
     Fault("mininet", "a switch is killed", _kill("fairlane-switch|simple_switch"), STOPPED, True),
     Fault("mininet", "the controller is killed", _kill("fairlane.controller"), STOPPED, True),
     Fault("mininet", "a sender is killed", _kill(r"sender|iperf3 .*-c"), STOPPED, True),
@@ -245,6 +258,10 @@ FAULTS = (
     *(Fault("mininet", f"{number.name}", _end(number), (code,)) for number, code in ENDED.items()),
     Fault("mininet", "a full disk", None, (*LIMITED, errors.RUN_FAILED), disk_kb=1200),
     Fault("mininet", "few descriptors", None, (*LIMITED, errors.RUN_FAILED, 0), limits="-n 40"),
+)
+FAULTS = (
+    *_MININET,
+    *(replace(fault, place="bmv2") for fault in _MININET),
     *(Fault("virtual", f"{number.name}", _end(number), (code, 0)) for number, code in ENDED.items()),
     Fault("virtual", "a full disk", None, LIMITED, disk_kb=1500),
     Fault("virtual", "a full disk, later", None, LIMITED, disk_kb=4000, arguments=("--duration", "120")),

@@ -50,18 +50,23 @@ class Subject:
             file = self.folder / "chaos.toml"
             file.write_text(STUDY)
             return ["sweep", str(file), "--out", str(self.out), "--workers", "2"]
-        if self.place == "mininet":
-            where = ["--fabric", "mininet", "--duration", "7", "--grpc-port", str(self.grpc_port), "--no-rtt-check"]
+        if self.on_mininet:
+            target = "bmv2" if self.place == "bmv2" else "embedded"
+            where = ["--fabric", "mininet", "--target", target, "--duration", "7", "--grpc-port", str(self.grpc_port), "--no-rtt-check"]
         else:
             where = ["--duration", "20", *(["--live", "--live-speed", "10"] if self.place == "live" else [])]
         return ["run", "als-3", "--out", str(self.out), *where]
+
+    @property
+    def on_mininet(self) -> bool:
+        return self.place in ("mininet", "bmv2")
 
     def printed(self) -> str:
         return self._log.read_text(errors="replace")
 
     def is_up(self) -> bool:
         """Whether it is where faults shall find it: flows send, points are computed."""
-        if self.place == "mininet":
+        if self.on_mininet:
             return re.search(r"^ +[1-9]\d*/\d+ s ", self.printed(), re.MULTILINE) is not None
         if self.place == "live":
             return "live view: http" in self.printed()
