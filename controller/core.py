@@ -24,7 +24,7 @@ from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info, canonical
 from fairlane.controller.protection import allowance_bps, limits, share_bps
-from fairlane.controller.queues import codel_parameters, step_parameters
+from fairlane.controller.queues import codel_parameters, pie_parameters, step_parameters
 from fairlane.controller.red import link_parameters
 from fairlane.controller.sketch import SketchCounter
 
@@ -38,10 +38,13 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
-# Of the macros RED_ECN, CODEL and STEP.
+# Of the macros RED_ECN, CODEL, PIE and STEP.
 RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
 CODEL_MARKS, CODEL_DROPS = ("AlsEgress.codel.marks",), ("AlsEgress.codel.drops",)
+PIE_MARKS = ("AlsIngress.pie.decision.marks", "AlsEgress.pie.decision.marks")
+PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
 STEP_MARKS = ("AlsEgress.step.marks",)
+_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *STEP_MARKS)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -78,9 +81,10 @@ class PortRecord:
 
 @dataclass
 class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel or a step. marks: packets marked instead of dropped, except by a full queue or RED's maximum."""
+    """For a program that can mark, or that has CoDel, PIE or a step. aqm_drops: by CoDel or PIE, whichever the port has. marks: packets marked
+    instead of dropped, except by a full queue or RED's maximum."""
 
-    codel_drops: int
+    aqm_drops: int
     marks: int
 
 
@@ -102,7 +106,7 @@ class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
-    if any(name in p4info.counters for name in (*RED_MARKS, *CODEL_DROPS, *STEP_MARKS)):
+    if any(name in p4info.counters for name in _FURTHER):
         return MarkedProtectedPortRecord if WITHIN_SHARE in p4info.counters else MarkedPortRecord
     return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
 
@@ -115,7 +119,7 @@ class Reading:
     transmitted: dict[int, tuple[int, int]]
     early_drops: dict[int, tuple[int, int]]
     forced_drops: dict[int, tuple[int, int]]
-    codel_drops: dict[int, tuple[int, int]]
+    aqm_drops: dict[int, tuple[int, int]]
     marks: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
@@ -138,7 +142,7 @@ class SwitchControl:
             for p in switch.ports
             if p.als and issubclass(self._record_kind, ProtectedPortRecord)
         }
-        further = (name for name in (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *STEP_MARKS) if name in p4info.counters)
+        further = (name for name in _FURTHER if name in p4info.counters)
         self._counters = (*COUNTERS, *further, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
@@ -191,6 +195,11 @@ class SwitchControl:
                 yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
             if port.codel is not None:
                 yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
+            if port.pie is not None:
+                pie, ingress_key = pie_parameters(port.pie), {"standard_metadata.egress_spec": port.number}
+                decision = {key: pie[key] for key in ("target_us", "marking")}
+                yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
+                yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
             if port.step is not None:
                 yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 
@@ -234,6 +243,7 @@ class SwitchControl:
                 # A queue's program does nothing where it has no parameters.
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
+                if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
                 if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
@@ -264,8 +274,8 @@ class SwitchControl:
                 values.get(TRANSMITTED, {}),
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
-                _sum(values, CODEL_DROPS),
-                _sum(values, (*RED_MARKS, *CODEL_MARKS, *STEP_MARKS)),
+                _sum(values, (*CODEL_DROPS, *PIE_DROPS)),
+                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),
@@ -345,7 +355,7 @@ class SwitchControl:
         """What a port's record has beyond `PortRecord`."""
         found: dict[str, Any] = {}
         if issubclass(self._record_kind, MarkedPortRecord):
-            found = {"codel_drops": latest.codel_drops.get(port, _NOTHING)[0], "marks": latest.marks.get(port, _NOTHING)[0]}
+            found = {"aqm_drops": latest.aqm_drops.get(port, _NOTHING)[0], "marks": latest.marks.get(port, _NOTHING)[0]}
         if issubclass(self._record_kind, ProtectedPortRecord):
             held = latest.held_back.get(port, _NOTHING)
             found["share_bps"] = int(self._shares.get(port, 0))

@@ -1,8 +1,8 @@
-"""Parameters of the queues: seconds and packets in, the integers of `p4src/codel.p4` and `p4src/step.p4` out."""
+"""Parameters of the queues: seconds and packets in, the integers of `p4src/codel.p4`, `p4src/pie.p4` and `p4src/step.p4` out."""
 
 from __future__ import annotations
 
-from fairlane.topologies.model import Codel, Step
+from fairlane.topologies.model import Codel, Pie, Step
 
 _NEVER = 2**32 - 1
 
@@ -10,6 +10,23 @@ _NEVER = 2**32 - 1
 def codel_parameters(codel: Codel) -> dict[str, int]:
     """Arguments of the P4 action `set_codel`."""
     return {"target_us": round(codel.target_s * 1e6), "interval_us": round(codel.interval_s * 1e6), "marking": int(codel.ecn)}
+
+
+def pie_parameters(pie: Pie) -> dict[str, int]:
+    """Arguments of the P4 action `set_pie`; `set_decision` takes the first and the last."""
+    return {
+        "target_us": round(pie.target_s * 1e6),
+        "update_us": round(pie.update_s * 1e6),
+        "alpha_per_us": _gain(pie.alpha),
+        "beta_per_us": _gain(pie.beta),
+        "burst_us": round(pie.burst_s * 1e6),
+        "marking": int(pie.ecn),
+    }
+
+
+def _gain(per_second: float) -> int:
+    """Per microsecond x 2^48."""
+    return round(per_second * 2**48 / 1e6)
 
 
 def step_parameters(step: Step) -> dict[str, int]:

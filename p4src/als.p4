@@ -34,11 +34,13 @@
 #else
 #include "no_step.p4"
 #endif
+#ifdef PIE
+#include "pie.p4"
+#else
+#include "no_pie.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
-
-// instance_type of a copy made by the multicast engine.
-const bit<32> REPLICATION = 5;
 
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Sources() sources;
@@ -46,6 +48,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Connections() connections;
     Protection() protection;
     RedArrival() red;
+    PieArrival() pie;
 
     apply {
         sources.apply(hdr, standard_metadata);
@@ -59,8 +62,9 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
                 protection.apply(hdr, standard_metadata);
-                // A packet that protection has dropped has no output port for RED.
+                // A packet that protection has dropped has no output port for RED and PIE.
                 red.apply(hdr, standard_metadata);
+                pie.apply(hdr, standard_metadata);
             }
         }
     }
@@ -73,6 +77,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     RedReplica() replica;
     Codel() codel;
     Step() step;
+    PieDeparture() pie;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -97,6 +102,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 codel.apply(hdr, standard_metadata);
                 step.apply(hdr, standard_metadata);
             }
+            pie.apply(hdr, standard_metadata);
             departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 fair_rate.apply(hdr, standard_metadata);

@@ -31,3 +31,5 @@ const bit<16> RTCP_MAXIMUM_LENGTH = 255;
 #define PORTS 512
 const bit<9> CPU_PORT  = 510;
 const bit<9> DROP_PORT = 511;
+// instance_type of a copy made by the multicast engine.
+const bit<32> REPLICATION = 5;

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlane.topologies.model import OF_THE_TRACE, Codel, Discipline, Link, Node, Red, Step, Topology, TopologyError
+from fairlane.topologies.model import OF_THE_TRACE, Codel, Discipline, Link, Node, Pie, Red, Step, Topology, TopologyError
 from fairlane.topologies.trace import Trace
 
 
@@ -21,6 +21,7 @@ class LinkSpec:
     queue_packets: int = 1000
     red: Red | None = None
     codel: Codel | None = None
+    pie: Pie | None = None
     step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0

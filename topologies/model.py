@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from fairlane.topologies.trace import Trace
 
 WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-Discipline = Annotated[Literal["red", "codel", "step", "droptail"], WAY_TO_AN_OWN_AQM]
+Discipline = Annotated[Literal["red", "codel", "pie", "step", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -87,6 +87,43 @@ class Codel:
             )
 
 
+# `p4src/pie.p4` holds gains as 32-bit integers x 2^-48 per microsecond.
+_MAX_GAIN = 15.0
+
+
+@dataclass(frozen=True)
+class Pie:
+    """PIE of a queue (RFC 8033): arrivals are dropped with a probability that a controller of the queue's delay sets.
+
+    target_s: in [1e-5, 1]. update_s: between updates of the probability, in [0.001, 1]. alpha, beta: gains of the delay's distance from the
+    target and of its growth, per second, in [0.002, 15]. burst_s: how long a queue that was idle may grow without drops, in [0, 1000]. The
+    defaults: section 4. ecn: packets of an ECN-capable transport are marked instead of dropped, while the probability is below 0.1.
+    """
+
+    target_s: float = 0.015
+    update_s: float = 0.015
+    alpha: float = 0.125
+    beta: float = 1.25
+    burst_s: float = 0.15
+    ecn: bool = False
+
+    def __post_init__(self) -> None:
+        check_controller("PIE", self.target_s, self.update_s, self.alpha, self.beta)
+        if not 0 <= self.burst_s <= MAX_DELAY_S:
+            raise ValueError(f"burst_s: from 0 to {MAX_DELAY_S:g} s, got {self.burst_s:g} s")
+
+
+def check_controller(name: str, target_s: float, update_s: float, alpha: float, beta: float) -> None:
+    """ValueError for values of a proportional integral controller that its P4 program cannot hold."""
+    if not 1e-5 <= target_s <= 1:
+        raise ValueError(f"target_s: {name} needs 1e-5 to 1 s, got {target_s:g} s")
+    if not 1e-3 <= update_s <= 1:
+        raise ValueError(f"update_s: {name} needs 0.001 to 1 s, got {update_s:g} s")
+    for key, gain in (("alpha", alpha), ("beta", beta)):
+        if not 0.002 <= gain <= _MAX_GAIN:
+            raise ValueError(f"{key}: {name} needs 0.002 to {_MAX_GAIN:g} per second, got {gain:g}")
+
+
 @dataclass(frozen=True)
 class Step:
     """Step marking of a queue (RFC 8257 section 3.1): packets of an ECN-capable transport are marked, none is dropped.
@@ -134,7 +171,12 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
-_SCHEMES: dict[Literal["red", "codel", "step"], type[Red] | type[Codel] | type[Step]] = {"red": Red, "codel": Codel, "step": Step}
+_SCHEMES: dict[Literal["red", "codel", "pie", "step"], type[Red] | type[Codel] | type[Pie] | type[Step]] = {
+    "red": Red,
+    "codel": Codel,
+    "pie": Pie,
+    "step": Step,
+}
 
 
 @dataclass(frozen=True)
@@ -143,7 +185,7 @@ class Link:
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red", "codel" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
+    queue: "red", "codel", "pie" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
@@ -156,6 +198,7 @@ class Link:
     queue_packets: int = 1000
     red: Red | None = None
     codel: Codel | None = None
+    pie: Pie | None = None
     step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0
@@ -203,7 +246,7 @@ class Link:
     @property
     def marks(self) -> bool:
         """Whether its queues mark packets by ECN."""
-        scheme = self.red or self.codel or self.step
+        scheme = self.red or self.codel or self.pie or self.step
         return scheme is not None and scheme.ecn
 
     @property

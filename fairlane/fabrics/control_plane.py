@@ -43,6 +43,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                         round(p.link.rate_bps),
                         _red(p.link),
                         p.link.codel,
+                        p.link.pie,
                         p.link.step,
                         als=name not in control.plain_switches,
                         peer=p.peer if p.peer in names else "",

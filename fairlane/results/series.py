@@ -173,7 +173,7 @@ _CONTROL = frozenset(
         "transmitted_bytes",
         "red_early_drops",
         "red_forced_drops",
-        "codel_drops",
+        "aqm_drops",
         "marks",
         "held_packets",
     )
@@ -181,8 +181,14 @@ _CONTROL = frozenset(
 """The columns of the controller's records that are read here."""
 
 
-_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "codel_drops", "marks")
+_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "aqm_drops", "marks")
 """Of them, a port's counters."""
+_DROPS = {
+    "red": {"red_early": "red_early_drops", "red_forced": "red_forced_drops"},
+    "codel": {"codel": "aqm_drops"},
+    "pie": {"pie": "aqm_drops"},
+}
+"""By the queue whose P4 program drops: causes, and where it counts them."""
 
 
 def _is_read(column: str) -> bool:
@@ -197,11 +203,11 @@ def _bin_s(duration_s: float) -> float:
 
 def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
-    counted_by = {"red": ("red_early", "red_forced"), "codel": ("codel",)}.get(str(port.link.queue), ())
+    queue = str(port.link.queue)
     told = {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in _COUNTED if c in control}
     marks = told.get("marks") if port.link.marks else None
-    # Drops in ingress count at the input port, and CoDel's are drops in egress.
-    drops = {cause: told[f"{cause}_drops"] for cause in counted_by if f"{cause}_drops" in told}
+    # The device counts drops in ingress at the input port; drops in egress are of these queues.
+    drops = {cause: told[column] for cause, column in _DROPS.get(queue, {}).items() if column in told}
     if rows.empty:
         # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
         return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
@@ -209,7 +215,7 @@ def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tup
     others = {
         name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
         for name in rows.columns
-        if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and "codel" in drops)
+        if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and queue in drops)
     }
     drops = {**others, **drops}
     if "held_packets" in control:

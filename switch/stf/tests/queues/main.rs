@@ -2,9 +2,11 @@
 //! module for each scheme.
 
 mod codel;
+mod pie;
 mod red;
 mod step;
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,12 +23,21 @@ const OUT: PortId = 2;
 struct Random(u64);
 
 impl Random {
-    fn unit(&mut self) -> f64 {
+    fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// The 32 bits that a program draws next, of a switch with the seed that this began with.
+    fn draw(&mut self) -> f64 {
+        (self.bits() >> 32) as f64 / (1u64 << 32) as f64
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
@@ -64,6 +75,17 @@ fn ipv4_frame(destination: u32) -> Vec<u8> {
     frame
 }
 
+const TOS: usize = 15;
+
+/// The same of an ECN-capable transport: `code` is 1 or 2.
+fn capable(mut frame: Vec<u8>, code: u8) -> Vec<u8> {
+    frame[TOS] = code;
+    // RFC 1624: the header's sum with it
+    let sum = !u16::from_be_bytes([frame[24], frame[25]]) as u32 + u32::from(code);
+    frame[24..26].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    frame
+}
+
 /// A switch with `program` that sends to `OUT` what comes in at port 1, at `RATE_BPS`.
 fn device(program: &Arc<Program>, capacity: Capacity, seed: u64) -> Device {
     let mut device = Device::new(DeviceConfig { seed, ..DeviceConfig::default() });
@@ -71,6 +93,56 @@ fn device(program: &Arc<Program>, capacity: Capacity, seed: u64) -> Device {
     device.set_port(OUT, PortConfig { rate_bps: Some(RATE_BPS), capacity, ..PortConfig::default() }).unwrap();
     device.load(0, program.clone());
     device
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Admitted,
+    Marked,
+    Dropped,
+}
+
+/// A FIFO link, and the delay that it shows to a controller: the wait of the last packet that left, 0 if it left nothing behind.
+#[derive(Default)]
+struct Link {
+    /// Arrivals and starts of packets that have not begun to leave.
+    waiting: VecDeque<(Nanos, Nanos)>,
+    free: Nanos,
+    qdelay: f64,
+    waited_s: f64,
+}
+
+impl Link {
+    fn serve(&mut self, until: Nanos) {
+        self.serve_with(until, |_, _| ());
+    }
+
+    /// departed: gets each packet's instant, and the delay from then on.
+    fn serve_with(&mut self, until: Nanos, mut departed: impl FnMut(Nanos, f64)) {
+        while let Some(&(arrival, start)) = self.waiting.front() {
+            if start > until {
+                break;
+            }
+            self.waiting.pop_front();
+            let wait = (start - arrival) as f64 / 1e9;
+            self.waited_s += wait;
+            self.qdelay = if self.waiting.is_empty() { 0.0 } else { wait };
+            departed(start, self.qdelay);
+        }
+    }
+
+    fn admit(&mut self, now: Nanos) {
+        let start = self.free.max(now);
+        self.free = start + SERVICE;
+        self.waiting.push_back((now, start));
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    drops: usize,
+    marks: usize,
+    mean_wait_s: f64,
 }
 
 /// The loads at which a scheme and its real-valued algorithm are compared.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use fairlane_device::pipeline::{KeyMatch, Program, Value};
 use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
-use crate::{bursts, compiled, device, insert, ipv4_frame, poisson, Random, OUT, SERVICE};
+use crate::{bursts, capable, compiled, device, insert, ipv4_frame, poisson, Random, OUT, SERVICE, TOS};
 
 const NEVER: u64 = u32::MAX as u64;
-const TOS: usize = 15;
 
 /// Which packets are marked, and which are not because they are of no ECN-capable transport: every seventh.
 fn reference(arrivals: &[Nanos], threshold_us: u64, packets: u64) -> Vec<bool> {
@@ -41,11 +40,7 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], threshold_us: u64, packets:
     insert(switch, "AlsEgress.step.step_parameters", out, "AlsEgress.step.set_step", &[threshold_us, packets]);
     let any = vec![KeyMatch::Lpm { value: Value::from(0x0a00_0002u64), prefix_len: 32 }];
     insert(switch, "AlsIngress.forward.ipv4_lpm", any, "AlsIngress.forward.send", &[u64::from(OUT), 1, 2]);
-    let (plain, mut capable) = (ipv4_frame(0x0a00_0002), ipv4_frame(0x0a00_0002));
-    capable[TOS] = 2;
-    // RFC 1624: the header's sum with it
-    let sum = !u16::from_be_bytes([capable[24], capable[25]]) as u32 + 2;
-    capable[24..26].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    let (plain, capable) = (ipv4_frame(0x0a00_0002), capable(ipv4_frame(0x0a00_0002), 2));
     let mut sent: Vec<(PortId, Nanos, Vec<u8>)> = Vec::new();
     for (number, &now) in arrivals.iter().enumerate() {
         let mut frame = if number.is_multiple_of(7) { plain.clone() } else { capable.clone() };

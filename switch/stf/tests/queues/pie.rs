@@ -1,0 +1,265 @@
+//! PIE against RFC 8033 (sections 4 and 5) in real numbers, at a 10 Mb/s link; every seventh packet is of a transport without ECN.
+//!
+//! Twice. First with the P4 program's own instants of updates and its own random numbers: the same packets are dropped and marked, except
+//! where a random number lies between both probabilities, and these agree within a thousandth. Then with the RFC's timer and other random
+//! numbers: the numbers of drops and marks, and the mean wait.
+
+use std::sync::Arc;
+
+use fairlane_device::pipeline::{KeyMatch, Program, Value};
+use fairlane_device::{Capacity, DropCause, Nanos, PortId};
+
+use crate::{capable, compiled, device, fixed, insert, ipv4_frame, loads, Fate, Link, Random, Totals, OUT, SERVICE, TOS};
+
+const TARGET_S: f64 = 0.015;
+const T_UPDATE_S: f64 = 0.015;
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+const MAX_BURST_S: f64 = 0.15;
+const MARK_ECNTH: f64 = 0.1;
+const ONE: f64 = (1u64 << 48) as f64;
+/// Below this, a probability's error is compared with it instead.
+const LEAST: f64 = 1e-6;
+
+/// The RFC's variables, times in seconds.
+#[derive(Default)]
+struct Real {
+    drop_prob: f64,
+    qdelay_old: f64,
+    burst_allowance: f64,
+}
+
+impl Real {
+    /// Section 4.2, with the cap of section 5.5.
+    fn calculate_drop_prob(&mut self, qdelay: f64) {
+        let scale = match self.drop_prob {
+            p if p < 0.000001 => 2048.0,
+            p if p < 0.00001 => 512.0,
+            p if p < 0.0001 => 128.0,
+            p if p < 0.001 => 32.0,
+            p if p < 0.01 => 8.0,
+            p if p < 0.1 => 2.0,
+            _ => 1.0,
+        };
+        let mut p = (ALPHA * (qdelay - TARGET_S) + BETA * (qdelay - self.qdelay_old)) / scale;
+        if self.drop_prob >= 0.1 {
+            p = p.min(0.02);
+        }
+        self.drop_prob = (self.drop_prob + p).max(0.0);
+        if qdelay == 0.0 && self.qdelay_old == 0.0 {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.min(1.0);
+        self.qdelay_old = qdelay;
+    }
+
+    /// Section 4.4, each T_UPDATE. In binary, ten times 0.015 is a little less than 0.15.
+    fn spend_burst_allowance(&mut self) {
+        let left = self.burst_allowance - T_UPDATE_S;
+        self.burst_allowance = if left > 1e-9 { left } else { 0.0 };
+    }
+
+    /// Section 4.4: when congestion has gone.
+    fn renew_burst_allowance(&mut self, qdelay: f64) {
+        if self.drop_prob == 0.0 && qdelay < TARGET_S / 2.0 && self.qdelay_old < TARGET_S / 2.0 {
+            self.burst_allowance = MAX_BURST_S;
+        }
+    }
+
+    /// Sections 4.1 and 4.4: whether the packet's fate is drawn. No random number is below a probability of 0.
+    fn in_question(&self, waiting: usize) -> bool {
+        let safe = self.qdelay_old < TARGET_S / 2.0 && self.drop_prob < 0.2 || waiting <= 2;
+        self.burst_allowance <= 0.0 && !safe && self.drop_prob > 0.0
+    }
+
+    /// Section 5.1.
+    fn fate(&self, picked: bool, ecn: bool) -> Fate {
+        match (picked, ecn && self.drop_prob < MARK_ECNTH) {
+            (false, _) => Fate::Admitted,
+            (true, true) => Fate::Marked,
+            (true, false) => Fate::Dropped,
+        }
+    }
+}
+
+/// The same without a timer, as `p4src/pie.p4` has it: a departure does one update at most.
+#[derive(Default)]
+struct Lazy {
+    real: Real,
+    qdelay: f64,
+    next: Nanos,
+    idle_until: Nanos,
+}
+
+impl Lazy {
+    fn departure(&mut self, now: Nanos, qdelay: f64) {
+        let period = (T_UPDATE_S * 1e9) as Nanos;
+        let before = std::mem::replace(&mut self.qdelay, qdelay);
+        if before == 0.0 {
+            self.idle_until = now;
+        }
+        let mut qdelay = qdelay;
+        if self.next == 0 {
+            self.next = now + period;
+        } else if now >= self.next {
+            let missed = self.next < self.idle_until;
+            if missed {
+                qdelay = 0.0;
+            }
+            let was_idle = self.real.qdelay_old == 0.0;
+            self.real.calculate_drop_prob(qdelay);
+            self.real.spend_burst_allowance();
+            self.next += period;
+            if now >= self.next && (!missed || self.real.drop_prob == 0.0 && was_idle) {
+                self.next = now + period;
+            }
+        }
+        self.real.renew_burst_allowance(qdelay);
+    }
+}
+
+fn is_capable(number: usize, ecn: bool) -> bool {
+    ecn && !number.is_multiple_of(7)
+}
+
+/// The RFC as it stands, with its timer.
+fn by_timer(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
+    let (mut real, mut link, mut totals) = (Real::default(), Link::default(), Totals::default());
+    let period = (T_UPDATE_S * 1e9) as Nanos;
+    let mut next = arrivals[0] + period;
+    for (number, &now) in arrivals.iter().enumerate() {
+        while next <= now {
+            link.serve(next);
+            real.calculate_drop_prob(link.qdelay);
+            real.spend_burst_allowance();
+            next += period;
+        }
+        link.serve(now);
+        real.renew_burst_allowance(link.qdelay);
+        let picked = real.in_question(link.waiting.len()) && random.unit() < real.drop_prob;
+        match real.fate(picked, is_capable(number, ecn)) {
+            Fate::Dropped => totals.drops += 1,
+            fate => {
+                totals.marks += usize::from(fate == Fate::Marked);
+                link.admit(now);
+            }
+        }
+    }
+    link.serve(Nanos::MAX);
+    Totals { mean_wait_s: link.waited_s / (arrivals.len() - totals.drops) as f64, ..totals }
+}
+
+#[derive(Default)]
+struct Comparison {
+    p4: Totals,
+    /// Decisions that differ, each with its random number between both probabilities.
+    straddled: usize,
+    /// Largest relative error of the probability.
+    error: f64,
+}
+
+/// The P4 program, and beside it the real numbers with its instants of updates. After a difference these follow the program's queue.
+fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Comparison {
+    let mut device = device(program, Capacity::Unlimited, seed);
+    let mut random = Random(seed);
+    let switch = device.switch_mut().unwrap();
+    let out = || vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
+    let gain = |per_second: f64| fixed(per_second * ONE / 1e6);
+    let micros = |seconds: f64| fixed(seconds * 1e6);
+    let parameters = [micros(TARGET_S), micros(T_UPDATE_S), gain(ALPHA), gain(BETA), micros(MAX_BURST_S), u64::from(ecn)];
+    insert(switch, "AlsIngress.pie.pie_parameters", out(), "AlsIngress.pie.set_decision", &[parameters[0], parameters[5]]);
+    insert(switch, "AlsEgress.pie.pie_parameters", out(), "AlsEgress.pie.set_pie", &parameters);
+    let any = vec![KeyMatch::Lpm { value: Value::from(0x0a00_0002u64), prefix_len: 32 }];
+    insert(switch, "AlsIngress.forward.ipv4_lpm", any, "AlsIngress.forward.send", &[u64::from(OUT), 1, 2]);
+    let probability = switch.program().register_by_name("pie_probability").expect("register pie_probability");
+
+    let (plain, capable) = (ipv4_frame(0x0a00_0002), capable(ipv4_frame(0x0a00_0002), 2));
+    let (mut lazy, mut link, mut found) = (Lazy::default(), Link::default(), Comparison::default());
+    let mut sent: Vec<(PortId, Nanos, Vec<u8>)> = Vec::new();
+    let mut marked = vec![false; arrivals.len()];
+    for (number, &now) in arrivals.iter().enumerate() {
+        let is_capable = is_capable(number, ecn);
+        let mut frame = if is_capable { capable.clone() } else { plain.clone() };
+        frame[60..68].copy_from_slice(&(number as u64).to_be_bytes());
+        device.poll(now, &mut sent);
+        // Before the packet itself leaves, at once if the link is free.
+        let stored = device.switch().unwrap().register_read(probability, OUT as usize).expect("index in range");
+        let p4 = stored.to_u64().expect("64 bits") as f64 / ONE;
+        let before = device.drops().get(DropCause::Ingress);
+        device.receive(now, 1, &frame);
+        let dropped = device.drops().get(DropCause::Ingress) > before;
+
+        link.serve_with(now, |at, qdelay| lazy.departure(at, qdelay));
+        let real = &lazy.real;
+        found.error = found.error.max((p4 - real.drop_prob).abs() / real.drop_prob.max(LEAST));
+        let draw = if real.in_question(link.waiting.len()) { random.draw() } else { 1.0 };
+        let mut fate = real.fate(draw < real.drop_prob, is_capable);
+        if (draw < p4) != (draw < real.drop_prob) {
+            found.straddled += 1;
+            fate = real.fate(draw < p4, is_capable);
+        }
+        assert_eq!(fate == Fate::Dropped, dropped, "packet {number}: {fate:?}, R {draw}, p {} and {p4}", real.drop_prob);
+        if dropped {
+            found.p4.drops += 1;
+        } else {
+            marked[number] = fate == Fate::Marked;
+            link.admit(now);
+        }
+    }
+    device.poll(Nanos::MAX, &mut sent);
+    assert_eq!(device.drops().get(DropCause::Tail), 0, "the buffer is never full: only PIE drops");
+    let mut waited_s = 0.0;
+    for (_, at, frame) in &sent {
+        let number = u64::from_be_bytes(frame[60..68].try_into().unwrap()) as usize;
+        assert_eq!(frame[TOS] & 3 == 3, marked[number], "packet {number}");
+        waited_s += (at - SERVICE - arrivals[number]) as f64 / 1e9;
+    }
+    found.p4.marks = marked.iter().filter(|&&m| m).count();
+    found.p4.mean_wait_s = waited_s / sent.len() as f64;
+    found
+}
+
+#[test]
+fn pie_in_p4_follows_the_rfc() {
+    let program = compiled(&["PIE"]);
+    let mut random = Random(8033);
+    let cases = loads(&mut random);
+    println!(
+        "{:14} {:6} {:>9} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9} {:>9}",
+        "load", "ecn", "drops RFC", "drops P4", "marks RFC", "marks P4", "wait RFC ms", "wait P4 ms", "straddled", "error"
+    );
+    let mut failures = Vec::new();
+    for (name, arrivals) in &cases {
+        // The switch's clock counts microseconds.
+        let arrivals: Vec<Nanos> = arrivals.iter().map(|at| at / 1000 * 1000).collect();
+        for ecn in [false, true] {
+            let (rfc, found) = (by_timer(&arrivals, ecn, &mut random), in_p4(&program, &arrivals, ecn, 8033));
+            let p4 = &found.p4;
+            println!(
+                "{name:14} {ecn:6} {:9} {:9} {:9} {:9} {:11.4} {:11.4} {:9} {:9.1e}",
+                rfc.drops,
+                p4.drops,
+                rfc.marks,
+                p4.marks,
+                1e3 * rfc.mean_wait_s,
+                1e3 * p4.mean_wait_s,
+                found.straddled,
+                found.error
+            );
+            if found.error > 1e-3 {
+                failures.push(format!("{name}: an error of the probability of {:e}", found.error));
+            }
+            if found.straddled > 5 {
+                failures.push(format!("{name}: {} decisions differ", found.straddled));
+            }
+            let (drops, known) = ((p4.drops + p4.marks) as f64, (rfc.drops + rfc.marks) as f64);
+            if (drops - known).abs() > (0.05 * known).max(20.0) {
+                failures.push(format!("{name}: {drops} drops and marks, the RFC's algorithm {known}"));
+            }
+            if (p4.mean_wait_s - rfc.mean_wait_s).abs() > (0.05 * rfc.mean_wait_s).max(10e-6) {
+                failures.push(format!("{name}: mean wait {} s, the RFC's algorithm {} s", p4.mean_wait_s, rfc.mean_wait_s));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures:#?}");
+}
