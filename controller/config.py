@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.controller.red import Red
-from fairlane.topologies.model import MAX_PORT, Codel, Pie, Step
+from fairlane.topologies.model import MAX_PORT, Codel, Pi2, Pie, Step
 
 
 class ConfigError(ValueError):
@@ -19,7 +19,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Port:
-    """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, step: None of them leaves drops to the full queue.
+    """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, step: None of them leaves drops to the full queue.
     als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
     its port; "" towards hosts. multicast_router: packets to every group go there, with or without members (RFC 4541 section 2.1.2), as they
     do on a sender's own link."""
@@ -29,6 +29,7 @@ class Port:
     red: Red | None = None
     codel: Codel | None = None
     pie: Pie | None = None
+    pi2: Pi2 | None = None
     step: Step | None = None
     als: bool = True
     peer: str = ""
@@ -227,6 +228,7 @@ _NESTED = {
     "red": (Red, False),
     "codel": (Codel, False),
     "pie": (Pie, False),
+    "pi2": (Pi2, False),
     "step": (Step, False),
     "igmp": (Igmp, False),
     "tls": (Tls, False),

@@ -24,7 +24,7 @@ from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info, canonical
 from fairlane.controller.protection import allowance_bps, limits, share_bps
-from fairlane.controller.queues import codel_parameters, pie_parameters, step_parameters
+from fairlane.controller.queues import codel_parameters, pi2_parameters, pie_parameters, step_parameters
 from fairlane.controller.red import link_parameters
 from fairlane.controller.sketch import SketchCounter
 
@@ -38,13 +38,15 @@ TRANSMITTED = "AlsEgress.ports.transmitted"
 RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
 RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
 COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
-# Of the macros RED_ECN, CODEL, PIE and STEP.
+# Of the macros RED_ECN, CODEL, PIE, PI2 and STEP.
 RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
 CODEL_MARKS, CODEL_DROPS = ("AlsEgress.codel.marks",), ("AlsEgress.codel.drops",)
 PIE_MARKS = ("AlsIngress.pie.decision.marks", "AlsEgress.pie.decision.marks")
 PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
+PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
+PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
 STEP_MARKS = ("AlsEgress.step.marks",)
-_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *STEP_MARKS)
+_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *STEP_MARKS)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -81,7 +83,7 @@ class PortRecord:
 
 @dataclass
 class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel, PIE or a step. aqm_drops: by CoDel or PIE, whichever the port has. marks: packets marked
+    """For a program that can mark, or that has CoDel, PIE, PI2 or a step. aqm_drops: by CoDel, PIE or PI2, whichever the port has. marks: packets marked
     instead of dropped, except by a full queue or RED's maximum."""
 
     aqm_drops: int
@@ -186,20 +188,24 @@ class SwitchControl:
     def _link_entries(self) -> Iterable[_TableEntry]:
         """What depends on the rates of the ports' links."""
         for port in self.switch.ports:
-            key = {"standard_metadata.egress_port": port.number}
+            key, ingress_key = {"standard_metadata.egress_port": port.number}, {"standard_metadata.egress_spec": port.number}
             yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
             if port.red is not None:
                 red = port.red.action_parameters(port.rate_bps)
                 action = "set_red_ecn" if port.red.ecn else "set_red"
-                yield "AlsIngress.red.red_parameters", {"standard_metadata.egress_spec": port.number}, f"AlsIngress.red.{action}", red
+                yield "AlsIngress.red.red_parameters", ingress_key, f"AlsIngress.red.{action}", red
                 yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
             if port.codel is not None:
                 yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
             if port.pie is not None:
-                pie, ingress_key = pie_parameters(port.pie), {"standard_metadata.egress_spec": port.number}
+                pie = pie_parameters(port.pie)
                 decision = {key: pie[key] for key in ("target_us", "marking")}
                 yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
                 yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
+            if port.pi2 is not None:
+                pi2 = pi2_parameters(port.pi2)
+                yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
+                yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
             if port.step is not None:
                 yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 
@@ -244,6 +250,7 @@ class SwitchControl:
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
                 if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
+                if port.pi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
                 if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
@@ -274,8 +281,8 @@ class SwitchControl:
                 values.get(TRANSMITTED, {}),
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
-                _sum(values, (*CODEL_DROPS, *PIE_DROPS)),
-                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *STEP_MARKS)),
+                _sum(values, (*CODEL_DROPS, *PIE_DROPS, *PI2_DROPS)),
+                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),

@@ -1,8 +1,8 @@
-"""Parameters of the queues: seconds and packets in, the integers of `p4src/codel.p4`, `p4src/pie.p4` and `p4src/step.p4` out."""
+"""Parameters of the queues: seconds and packets in, the integers of `codel.p4`, `pie.p4`, `pi2.p4` and `step.p4` in `p4src` out."""
 
 from __future__ import annotations
 
-from fairlane.topologies.model import Codel, Pie, Step
+from fairlane.topologies.model import Codel, Pi2, Pie, Step
 
 _NEVER = 2**32 - 1
 
@@ -21,6 +21,17 @@ def pie_parameters(pie: Pie) -> dict[str, int]:
         "beta_per_us": _gain(pie.beta),
         "burst_us": round(pie.burst_s * 1e6),
         "marking": int(pie.ecn),
+    }
+
+
+def pi2_parameters(pi2: Pi2) -> dict[str, int]:
+    """Arguments of the P4 action `set_pi2`; `set_decision` takes the last."""
+    return {
+        "target_us": round(pi2.target_s * 1e6),
+        "update_us": round(pi2.update_s * 1e6),
+        "alpha_per_us": _gain(pi2.alpha),
+        "beta_per_us": _gain(pi2.beta),
+        "marking": int(pi2.ecn),
     }
 
 

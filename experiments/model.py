@@ -258,6 +258,7 @@ class Experiment:
             "RED_ECN": any(link.red is not None and link.red.ecn for link in links),
             "CODEL": any(link.codel is not None for link in links),
             "PIE": any(link.pie is not None for link in links),
+            "PI2": any(link.pi2 is not None for link in links),
             "STEP": any(link.step is not None for link in links),
         }
         return (*self.settings.control.defines, *(name for name, wanted in given.items() if wanted))

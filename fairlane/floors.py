@@ -20,7 +20,7 @@ def _unmarked(experiment: Experiment) -> list[str]:
         return []
     return [
         f"tcp-dctcp: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
-        'as tcp-sack does. A queue that marks: --queue step, or queue = "step" of the link (or red, codel or pie with ecn = true).'
+        'as tcp-sack does. A queue that marks: --queue step, or queue = "step" of the link (or red, codel, pie or pi2 with ecn = true).'
     ]
 
 

@@ -39,6 +39,11 @@
 #else
 #include "no_pie.p4"
 #endif
+#ifdef PI2
+#include "pi2.p4"
+#else
+#include "no_pi2.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
@@ -49,6 +54,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Protection() protection;
     RedArrival() red;
     PieArrival() pie;
+    Pi2Arrival() pi2;
 
     apply {
         sources.apply(hdr, standard_metadata);
@@ -62,9 +68,10 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
                 protection.apply(hdr, standard_metadata);
-                // A packet that protection has dropped has no output port for RED and PIE.
+                // A packet that protection has dropped has no output port for RED, PIE and PI2.
                 red.apply(hdr, standard_metadata);
                 pie.apply(hdr, standard_metadata);
+                pi2.apply(hdr, standard_metadata);
             }
         }
     }
@@ -78,6 +85,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     Codel() codel;
     Step() step;
     PieDeparture() pie;
+    Pi2Departure() pi2;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -103,6 +111,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 step.apply(hdr, standard_metadata);
             }
             pie.apply(hdr, standard_metadata);
+            pi2.apply(hdr, standard_metadata);
             departure.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 fair_rate.apply(hdr, standard_metadata);

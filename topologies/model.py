@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from fairlane.topologies.trace import Trace
 
 WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-Discipline = Annotated[Literal["red", "codel", "pie", "step", "droptail"], WAY_TO_AN_OWN_AQM]
+Discipline = Annotated[Literal["red", "codel", "pie", "pi2", "step", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -87,7 +87,7 @@ class Codel:
             )
 
 
-# `p4src/pie.p4` holds gains as 32-bit integers x 2^-48 per microsecond.
+# `p4src/pie.p4` and `p4src/pi2.p4` hold gains as 32-bit integers x 2^-48 per microsecond.
 _MAX_GAIN = 15.0
 
 
@@ -111,6 +111,24 @@ class Pie:
         check_controller("PIE", self.target_s, self.update_s, self.alpha, self.beta)
         if not 0 <= self.burst_s <= MAX_DELAY_S:
             raise ValueError(f"burst_s: from 0 to {MAX_DELAY_S:g} s, got {self.burst_s:g} s")
+
+
+@dataclass(frozen=True)
+class Pi2:
+    """PI2 of a queue (the Classic queue of RFC 9332): PIE's controller without its steps; arrivals are dropped with its probability squared.
+
+    Values and ranges as for PIE; the defaults: the formulas of RFC 9332 appendix A.1, for a longest round trip of 0.1 s. ecn: packets of ECT(0) are marked
+    instead of dropped, and those of ECT(1) with twice the probability, not squared.
+    """
+
+    target_s: float = 0.015
+    update_s: float = 0.015
+    alpha: float = 0.15
+    beta: float = 3.0
+    ecn: bool = False
+
+    def __post_init__(self) -> None:
+        check_controller("PI2", self.target_s, self.update_s, self.alpha, self.beta)
 
 
 def check_controller(name: str, target_s: float, update_s: float, alpha: float, beta: float) -> None:
@@ -171,10 +189,11 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
-_SCHEMES: dict[Literal["red", "codel", "pie", "step"], type[Red] | type[Codel] | type[Pie] | type[Step]] = {
+_SCHEMES: dict[Literal["red", "codel", "pie", "pi2", "step"], type[Red] | type[Codel] | type[Pie] | type[Pi2] | type[Step]] = {
     "red": Red,
     "codel": Codel,
     "pie": Pie,
+    "pi2": Pi2,
     "step": Step,
 }
 
@@ -185,7 +204,7 @@ class Link:
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red", "codel", "pie" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
+    queue: "red", "codel", "pie", "pi2" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
@@ -199,6 +218,7 @@ class Link:
     red: Red | None = None
     codel: Codel | None = None
     pie: Pie | None = None
+    pi2: Pi2 | None = None
     step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0
@@ -246,7 +266,7 @@ class Link:
     @property
     def marks(self) -> bool:
         """Whether its queues mark packets by ECN."""
-        scheme = self.red or self.codel or self.pie or self.step
+        scheme = self.red or self.codel or self.pie or self.pi2 or self.step
         return scheme is not None and scheme.ecn
 
     @property

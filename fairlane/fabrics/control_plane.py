@@ -44,6 +44,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                         _red(p.link),
                         p.link.codel,
                         p.link.pie,
+                        p.link.pi2,
                         p.link.step,
                         als=name not in control.plain_switches,
                         peer=p.peer if p.peer in names else "",

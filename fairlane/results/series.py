@@ -187,6 +187,7 @@ _DROPS = {
     "red": {"red_early": "red_early_drops", "red_forced": "red_forced_drops"},
     "codel": {"codel": "aqm_drops"},
     "pie": {"pie": "aqm_drops"},
+    "pi2": {"pi2": "aqm_drops"},
 }
 """By the queue whose P4 program drops: causes, and where it counts them."""
 

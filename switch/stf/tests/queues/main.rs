@@ -2,6 +2,7 @@
 //! module for each scheme.
 
 mod codel;
+mod pi2;
 mod pie;
 mod red;
 mod step;
