@@ -36,7 +36,7 @@ def cases() -> list[dict]:
         [
             {**place, "queue": queue, "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
             for place in PLACES
-            for queue, ecn, flows, seed in itertools.product(("CoDel",), (False, True), place["flows"], SEEDS)
+            for queue, ecn, flows, seed in itertools.product(("CoDel", "PIE"), (False, True), place["flows"], SEEDS)
         ]
         + [
             {**PLACES[0], "buffer": 10, "queue": "FIFO", "ecn": False, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
