@@ -4,6 +4,7 @@
 mod codel;
 mod pi2;
 mod pie;
+mod probability;
 mod red;
 mod step;
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use fairlane_device::pipeline::{KeyMatch, Program, Value};
 use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
-use crate::{capable, compiled, device, fixed, insert, ipv4_frame, loads, Fate, Link, Random, Totals, OUT, SERVICE, TOS};
+use crate::probability::{hold, Comparison};
+use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, OUT};
 
 const TARGET_S: f64 = 0.015;
 const T_UPDATE_S: f64 = 0.015;
@@ -115,15 +116,6 @@ fn by_timer(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
     Totals { mean_wait_s: link.waited_s / (arrivals.len() - totals.drops) as f64, ..totals }
 }
 
-#[derive(Default)]
-struct Comparison {
-    p4: Totals,
-    /// Decisions that differ, each with a random number between both probabilities.
-    straddled: usize,
-    /// Largest relative error of p'.
-    error: f64,
-}
-
 /// The P4 program, and beside it the real numbers with its instants of updates. After a difference these follow the program's queue.
 fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Comparison {
     let mut device = device(program, Capacity::Unlimited, seed);
@@ -172,58 +164,11 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
     }
     device.poll(Nanos::MAX, &mut sent);
     assert_eq!(device.drops().get(DropCause::Tail), 0, "the buffer is never full: only PI2 drops");
-    let mut waited_s = 0.0;
-    for (_, at, frame) in &sent {
-        let number = u64::from_be_bytes(frame[60..68].try_into().unwrap()) as usize;
-        assert_eq!(frame[TOS] & 3 == 3, marked[number], "packet {number}");
-        waited_s += (at - SERVICE - arrivals[number]) as f64 / 1e9;
-    }
-    found.p4.marks = marked.iter().filter(|&&m| m).count();
-    found.p4.mean_wait_s = waited_s / sent.len() as f64;
+    found.settle(&sent, arrivals, &marked);
     found
 }
 
 #[test]
 fn pi2_in_p4_follows_its_formula() {
-    let program = compiled(&["PI2"]);
-    let mut random = Random(9332);
-    let cases = loads(&mut random);
-    println!(
-        "{:14} {:6} {:>10} {:>9} {:>10} {:>9} {:>12} {:>11} {:>9} {:>9}",
-        "load", "ecn", "drops real", "drops P4", "marks real", "marks P4", "wait real ms", "wait P4 ms", "straddled", "error"
-    );
-    let mut failures = Vec::new();
-    for (name, arrivals) in &cases {
-        // The switch's clock counts microseconds.
-        let arrivals: Vec<Nanos> = arrivals.iter().map(|at| at / 1000 * 1000).collect();
-        for ecn in [false, true] {
-            let (known, found) = (by_timer(&arrivals, ecn, &mut random), in_p4(&program, &arrivals, ecn, 9332));
-            let p4 = &found.p4;
-            println!(
-                "{name:14} {ecn:6} {:10} {:9} {:10} {:9} {:12.4} {:11.4} {:9} {:9.1e}",
-                known.drops,
-                p4.drops,
-                known.marks,
-                p4.marks,
-                1e3 * known.mean_wait_s,
-                1e3 * p4.mean_wait_s,
-                found.straddled,
-                found.error
-            );
-            if found.error > 1e-3 {
-                failures.push(format!("{name}: an error of the probability of {:e}", found.error));
-            }
-            if found.straddled > 5 {
-                failures.push(format!("{name}: {} decisions differ", found.straddled));
-            }
-            let (count, expected) = ((p4.drops + p4.marks) as f64, (known.drops + known.marks) as f64);
-            if (count - expected).abs() > (0.05 * expected).max(20.0) {
-                failures.push(format!("{name}: {count} drops and marks, by the formula {expected}"));
-            }
-            if (p4.mean_wait_s - known.mean_wait_s).abs() > (0.05 * known.mean_wait_s).max(10e-6) {
-                failures.push(format!("{name}: mean wait {} s, by the formula {} s", p4.mean_wait_s, known.mean_wait_s));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{failures:#?}");
+    hold("PI2", 9332, by_timer, in_p4);
 }

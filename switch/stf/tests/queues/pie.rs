@@ -9,7 +9,8 @@ use std::sync::Arc;
 use fairlane_device::pipeline::{KeyMatch, Program, Value};
 use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
-use crate::{capable, compiled, device, fixed, insert, ipv4_frame, loads, Fate, Link, Random, Totals, OUT, SERVICE, TOS};
+use crate::probability::{hold, Comparison};
+use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, OUT};
 
 const TARGET_S: f64 = 0.015;
 const T_UPDATE_S: f64 = 0.015;
@@ -149,15 +150,6 @@ fn by_timer(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
     Totals { mean_wait_s: link.waited_s / (arrivals.len() - totals.drops) as f64, ..totals }
 }
 
-#[derive(Default)]
-struct Comparison {
-    p4: Totals,
-    /// Decisions that differ, each with its random number between both probabilities.
-    straddled: usize,
-    /// Largest relative error of the probability.
-    error: f64,
-}
-
 /// The P4 program, and beside it the real numbers with its instants of updates. After a difference these follow the program's queue.
 fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Comparison {
     let mut device = device(program, Capacity::Unlimited, seed);
@@ -208,58 +200,11 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
     }
     device.poll(Nanos::MAX, &mut sent);
     assert_eq!(device.drops().get(DropCause::Tail), 0, "the buffer is never full: only PIE drops");
-    let mut waited_s = 0.0;
-    for (_, at, frame) in &sent {
-        let number = u64::from_be_bytes(frame[60..68].try_into().unwrap()) as usize;
-        assert_eq!(frame[TOS] & 3 == 3, marked[number], "packet {number}");
-        waited_s += (at - SERVICE - arrivals[number]) as f64 / 1e9;
-    }
-    found.p4.marks = marked.iter().filter(|&&m| m).count();
-    found.p4.mean_wait_s = waited_s / sent.len() as f64;
+    found.settle(&sent, arrivals, &marked);
     found
 }
 
 #[test]
 fn pie_in_p4_follows_the_rfc() {
-    let program = compiled(&["PIE"]);
-    let mut random = Random(8033);
-    let cases = loads(&mut random);
-    println!(
-        "{:14} {:6} {:>9} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9} {:>9}",
-        "load", "ecn", "drops RFC", "drops P4", "marks RFC", "marks P4", "wait RFC ms", "wait P4 ms", "straddled", "error"
-    );
-    let mut failures = Vec::new();
-    for (name, arrivals) in &cases {
-        // The switch's clock counts microseconds.
-        let arrivals: Vec<Nanos> = arrivals.iter().map(|at| at / 1000 * 1000).collect();
-        for ecn in [false, true] {
-            let (rfc, found) = (by_timer(&arrivals, ecn, &mut random), in_p4(&program, &arrivals, ecn, 8033));
-            let p4 = &found.p4;
-            println!(
-                "{name:14} {ecn:6} {:9} {:9} {:9} {:9} {:11.4} {:11.4} {:9} {:9.1e}",
-                rfc.drops,
-                p4.drops,
-                rfc.marks,
-                p4.marks,
-                1e3 * rfc.mean_wait_s,
-                1e3 * p4.mean_wait_s,
-                found.straddled,
-                found.error
-            );
-            if found.error > 1e-3 {
-                failures.push(format!("{name}: an error of the probability of {:e}", found.error));
-            }
-            if found.straddled > 5 {
-                failures.push(format!("{name}: {} decisions differ", found.straddled));
-            }
-            let (drops, known) = ((p4.drops + p4.marks) as f64, (rfc.drops + rfc.marks) as f64);
-            if (drops - known).abs() > (0.05 * known).max(20.0) {
-                failures.push(format!("{name}: {drops} drops and marks, the RFC's algorithm {known}"));
-            }
-            if (p4.mean_wait_s - rfc.mean_wait_s).abs() > (0.05 * rfc.mean_wait_s).max(10e-6) {
-                failures.push(format!("{name}: mean wait {} s, the RFC's algorithm {} s", p4.mean_wait_s, rfc.mean_wait_s));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{failures:#?}");
+    hold("PIE", 8033, by_timer, in_p4);
 }
