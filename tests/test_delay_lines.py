@@ -120,3 +120,33 @@ def test_an_interface_that_is_not_there_is_named() -> None:
         1,
         "fairlane-link: interface nowhere1 does not exist: see `ip link` for those there are (in this network namespace)\n",
     )
+
+
+# Its lines go to a full disk: it carries frames all the same, and says in the end what it carried.
+FULL = r"""
+import signal, subprocess, sys, time
+from pathlib import Path
+link, report = sys.argv[1:3]
+subprocess.run(["ip", "link", "add", "a1", "type", "veth", "peer", "name", "b1"], check=True)
+with open("/dev/full", "w") as full:
+    carrier = subprocess.Popen([link, "--link", "a1,b1=1ms", "--report", report], stdout=full, stderr=full)
+deadline = time.monotonic() + 10
+# A heading, and a socket at each end.
+while len(Path("/proc/net/packet").read_text().splitlines()) < 3 and time.monotonic() < deadline:
+    time.sleep(0.01)
+time.sleep(0.2)
+carrier.send_signal(signal.SIGTERM)
+sys.exit(carrier.wait(5))
+"""
+
+
+@pytest.mark.root
+@needs_link
+def test_a_full_disk_of_its_log_does_not_end_it(tmp_path: Path) -> None:
+    if not probes.is_root():
+        pytest.skip("a network namespace needs root")
+    report = tmp_path / "report.json"
+    command = ["unshare", "--net", sys.executable, "-c", FULL, str(LINK), str(report)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(report.read_text())

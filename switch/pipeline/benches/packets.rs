@@ -7,10 +7,11 @@
 mod common;
 
 use common::*;
-use fairlane_memory as _;
 use fairlane_pipeline::*;
 use serde_json::json;
 use std::hint::black_box;
+
+fairlane_memory::huge_pages!();
 
 const FRAMES: u64 = 300_000;
 

@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fairlane_memory as _;
 use fairlane_pipeline::{EgressOut, IngressOut, Program, QueueInfo, Switch, SwitchConfig};
+
+fairlane_memory::huge_pages!();
 
 const PASSES: usize = 9;
 /// Nanoseconds between frames: 1000 B at 100 Mb/s.

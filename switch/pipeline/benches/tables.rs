@@ -14,9 +14,10 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 
 use common::*;
-use fairlane_memory as _;
 use fairlane_pipeline::*;
 use serde_json::json;
+
+fairlane_memory::huge_pages!();
 
 const SIZES: [usize; 3] = [10, 1000, 100_000];
 /// Frames of one pass; more than a cache of the first level holds entries for.

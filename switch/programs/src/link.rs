@@ -16,6 +16,7 @@ use delay_line::{DelayLine, Lateness};
 use fairlane_device::units::parse_delay;
 use fairlane_device::Nanos;
 use fairlane_realtime::clock;
+use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Received, Receiver, Sender};
 
@@ -71,7 +72,7 @@ pub fn main() -> ExitCode {
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("fairlane-link: {message}");
+            complain(format_args!("fairlane-link: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -93,7 +94,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     }
     clock::sharpen_timers();
     let urgent = !arguments.ordinary && run_before_others();
-    println!("ready {} links{}", arguments.links.len(), if urgent { ", before ordinary processes" } else { "" });
+    say(format_args!("ready {} links{}", arguments.links.len(), if urgent { ", before ordinary processes" } else { "" }));
     carry(&mut termination, &interfaces, &mut directions).map_err(|error| format!("waiting for frames: {error}"))?;
     match &arguments.report {
         Some(path) => write_report(path, &mut interfaces, &directions).map_err(|error| format!("--report {}: {error}", path.display())),

@@ -12,7 +12,7 @@ mod switch;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fairlane_memory as _;
+fairlane_memory::huge_pages!();
 
 fn main() -> ExitCode {
     let started_as = std::env::args_os().next().unwrap_or_default();

@@ -6,6 +6,7 @@
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
+use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Receiver, Sender};
 
@@ -18,7 +19,7 @@ pub fn main() -> ExitCode {
     match relay(a, b) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("fairlane-relay: {message}");
+            complain(format_args!("fairlane-relay: {message}"));
             ExitCode::FAILURE
         }
     }
@@ -30,7 +31,7 @@ fn relay(a: &str, b: &str) -> Result<(), String> {
     let interfaces = [open(a)?, open(b)?];
     let (mut receiver, mut sender) = (Receiver::new(), Sender::new());
     let mut spare: Vec<Vec<u8>> = Vec::new();
-    println!("ready relay {a} {b}");
+    say(format_args!("ready relay {a} {b}"));
     let fds = [termination.as_raw_fd(), interfaces[0].as_raw_fd(), interfaces[1].as_raw_fd()];
     let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     loop {
@@ -44,7 +45,7 @@ fn relay(a: &str, b: &str) -> Result<(), String> {
                 continue;
             }
             if let Err(error) = receiver.receive(&interfaces[from]) {
-                eprintln!("fairlane-relay: {}: {error}", interfaces[from].name());
+                complain(format_args!("fairlane-relay: {}: {error}", interfaces[from].name()));
                 continue;
             }
             let to = &interfaces[1 - from];

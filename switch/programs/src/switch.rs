@@ -1,6 +1,5 @@
 //! `fairlane-switch`: a P4 switch with the command line of `simple_switch_grpc`.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options, ThriftOptions};
 use fairlane_realtime::engine::Engine;
 use fairlane_realtime::handle::DeviceHandle;
+use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::{Reload, Termination};
 use fairlane_realtime::{clock, handle, logging};
 use fairlane_thrift::{Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
@@ -33,14 +33,14 @@ pub fn main() -> ExitCode {
 }
 
 fn fail(message: &str) -> ExitCode {
-    eprintln!("fairlane-switch: {message}");
+    complain(format_args!("fairlane-switch: {message}"));
     ExitCode::FAILURE
 }
 
 fn run(options: &Options) -> Result<(), String> {
     logging::install(&options.log, options.log_level).map_err(|error| format!("--log-file: {error}"))?;
     for note in &options.notes {
-        eprintln!("fairlane-switch: note: {note}");
+        complain(format_args!("fairlane-switch: note: {note}"));
     }
     let mut device = Device::new(options.device.clone());
     if let Some(path) = &options.program {
@@ -96,10 +96,10 @@ fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle) 
     let publisher = match Publisher::bind(address) {
         Ok(publisher) => Some(publisher),
         Err(error) if options.default_notifications => {
-            eprintln!(
+            complain(format_args!(
                 "fairlane-switch: note: no notifications: {address}: {error} (is another switch of device {device_id} running? Give each \
                  its --device-id, or a --notifications-addr)"
-            );
+            ));
             None
         }
         Err(error) => return Err(format!("--notifications-addr {address}: {error}: is another switch using it? Choose another")),
@@ -142,10 +142,7 @@ fn load(path: &Path) -> Result<Program, String> {
 /// Tells whoever started the switch that frames flow and requests are served.
 fn ready(options: &Options, grpc: Option<SocketAddr>, thrift: Option<SocketAddr>) {
     let ports: Vec<String> = options.interfaces.iter().map(|(port, name)| format!("{port}@{name}")).collect();
-    let mut stdout = std::io::stdout().lock();
-    // Nobody may be listening; the switch runs all the same.
     let grpc = grpc.map_or_else(|| "none".to_string(), |address| address.to_string());
     let thrift = thrift.map_or_else(String::new, |address| format!(" thrift {address}"));
-    let _ = writeln!(stdout, "ready device {} grpc {grpc} ports {}{thrift}", options.device_id, ports.join(" "));
-    let _ = stdout.flush();
+    say(format_args!("ready device {} grpc {grpc} ports {}{thrift}", options.device_id, ports.join(" ")));
 }

@@ -16,6 +16,7 @@ use crate::handle::{JobQueue, PortRequest};
 use crate::links::{Arrived, Links};
 use crate::pcap::Capture;
 use crate::port::{PortIo, Wire};
+use crate::say::{complain, say};
 use crate::signals::{Reload, Termination};
 use crate::socket::{Interface, OpenError, Receiver};
 use crate::stats::{SocketCounts, StatsWriter};
@@ -282,8 +283,8 @@ impl Engine {
         self.reload.iter().for_each(Reload::take);
         // Whoever changed the file looks at the standard output for the answer.
         match self.wire.links.read(&self.device) {
-            Ok(()) => println!("links read"),
-            Err(reason) => eprintln!("fairlane-switch: {reason}; the links stay as they are"),
+            Ok(()) => say("links read"),
+            Err(reason) => complain(format_args!("fairlane-switch: {reason}; the links stay as they are")),
         }
     }
 
@@ -356,7 +357,7 @@ impl Engine {
         self.device.poll(now, &mut self.wire);
         self.wire.flush();
         for line in self.wire.links.summary() {
-            println!("{line}");
+            say(line);
         }
         self.next_gaps = now;
         self.write_stats(now);

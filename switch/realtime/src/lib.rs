@@ -15,6 +15,7 @@ mod links;
 pub mod logging;
 pub mod pcap;
 mod port;
+pub mod say;
 pub mod signals;
 pub mod socket;
 pub mod stats;

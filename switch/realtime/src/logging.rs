@@ -21,7 +21,8 @@ pub fn install(target: &LogTarget, level: LogLevel) -> io::Result<()> {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Off => LevelFilter::OFF,
     };
-    let builder = || tracing_subscriber::fmt().with_ansi(false);
+    // A log that cannot be written must not end the switch, which a complaint about it on standard error would.
+    let builder = || tracing_subscriber::fmt().with_ansi(false).log_internal_errors(false);
     // A second installation (as in tests) leaves the first in place.
     let _ = match target {
         LogTarget::None => {
