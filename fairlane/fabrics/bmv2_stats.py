@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -131,8 +132,13 @@ class Sampler:
         due = time.monotonic()
         while True:
             last = self._stop.is_set()
-            for switch in self._switches:
-                switch.sample()
+            try:
+                for switch in self._switches:
+                    switch.sample()
+            except OSError as error:
+                # The records end here, which the run's fidelity says.
+                logging.getLogger(__name__).warning("no more counters of BMv2's ports: %s", error)
+                break
             if last:
                 break
             # A tick that was missed altogether is left out.
@@ -160,7 +166,9 @@ class _Watched:
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            # What is still to be written finds no room either.
+            with contextlib.suppress(OSError):
+                self._file.close()
         self._disconnect()
 
     def _waiting(self) -> Sequence[int]:

@@ -2,10 +2,9 @@
 //!
 //! A program that says `use fairlane_memory as _;` allocates from here. See `docs/decisions/huge-pages.md` for why.
 
-use tikv_jemallocator::Jemalloc;
-
+#[cfg(not(target_family = "wasm"))]
 #[global_allocator]
-static MEMORY: Jemalloc = Jemalloc;
+static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Puts the program's memory into huge pages: what jemalloc reads before its first allocation, which asks the kernel for them (`madvise`),
 /// for its own records, too.

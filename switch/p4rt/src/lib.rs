@@ -21,18 +21,23 @@ pub mod digest;
 mod entity;
 pub mod limits;
 pub mod model;
+#[cfg(not(target_family = "wasm"))]
 mod oversize;
 pub mod packet_io;
 mod pipeline_config;
 pub mod proto;
+#[cfg(not(target_family = "wasm"))]
 pub mod server;
 pub mod status;
+#[cfg(not(target_family = "wasm"))]
 pub mod tls;
 pub mod types;
 
 pub use crate::arbitration::{ClientId, Notification};
 pub use crate::core::{Core, ReadOutput, StreamOutput, API_VERSION};
 pub use crate::limits::Limits;
+#[cfg(not(target_family = "wasm"))]
 pub use crate::server::{EventSink, ServeError, Server, ServerConfig};
 pub use crate::status::{Code, Status};
+#[cfg(not(target_family = "wasm"))]
 pub use crate::tls::TlsFiles;

@@ -6,13 +6,13 @@
 pub mod p4 {
     /// Package `p4.v1`: the service and its messages.
     pub mod v1 {
-        tonic::include_proto!("p4.v1");
+        include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
     }
     /// Package `p4.config`.
     pub mod config {
         /// Package `p4.config.v1`: P4Info.
         pub mod v1 {
-            tonic::include_proto!("p4.config.v1");
+            include!(concat!(env!("OUT_DIR"), "/p4.config.v1.rs"));
         }
     }
 }
@@ -21,7 +21,7 @@ pub mod p4 {
 pub mod google {
     /// Package `google.rpc`.
     pub mod rpc {
-        tonic::include_proto!("google.rpc");
+        include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
     }
 }
 

@@ -38,7 +38,7 @@ impl Program {
     /// then run it, unless told otherwise ([`crate::MachineCode`]), and the interpreter where there is none.
     pub fn translate(&self) -> Result<usize, &str> {
         match self.native.get_or_init(|| Native::new(self)) {
-            Ok(native) => Ok(native.bytes),
+            Ok(native) => Ok(native.bytes()),
             Err(why) => Err(why),
         }
     }

@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod control;
+#[cfg(not(target_family = "wasm"))]
 mod host;
 mod records;
 mod wire;
@@ -576,14 +577,29 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
 }
 
 /// The packet network in virtual time.
+/// A P4_16 program as BMv2 JSON and P4Info in text, None where it has errors; and the compiler's messages. Where no program can be started.
+#[cfg(target_family = "wasm")]
+#[pyfunction]
+#[pyo3(signature = (program, *, include=Vec::new(), define=Vec::new()))]
+fn compile(program: PathBuf, include: Vec<PathBuf>, define: Vec<String>) -> (Option<String>, Option<String>, String) {
+    let options = fairlane_compiler::Options { include, define, ..Default::default() };
+    let outcome = fairlane_compiler::compile(&program, &options);
+    (outcome.json.map(|json| format!("{json:#}\n")), outcome.p4info, outcome.rendered)
+}
+
 #[pymodule]
 #[pyo3(name = "native")]
 fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
     module.add_class::<Application>()?;
-    module.add_class::<host::HostEnd>()?;
-    module.add_class::<host::Place>()?;
+    #[cfg(not(target_family = "wasm"))]
+    {
+        module.add_class::<host::HostEnd>()?;
+        module.add_class::<host::Place>()?;
+    }
+    #[cfg(target_family = "wasm")]
+    module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_class::<LayeredReceiver>()?;
     module.add_class::<Log>()?;
     wire::add(module)?;

@@ -9,6 +9,10 @@ pub mod hash;
 pub mod headers;
 pub mod heavy;
 pub mod meter;
+#[cfg(not(target_family = "wasm"))]
+pub mod native;
+#[cfg(target_family = "wasm")]
+#[path = "no_native.rs"]
 pub mod native;
 pub mod num;
 pub mod packet;

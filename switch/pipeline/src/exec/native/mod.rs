@@ -40,8 +40,7 @@ const DEPARSER: usize = 2;
 /// A program's machine code.
 pub struct Native {
     code: Code,
-    /// Bytes of machine code.
-    pub bytes: usize,
+    bytes: usize,
 }
 
 impl std::fmt::Debug for Native {
@@ -63,6 +62,11 @@ impl Native {
         let deparser = Steps::deparser(program).ok_or_else(|| again("deparser"))?;
         let ir = &program.ir;
         compile(program, &[(&ingress, &ir.ingress_live), (&egress, &ir.egress_live), (&deparser, &ir.egress_live)])
+    }
+
+    /// Bytes of machine code.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Parser, verification of checksums, ingress.

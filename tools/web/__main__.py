@@ -1,0 +1,130 @@
+"""make web: Fairlane as a static folder, build/web, that any web server can carry.
+
+    python -m tools.web --native FILE [--out build/web]
+
+The folder holds Pyodide, our Python and its packages in one archive with the WebAssembly module `fairlane.native`, and the page. Nothing is fetched from another host
+when it runs. `npm ci` in web/ and the module (scripts/web) come first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WEB = ROOT / "web"
+PACKAGES = (
+    "annotated-types",
+    "finsy",
+    "protobuf",
+    "pydantic",
+    "pydantic-core",
+    "pygments",
+    "rich",
+    "typing-extensions",
+    "typing-inspection",
+)
+"""Of requirements.lock, what a run in virtual time imports."""
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
+PYTHON, PLATFORM = "3.14", "pyemscripten_2026_0_wasm32"
+"""Of Pyodide's version in web/package.json."""
+OURS = ("controller", "experiments", "fabrics", "hosts", "inputs", "p4src", "results", "studies", "topologies")
+KINDS = (".py", ".toml", ".p4", ".csv", ".json", ".com", ".trace", ".md")
+_LINE = re.compile(r"^([a-z0-9_.-]+)==", re.IGNORECASE)
+
+
+def _locked(names: tuple[str, ...]) -> Iterator[str]:
+    """The lines of requirements.lock for some packages, with their hashes."""
+    wanted = False
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if start := _LINE.match(line):
+            wanted = start[1].lower() in names
+        elif not line.startswith(" "):
+            wanted = False
+        if wanted:
+            yield line
+
+
+def wheels(folder: Path) -> list[Path]:
+    """The packages' wheels for the page's Python, at the versions and hashes of requirements.lock."""
+    requirements = folder / "requirements.txt"
+    requirements.write_text("\n".join(_locked(PACKAGES)) + "\n")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    command += ["--python-version", PYTHON, "--platform", PLATFORM, "--dest", str(folder), "--requirement", str(requirements)]
+    subprocess.run(command, check=True)
+    found = sorted(folder.glob("*.whl"))
+    if len(found) != len(PACKAGES):
+        raise SystemExit(
+            f"web: {len(found)} wheels for {len(PACKAGES)} packages: is one of {', '.join(PACKAGES)} not in requirements.lock?"
+        )
+    return found
+
+
+def _is_needed(name: str) -> bool:
+    """Of a wheel: not its tests, type stubs and lists of files."""
+    if name.startswith("finsy/"):
+        return (name.startswith("finsy/proto/") and name.endswith("_pb2.py")) or (name.endswith("__init__.py") and "proto/" in name)
+    return not name.endswith((".pyi", ".proto", "/RECORD")) and "/tests/" not in name
+
+
+def pack(native: Path, wheel_files: list[Path], out: Path) -> None:
+    """One archive of all Python, and of the module."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for wheel in wheel_files:
+            with zipfile.ZipFile(wheel) as source:
+                for name in source.namelist():
+                    if _is_needed(name) and not name.endswith("/"):
+                        archive.writestr(name, source.read(name))
+        package = ROOT / "fairlane"
+        files = [*package.glob("*.py"), *(f for folder in OURS for f in sorted((package / folder).rglob("*")))]
+        for file in files:
+            if file.is_file() and file.suffix in KINDS and "__pycache__" not in file.parts and "reference" not in file.parts:
+                archive.write(file, f"fairlane/{file.relative_to(package)}")
+        archive.write(native, "fairlane/native.abi3.so")
+
+
+def assemble(native: Path, out: Path) -> None:
+    """The folder, in place of what was there."""
+    modules = WEB / "node_modules"
+    if not (modules / "pyodide").is_dir():
+        raise SystemExit("web: web/node_modules is not there: run 'make web', which fills it by npm")
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "pyodide").mkdir(parents=True)
+    for name in PYODIDE:
+        shutil.copyfile(modules / "pyodide" / name, out / "pyodide" / name)
+    for name in ("index.html", "worker.js", "bridge.py"):
+        shutil.copyfile(WEB / "src" / name, out / name)
+    bundle = [
+        str(modules / ".bin" / "esbuild"),
+        "src/main.js",
+        "src/main.css",
+        "--bundle",
+        "--minify",
+        "--format=esm",
+        f"--outdir={out.resolve()}",
+    ]
+    subprocess.run([*bundle, "--log-level=warning"], cwd=WEB, check=True)
+    with tempfile.TemporaryDirectory() as name:
+        pack(native, wheels(Path(name)), out / "packages.zip")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--native", type=Path, required=True, help="fairlane.native as WebAssembly, which scripts/web builds")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "web", help="folder to write (default: build/web)")
+    arguments = parser.parse_args()
+    assemble(arguments.native, arguments.out)
+    total = sum(path.stat().st_size for path in arguments.out.rglob("*") if path.is_file())
+    print(f"{arguments.out}: {total / 1e6:.1f} MB; open it from any web server, or by 'make web SERVE=1'")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
