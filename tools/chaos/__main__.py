@@ -30,8 +30,9 @@ from tools.chaos.faults import CLOCK, FAULTS, UNTRUE, Fault
 from tools.chaos.subject import ROOT, Subject
 
 _HANGS_AFTER_S = 90.0
-_FIRST_PORT = 23559
-_PORTS_OF_A_SEED = 500
+_FIRST_PORT = 12059
+_PORTS_OF_A_SEED = 2000
+"""More than BMv2's Thrift ports are above its P4Runtime ports, so that two seeds can strike at once."""
 
 
 @dataclasses.dataclass(frozen=True)
