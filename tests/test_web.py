@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import io
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "build" / "web"
+CHROMIUM = shutil.which("chromium")
 PATHS = ("als.json", "controller.json")
 """Records that name files of the machine they were made on."""
 
@@ -38,14 +40,16 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
+def _browser(playwright):
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: scripts/debian-packages test")
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
 @pytest.fixture
 def page(address: str) -> Iterator:
     sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        except sync_api.Error as error:
-            pytest.skip(f"no browser: {str(error).splitlines()[0]}")
+    with sync_api.sync_playwright() as playwright, _browser(playwright) as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -54,7 +58,6 @@ def page(address: str) -> Iterator:
         page.goto(address)
         page.wait_for_selector("#run:not([disabled])", timeout=120_000)
         yield page
-        browser.close()
         assert not faults
         assert all(url.startswith((address, "blob:", "data:")) for url in asked), "nothing is fetched from another host"
 
@@ -97,3 +100,19 @@ def test_a_run_can_be_stopped_and_another_started(page) -> None:
     page.wait_for_selector("#run:not([disabled])", timeout=120_000)
     _run(page, 10, 1)
     assert page.text_content("#state").startswith("Done")
+
+
+def test_it_works_without_a_network_once_opened(address: str) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright, _browser(playwright) as browser:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.evaluate("navigator.serviceWorker.ready")
+        page.wait_for_function("caches.keys().then(names => names.length > 0)")
+        page.wait_for_selector("#run:not([disabled])", timeout=120_000)
+        context.set_offline(True)
+        page.reload()
+        page.wait_for_selector("#run:not([disabled])", timeout=120_000)
+        _run(page, 5, 1)
+        assert page.text_content("#state").startswith("Done")

@@ -9,6 +9,8 @@ when it runs. `npm ci` in web/ and the module (scripts/web) come first.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -113,6 +115,16 @@ def assemble(native: Path, out: Path) -> None:
     subprocess.run([*bundle, "--log-level=warning"], cwd=WEB, check=True)
     with tempfile.TemporaryDirectory() as name:
         pack(native, wheels(Path(name)), out / "packages.zip")
+    _offline(out)
+
+
+def _offline(out: Path) -> None:
+    """The service worker, which knows every file of the folder; its version is of what they hold."""
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
+    names = ["./", *(str(path.relative_to(out)) for path in files)]
+    told = f'const VERSION = "fairlane-{digest}";\nconst FILES = {json.dumps(names)};\n'
+    (out / "offline.js").write_text(told + (WEB / "src" / "offline.js").read_text())
 
 
 def main() -> int:

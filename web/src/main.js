@@ -233,3 +233,5 @@ files = kept();
 tabs();
 if (Object.keys(files).length) show(Object.keys(files)[0]);
 start();
+// Not everywhere: only pages of https and of loopback may.
+navigator.serviceWorker?.register("offline.js");
