@@ -213,7 +213,7 @@ def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_capt
                 seen["alsf"] += alsf is not None
             elif payload[0] == 0x11:
                 ack = parse_ack(payload)
-                assert shown(row, "ack") == {name: [value] for name, value in ack.items()}
+                assert shown(row, "ack") == {name: [value] for name, value in ack.items() if value is not None}
                 seen["ack"] += 1
             elif payload[0] == 0x12:
                 report = parse_report(payload)
@@ -237,7 +237,9 @@ def test_scapy_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures
         frames = [frame for frame in rdpcap(str(path), count=1500) if frame.haslayer(UDP)]
         for frame, (_, port, payload) in zip(frames, datagrams(path)):
             if frame.haslayer(layers.Ack):
-                assert (frame[layers.Ack].sequence, frame[layers.Ack].history) == tuple(parse_ack(payload).values())
+                assert (frame[layers.Ack].sequence, frame[layers.Ack].history) == tuple(
+                    parse_ack(payload)[name] for name in ("sequence", "history")
+                )
             elif frame.haslayer(layers.Report):
                 assert frame[layers.Report].echo_ns == parse_report(payload)["echo_ns"]
             elif frame.haslayer(layers.Stamp):
