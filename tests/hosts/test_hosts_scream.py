@@ -196,7 +196,7 @@ def test_rate_and_window_stay_within_their_limits(events: list[tuple[float, int,
         lost(sender, now_s, 3 * n) if gone else acked(sender, now_s, 3 * n, flight, delay_s)
         sender.on_timer(now_s, Timer(SAMPLE_TIMER, path(3 * n + flight, 3 * n)), RNG)
         assert min(150e3, max_rate_bps) <= sender.target_bps <= max_rate_bps
-        assert 3000 <= sender.window_bytes and 0.1 <= sender.target_s <= 0.4 and sender.queue_bits >= 0
+        assert sender.window_bytes >= 3000 and 0.1 <= sender.target_s <= 0.4 and sender.queue_bits >= 0
 
 
 def test_the_receiver_stamps_what_it_acknowledges() -> None:
