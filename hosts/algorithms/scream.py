@@ -15,7 +15,10 @@ is its mean times its autocorrelation:
 Packets leave at the pace of the window, and a media rate is set each RATE_ADJUST_INTERVAL so that the queue of packets that wait in the
 sender stays short:
 
-    delta_rate = current_rate (1 - PRE_CONGESTION_GUARD qdelay_trend) - TX_QUEUE_SIZE_FACTOR rtp_queue_size      [RFC 8298 sec 4.1.3]
+    delta_rate = current_rate (1 - PRE_CONGESTION_GUARD qdelay_trend) - TX_QUEUE_SIZE_FACTOR rtp_queue_size - target_bitrate
+                                                                              [RFC 8298 sec 4.1.3]
+
+The RFC's line has no target_bitrate: then the rate would fall only when a second's worth of packets waits. Its authors' code has it.
 
 Acknowledgements of single packets that say when each arrived are the RFC's feedback; they come for each packet, where the RFC allows
 one for many. The encoder and the queue behind it stand inside the sender: an encoder that makes exactly `target_bitrate`, and a queue of
@@ -138,21 +141,25 @@ class ScreamParameters:
     mean_samples: int = 50
     """Of qdelay_norm_avg."""
 
+    competing_flows: bool = True
+    """qdelay_target grows beside loss-based flows [RFC 8298 sec 4.1.2.3]. It "MAY be turned off"; the authors' code has it off."""
+
     loss_rate_threshold: float = 0.002
     """loss_event_rate above it: loss-based flows compete."""
 
     loss_rate_weight: float = 0.01
     """Weight of a round trip in loss_event_rate: open in the RFC; the authors' code has it."""
 
-    max_queue_s: float = 0.5
-    """The sender drops what waits longer. "SHOULD be equipped with a mechanism that discards" [RFC 8298 sec 4.1.3]; the time is open."""
+    max_queue_s: float = 0.1
+    """The sender drops what waits longer. "SHOULD be equipped with a mechanism that discards" [RFC 8298 sec 4.1.3]; the time is open,
+    and this one the authors' code's."""
 
     first_timeout_s: float = 1.0
     """A packet is lost after SRTT + 4 RTTVAR [RFC 6298 sec 2], this long before a round trip is known: a window that was lost as a whole
     must open again. The RFC finds losses by gaps alone."""
 
     def __post_init__(self) -> None:
-        names = [name for name in self.__slots__ if name != "pre_congestion_guard"]
+        names = [name for name in self.__slots__ if name not in ("pre_congestion_guard", "competing_flows")]
         require_positive("ScreamParameters", **{name: getattr(self, name) for name in names})
         if not 0 <= self.pre_congestion_guard <= 1:
             raise ValueError(f"ScreamParameters.pre_congestion_guard = {self.pre_congestion_guard!r}: must be in [0, 1]")
@@ -347,7 +354,8 @@ class ScreamSender(Sender):
         self.trend = clamp(a * self._fraction_average, 0.0, 1.0)
         self.trend_memory = max(0.99 * self.trend_memory, self.trend)
         self._norms.append(self.queueing_s / p.target_low_s)
-        self.target_s = next_target_s(p, self.target_s, list(self._norms), self.loss_event_rate)
+        if p.competing_flows:
+            self.target_s = next_target_s(p, self.target_s, list(self._norms), self.loss_event_rate)
         if now_s - self._rtt_began_s >= self._srtt_s:
             self.loss_event_rate += p.loss_rate_weight * (self._lost_this_rtt - self.loss_event_rate)
             self._lost_this_rtt, self._rtt_began_s = False, now_s
@@ -413,7 +421,7 @@ def next_media_rate_bps(
     scale = clamp((4 * (target_bps - last_max_bps) / last_max_bps) ** 2, 0.2, 1.0)
     if fast:
         return target_bps + ramp_up * p.adjust_interval_s * scale
-    delta_bps = current_bps * (1 - p.pre_congestion_guard * trend) - p.queue_size_factor * queue_bits
+    delta_bps = current_bps * (1 - p.pre_congestion_guard * trend) - p.queue_size_factor * queue_bits - target_bps
     if delta_bps > 0:
         delta_bps = min(delta_bps * scale, ramp_up * p.adjust_interval_s)
     target_bps += delta_bps

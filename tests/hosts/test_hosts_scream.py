@@ -166,10 +166,11 @@ def test_media_rate_in_fast_increase() -> None:
 
 
 def test_media_rate_outside_fast_increase() -> None:
-    """900 kb/s x (1 - 0.1 x 0.5) less 10 kbit that wait = 845 kb/s, of which the ramp allows 40; 10 kbit are 11 ms of 900 kb/s.
-    With 2 Mbit, 855 - 2000 kb/s, and 0.95 of the rest, as they wait more than 20 ms."""
-    assert next_media_rate_bps(P, 1e6, 1.0, 900e3, 0.5, 10e3, False) == pytest.approx(1.04e6)
-    assert next_media_rate_bps(P, 2e6, 1.0, 900e3, 0.5, 2e6, False) == pytest.approx(0.95 * (2e6 + 855e3 - 2e6))
+    """From 1 Mb/s: 900 kb/s x (1 - 0.1 x 0.5) less 10 kbit that wait = 845 kb/s; they wait 11 ms. From 600 kb/s it is 245 more, of which
+    the ramp allows 40. With 100 kbit, 755 kb/s, and 0.95 of it, as they wait more than 20 ms."""
+    assert next_media_rate_bps(P, 1e6, 1.0, 900e3, 0.5, 10e3, False) == pytest.approx(845e3)
+    assert next_media_rate_bps(P, 600e3, 1.0, 900e3, 0.5, 10e3, False) == pytest.approx(640e3)
+    assert next_media_rate_bps(P, 1e6, 1.0, 900e3, 0.5, 100e3, False) == pytest.approx(0.95 * 755e3)
 
 
 def test_pace() -> None:
@@ -207,7 +208,7 @@ def test_the_receiver_stamps_what_it_acknowledges() -> None:
 
 
 def test_a_flow_fills_a_path_below_its_largest_target() -> None:
-    """1 Mb/s and a buffer of 600 ms: the queue stays below QDELAY_TARGET_HI = 400 ms, and nothing is lost."""
+    """1 Mb/s and a buffer of 600 ms: the queue stays below twice QDELAY_TARGET_LO, and nothing is lost."""
     kind = ALGORITHMS["scream"]
     loop = ClosedLoop(kind, P, Path(capacity_bps=1e6, rtt_s=0.1, queue_packets=75))
     loop.run(30.0)
@@ -216,4 +217,4 @@ def test_a_flow_fills_a_path_below_its_largest_target() -> None:
     assert loop.lost == 0
     assert 8000 * (loop.delivered - before) / 30.0 > 0.85e6
     delays = [dict(values)["qdelay_s"] for t, name, values in late.notes if name == "scream.adjust"]
-    assert max(delays) < 0.45
+    assert max(delays) < 0.2
