@@ -108,7 +108,7 @@ PICTURES = {
             ),
             Run("beside one TCP from 40 s", f"dumbbell --flow {kind}:1 --flow tcp-sack:1@40s {MEDIA_PATH}".format(kind=kind)),
         )
-        for kind in ("nada", "scream")
+        for kind in ("nada", "scream", "gcc")
     },
     "trabol": (
         Run("alone, 100 Mb/s, target rate 110 Mb/s", f"dumbbell --flow trabol:1 --set trabol.max_rate_bps=110000000 {TRABOL_PATH}"),

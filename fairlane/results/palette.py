@@ -18,6 +18,7 @@ OF_KIND = {
     "tfrc": "#009E73",
     "nada": "#56B4E9",
     "scream": "#CC79A7",
+    "gcc": "#882255",
     "cbr": "#661100",
     "on-off": "#AA4499",
     "mpeg4": "#44AA99",
@@ -43,6 +44,7 @@ LABELS = {
     "tfrc": "TFRC",
     "nada": "NADA",
     "scream": "SCReAM",
+    "gcc": "GCC",
     "cbr": "constant bit rate",
     "on-off": "on-off",
     "mpeg4": "MPEG-4",
@@ -57,6 +59,7 @@ LABELS = {
 LINES = {
     "rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--", "tcp-dctcp": "--", "nada": "--",
     "scream": "--",
+    "gcc": "--",
 }  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""

@@ -20,7 +20,7 @@ RTCP-driven (ALS, DAA, AIMD over RTCP)    RTCP timetable             `on_feedbac
 periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedback`
 inter-packet gap (RAP)                    an ack for each packet     `on_loss` (gap or timeout), a timer each SRTT
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
-delay (NADA, SCReAM)                      a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
+delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================

@@ -19,7 +19,7 @@ and else gradually:
     r_ref = r_ref - KAPPA (delta / TAU) (x_offset / TAU) r_ref - KAPPA ETA (x_diff / TAU) r_ref     (7)
 
 The RFC's receiver reports x_curr, the mode and r_recv every DELTA. Here acknowledgements say when each packet arrived, and the sender
-computes the same every DELTA (section 5.3 of the RFC lets it): its receiver only stamps them. There are no marks in
+computes the same every DELTA, which section 6 of the RFC discusses: its receiver only stamps them. There are no marks in
 acknowledgements: p_mark is 0. The flow always has data, and no encoder lies between r_ref and the packets, so that the rate shaping
 buffer of equations 8 and 9 is empty and both its rates are r_ref.
 """
@@ -129,7 +129,7 @@ class NadaParameters:
     """Largest x_curr. The RFC has none; the authors' code has this one (cisco/ns3-rmcat), and ours needs one against forged delays."""
 
     silence_s: float = 2.0
-    """After so long without an acknowledgement the rate is `min_rate_bps`. The RFC leaves a dead path to others (its section 6)."""
+    """After so long without an acknowledgement the rate is `min_rate_bps`. The RFC does not say."""
 
     def __post_init__(self) -> None:
         require_positive("NadaParameters", **{name: getattr(self, name) for name in self.__slots__})
