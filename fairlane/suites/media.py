@@ -21,7 +21,7 @@ from fairlane.studies.measures import coefficient_of_variation
 from fairlane.topologies import addressing
 
 BIN_S = 0.2
-"""RFC 8868, section 3: rates are logged each 200 ms."""
+"""RFC 8868 has rates of each 200 ms."""
 SHORTEST_PHASE_S = 5.0
 CONVERGED_WITHIN = 0.25
 """A rate has converged when each second's mean stays within so much of the phase's own; ours, as RFC 8868 names no width."""

@@ -120,6 +120,11 @@ local function opening(name)
   return 16 * fixed(name, "version") + fixed(name, "type")
 end
 
+-- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last field.
+local function whole(name, size)
+  return size == formats[name].bytes or size == formats[name].least
+end
+
 local rtp = Dissector.get("rtp")
 local rtcp = Dissector.get("rtcp")
 local payload_type = 96
@@ -127,7 +132,7 @@ local payload_type = 96
 function proto.dissector(buffer, pinfo, tree)
   local range = buffer()
   local node = tree:add(proto, range)
-  local name = buffer:len() == formats.ack.bytes and "ack" or "report"
+  local name = whole("ack", buffer:len()) and "ack" or "report"
   pinfo.cols.protocol = "Fairlane"
   show(name, range, node)
   if name == "ack" then
@@ -166,10 +171,10 @@ DissectorTable.get("rtcp.app.name"):add("ALSF", alsf)
 -- What a datagram is, by ports and first bytes.
 local function heuristic(buffer, pinfo, tree)
   local size, port = buffer:len(), pinfo.src_port
-  if size < formats.ack.bytes or port ~= pinfo.dst_port then return false end
+  if size < formats.ack.least or port ~= pinfo.dst_port then return false end
   local first = buffer(0, 1):uint()
   if port % 2 == 0 then
-    if (size == formats.ack.bytes and first == opening("ack")) or (size == formats.report.bytes and first == opening("report")) then
+    if (whole("ack", size) and first == opening("ack")) or (whole("report", size) and first == opening("report")) then
       proto.dissector(buffer, pinfo, tree)
       return true
     end
