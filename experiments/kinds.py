@@ -116,7 +116,8 @@ class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
     window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
-    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp needs no such key. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
+    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp needs no such key.
+    file_bytes: the flow ends when so many bytes are delivered; None: it always has more to send. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
     packet_bytes: int = 1000
@@ -142,6 +143,7 @@ class TcpSettings:
     hold_ssthresh: bool | None = None
     sending_jitter_s: float = 0.0
     ecn: bool = False
+    file_bytes: int | None = None
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> TcpSettings:
@@ -160,6 +162,7 @@ class TcpSettings:
             "initial_rto_s",
             "min_rto_s",
             "max_rto_s",
+            "file_bytes",
         )
         if not 0 <= self.sending_jitter_s < float("inf"):
             raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")

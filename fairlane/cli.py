@@ -230,6 +230,26 @@ def sweep_file(
         raise typer.Exit(CHECK_FAILED)
 
 
+@app.command()
+def suite(
+    name: Annotated[str, typer.Argument(help="rfc8867.", show_default=False)],
+    algorithm: Annotated[
+        str, typer.Option(help="The sender: a flow kind, or FILE.py with one of your own.", metavar="KIND|FILE.py", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of suite.json and the page; must not exist. Default: a new one in results/.", show_default=False),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a case fails.")] = False,
+) -> None:
+    """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
+    from fairlane.suites import carry_out
+
+    passes = carry_out.carry_out(name, algorithm, out, console)
+    if strict and not passes:
+        raise typer.Exit(CHECK_FAILED)
+
+
 def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
     from fairlane.fabrics import targets, virtual_fabric
 

@@ -115,7 +115,7 @@ def _of_udp(self: UDP, payload: bytes) -> type[Packet]:
             for layer in (Ack, Report):
                 form = FORMATS[layer.__name__.lower()]
                 values = {field.name: field.value or 0 for field in form.fields}
-                if len(payload) == form.bytes and payload[0] == values["version"] << 4 | values["type"]:
+                if len(payload) in (form.least_bytes, form.bytes) and payload[0] == values["version"] << 4 | values["type"]:
                     return layer
             if payload[0] == 0x80 and len(payload) >= 12 and payload[1] & 0x7F == PAYLOAD_TYPE:
                 return RTP

@@ -27,6 +27,7 @@ DAA_PATH = "--bottleneck 10mbit --rtt 10ms --queue red --buffer 250packets --sta
 SSVP_PATH = "--bottleneck 1mbit --rtt 64ms --buffer 4packets --start-jitter 1s --duration 60 --seed 1"
 SSVP_SHARED = "--bottleneck 10mbit --rtt 64ms --buffer 40packets --start-jitter 1s --duration 60 --seed 1"
 SHARED = "--set tcp.delayed_ack=false --bottleneck 10mbit --rtt 64ms --start-jitter 1s --duration 60 --seed 1"
+MEDIA_PATH = "--set {kind}.max_rate_bps=1500000 --bottleneck 1mbit --rtt 100ms --buffer 37packets --duration 120 --seed 1"
 TRABOL_PATH = "--bottleneck 100mbit --rtt 2ms --buffer 100packets --duration 120 --seed 1"
 
 
@@ -98,6 +99,16 @@ PICTURES = {
             Run("the same with RED", f"dumbbell --flow {kind}:2 --flow tcp-sack:2 --queue red {SHARED}"),
         )
         for kind in ("rap", "rap-fine", "gaimd", "tfrc")
+    },
+    **{
+        kind: (
+            Run(
+                "alone, 1 Mb/s, media of 1.5 Mb/s at most; a second from 40 s",
+                f"dumbbell --flow {kind}:1 --flow {kind}:1@40s {MEDIA_PATH}".format(kind=kind),
+            ),
+            Run("beside one TCP from 40 s", f"dumbbell --flow {kind}:1 --flow tcp-sack:1@40s {MEDIA_PATH}".format(kind=kind)),
+        )
+        for kind in ("nada", "scream", "gcc")
     },
     "trabol": (
         Run("alone, 100 Mb/s, target rate 110 Mb/s", f"dumbbell --flow trabol:1 --set trabol.max_rate_bps=110000000 {TRABOL_PATH}"),

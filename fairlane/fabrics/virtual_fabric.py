@@ -269,6 +269,7 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset:
             *times,
             flavour=flavour,
             packet_bytes=settings.packet_bytes,
+            bytes=settings.file_bytes,
             options=settings.network_options(),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )

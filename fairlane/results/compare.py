@@ -270,8 +270,8 @@ def write(runs: Sequence[Finished], path: Path) -> None:
         pictures.append(
             (
                 run,
-                _svg(partial(_draw_rates, run=run, longest=longest, top=rate), f"r{number}"),
-                _svg(partial(_draw_queue, run=run, longest=longest, top=queue), f"q{number}"),
+                svg(partial(_draw_rates, run=run, longest=longest, top=rate), f"r{number}"),
+                svg(partial(_draw_queue, run=run, longest=longest, top=queue), f"q{number}"),
             )
         )
     environment = jinja2.Environment(
@@ -316,7 +316,8 @@ def _longest_queue(run: Finished) -> float:
     return 0.0 if math.isnan(longest) else float(longest)
 
 
-def _svg(draw: Callable[[Any], None], prefix: str) -> str:
+def svg(draw: Callable[[Any], None], prefix: str) -> str:
+    """A drawing over time as an SVG element of a page. prefix: of its ids, one for each drawing of the page."""
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots()
         draw(axes)
@@ -327,11 +328,11 @@ def _svg(draw: Callable[[Any], None], prefix: str) -> str:
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :]
     # Several drawings in one page: ids must differ.
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
-    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
+    drawn = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', drawn)
+    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", drawn)
 
 
 def _draw_rates(axes: Any, run: Finished, longest: float, top: float) -> None:

@@ -16,6 +16,9 @@ OF_KIND = {
     "ssvp-adp": "#0072B2",
     "gaimd": "#CC79A7",
     "tfrc": "#009E73",
+    "nada": "#56B4E9",
+    "scream": "#CC79A7",
+    "gcc": "#882255",
     "cbr": "#661100",
     "on-off": "#AA4499",
     "mpeg4": "#44AA99",
@@ -39,6 +42,9 @@ LABELS = {
     "ssvp-adp": "SSVP-ADP",
     "gaimd": "GAIMD",
     "tfrc": "TFRC",
+    "nada": "NADA",
+    "scream": "SCReAM",
+    "gcc": "GCC",
     "cbr": "constant bit rate",
     "on-off": "on-off",
     "mpeg4": "MPEG-4",
@@ -50,7 +56,11 @@ LABELS = {
     "tcp-dctcp": "DCTCP",
 }
 # Line styles (matplotlib) of kinds that share a colour with another kind. All others are solid.
-LINES = {"rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--", "tcp-dctcp": "--"}
+LINES = {
+    "rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--", "tcp-dctcp": "--", "nada": "--",
+    "scream": "--",
+    "gcc": "--",
+}  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""
 OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")

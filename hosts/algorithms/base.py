@@ -20,6 +20,7 @@ RTCP-driven (ALS, DAA, AIMD over RTCP)    RTCP timetable             `on_feedbac
 periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedback`
 inter-packet gap (RAP)                    an ack for each packet     `on_loss` (gap or timeout), a timer each SRTT
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
+delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================
@@ -69,6 +70,9 @@ class Interests:
     loss_distance_packets: int = 3
     """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]; to a receiver, when this many later ones
     have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
+    timed_acks: bool = False
+    """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
+    history of acks that is what RFC 8888 reports of each packet, but for ECN marks."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -118,6 +122,9 @@ class Ack:
     """Packets first known delivered by this ack: more than 1 when earlier acks were lost; 0 when all of them had been counted lost or
     acked, and the ack tells but a round trip."""
     path: PathState
+    one_way_delay_s: float | None = None
+    """From sending to arrival, plus what the receiver's clock is ahead of the sender's: only differences mean something. `None`: the
+    receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
 
 
 class LossCause(Enum):

@@ -84,6 +84,11 @@ class LossHistory:
         p = min(weight0 / total0, weight1 / total1)  # p = min(W_tot0/I_tot0, W_tot1/I_tot1) [RFC 5348 sec 5.5]
         return min(1.0, p)
 
+    def mean_closed(self) -> float:
+        """I_tot1 / W_tot1 in packets: the weighted mean of the closed intervals [RFC 5348 sec 5.5]; there must be one."""
+        total, weight = self._closed_sums()
+        return total / weight
+
     def _closed_sums(self) -> tuple[float, float]:
         """I_tot1 and W_tot1: of the closed intervals [RFC 5348 sec 5.5]."""
         parts = list(zip(weights(self.n), self.intervals, self.discounts))
@@ -93,8 +98,7 @@ class LossHistory:
         """DF: below 1 when the open interval is more than twice the mean of the others [RFC 5348 sec 5.5]."""
         if not self.discounting:
             return 1.0
-        total, weight = self._closed_sums()
-        mean = total / weight
+        mean = self.mean_closed()
         if open_interval <= 2 * mean:
             return 1.0
         return max(2 * mean / open_interval, self.discount_threshold)  # DF = max(2 I_mean / I_0, THRESHOLD) [RFC 5348 sec 5.5]

@@ -47,7 +47,7 @@ EVENTS = st.lists(
         st.tuples(st.just("again")),
         st.tuples(st.just("leave"), _REPORTERS),
         st.tuples(st.just("send"), st.integers(1, 40)),
-        st.tuples(st.just("ack"), st.integers(0, 60), st.integers(0, 32), _NUMBERS),
+        st.tuples(st.just("ack"), st.integers(0, 60), st.integers(0, 32), _NUMBERS, _OPTIONAL),
         st.tuples(st.just("control"), _WIRE_RATE, _WIRE_PPM, _LAYERS),
         st.tuples(st.just("data"), st.integers(0, 50), st.integers(0, 2**17), st.none() | st.floats(1e-6, 4294)),
         st.tuples(st.just("wait"), st.one_of(st.sampled_from([0.0, 1e-9, 0.01, 0.3, 7.0, 70.0, 1e6]), st.floats(0, 100))),
@@ -148,8 +148,8 @@ class Attack:
             self.book.send(self.now_s)
         self._loss(self.book.expire(self.now_s))
 
-    def ack(self, back: int, history: int, rtt_s: float) -> None:
-        """An acknowledgement of one of the last packets, its round trip anything that a clock that leaps could make of it."""
+    def ack(self, back: int, history: int, rtt_s: float, one_way_delay_s: float | None = None) -> None:
+        """An acknowledgement of one of the last packets, its times anything that a clock that leaps, or a forger, could make of them."""
         if self.sender.interests.acks is AckDetail.NONE or self.book.last_sent < back:
             return
         sequence = self.book.last_sent - back
@@ -157,7 +157,11 @@ class Attack:
         self.book.latest, self.book.srtt = rtt_s, abs(rtt_s)
         self._loss(said)
         if ack is not None and self.sender.interests.acks is AckDetail.EVERY:
-            self._do("sender", self.sender.on_ack, (dataclasses.replace(ack, rtt_s=rtt_s, path=self.book.path()),))
+            self._do(
+                "sender",
+                self.sender.on_ack,
+                (dataclasses.replace(ack, rtt_s=rtt_s, path=self.book.path(), one_way_delay_s=one_way_delay_s),),
+            )
 
     def control(self, desired_rate_bps: float, utilisation: float, layers: tuple[base.Layer, ...]) -> None:
         self._do("receiver", self.receiver.on_control, (base.Control(1, desired_rate_bps, utilisation, layers),))

@@ -63,8 +63,10 @@ class AckBook:
         self.sent[self.last_sent] = self.outstanding[self.last_sent] = now_s
         return self.last_sent
 
-    def acknowledge(self, now_s: float, sequence: int, history: tuple[int, ...]) -> tuple[base.Loss | None, base.Ack | None]:
-        newly = 0
+    def acknowledge(
+        self, now_s: float, sequence: int, history: tuple[int, ...], arrived_s: float | None = None
+    ) -> tuple[base.Loss | None, base.Ack | None]:
+        newly, one_way_delay_s = 0, None
         for number in (sequence, *history):
             if number not in self.delivered:
                 self.delivered.add(number)
@@ -72,7 +74,9 @@ class AckBook:
             self.outstanding.pop(number, None)
         self.highest_acked = max(self.highest_acked, sequence)
         if sequence in self.sent:
-            self._sample(now_s - self.sent.pop(sequence))
+            sent_s = self.sent.pop(sequence)
+            one_way_delay_s = None if arrived_s is None else arrived_s - sent_s
+            self._sample(now_s - sent_s)
         loss = None
         if self.outstanding and next(iter(self.outstanding)) < self.highest_acked:
             distance = max(1, self.interests.loss_distance_packets)
@@ -81,7 +85,7 @@ class AckBook:
                 loss = self._lose([n for n in self.outstanding if n < above[distance - 1]], LossCause.GAP)
         if len(self.delivered) > 100 * HISTORY:
             self.delivered = {n for n in self.delivered if n > self.highest_acked - 10 * HISTORY}
-        return loss, base.Ack(sequence, self.latest, newly, self.path()) if newly else None
+        return loss, base.Ack(sequence, self.latest, newly, self.path(), one_way_delay_s) if newly else None
 
     def expire(self, now_s: float) -> base.Loss | None:
         timeout_s = self._timeout_s()
@@ -260,7 +264,8 @@ class ClosedLoop:
         self._arrived = [number, *self._arrived[:HISTORY]]
         if self._acked:
             history = tuple(n for n in self._arrived[1:] if n >= number - HISTORY)
-            self._at(self.now_s + self.path.rtt_s / 2, "ack", (number, history))
+            arrived_s = self.now_s if self.receiver.interests.timed_acks else None
+            self._at(self.now_s + self.path.rtt_s / 2, "ack", (number, history, arrived_s))
         if not self.receiver.interests.gaps:
             return
         for hole in self._holes:
@@ -272,8 +277,8 @@ class ClosedLoop:
             gap = base.Gap(first, last, before, after, self._reception())
             self._do(self.receiver.on_gap(self.now_s, gap, self.rng), "receiver")
 
-    def _on_ack(self, sequence: int, history: tuple[int, ...]) -> None:
-        loss, ack = self.book.acknowledge(self.now_s, sequence, history)
+    def _on_ack(self, sequence: int, history: tuple[int, ...], arrived_s: float | None) -> None:
+        loss, ack = self.book.acknowledge(self.now_s, sequence, history, arrived_s)
         self._lost(loss)
         if ack is not None and self.sender.interests.acks is AckDetail.EVERY:
             self._do(self.sender.on_ack(self.now_s, ack, self.rng), "sender")

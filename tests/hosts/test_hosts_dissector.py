@@ -81,17 +81,19 @@ REPORT_FIELDS = ("highest_sequence", "echo_ns", "delay_us", "receive_rate_bps", 
 def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
     rng = random.Random(5)
     acks = [(rng.getrandbits(48), rng.getrandbits(32)) for _ in range(20)] + [(0, 0), (2**48 - 1, 2**32 - 1)]
+    acks += [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(64)) for _ in range(5)]
     reports = [dict(zip(REPORT_FIELDS, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))) for _ in range(20)]
     reports += [dict(zip(REPORT_FIELDS, (1, 2, 3, 4, None, 5, 6, 7)))]
     path = capture(
         tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))]
     )
-    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "sequence", "history")]
+    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "sequence", "history", "arrived_ns")]
     names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
     rows = fields(path, *names, "_ws.malformed", "_ws.expert")
     assert len(rows) == len(acks) + len(reports)
-    for row, (sequence, history) in zip(rows, acks):
-        assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], "sequence": [sequence], "history": [history]}
+    for row, said in zip(rows, acks):
+        told = {name: [value] for name, value in zip(("sequence", "history", "arrived_ns"), said)}
+        assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], **told}
     for row, report in zip(rows[len(acks) :], reports):
         has = int(report["loss_event_rate"] is not None)
         fixed = {"version": [1], "type": [2], "flags": [has], "flags.has_loss_event_rate": [has]}
@@ -213,7 +215,7 @@ def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_capt
                 seen["alsf"] += alsf is not None
             elif payload[0] == 0x11:
                 ack = parse_ack(payload)
-                assert shown(row, "ack") == {name: [value] for name, value in ack.items()}
+                assert shown(row, "ack") == {name: [value] for name, value in ack.items() if value is not None}
                 seen["ack"] += 1
             elif payload[0] == 0x12:
                 report = parse_report(payload)
@@ -237,7 +239,9 @@ def test_scapy_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures
         frames = [frame for frame in rdpcap(str(path), count=1500) if frame.haslayer(UDP)]
         for frame, (_, port, payload) in zip(frames, datagrams(path)):
             if frame.haslayer(layers.Ack):
-                assert (frame[layers.Ack].sequence, frame[layers.Ack].history) == tuple(parse_ack(payload).values())
+                assert (frame[layers.Ack].sequence, frame[layers.Ack].history) == tuple(
+                    parse_ack(payload)[name] for name in ("sequence", "history")
+                )
             elif frame.haslayer(layers.Report):
                 assert frame[layers.Report].echo_ns == parse_report(payload)["echo_ns"]
             elif frame.haslayer(layers.Stamp):

@@ -15,12 +15,13 @@ formats.stamp = { title = "Data stamp", bytes = 28, least = 16,
   { name = "rtt_us", at = 128, bits = 32, meaning = "the sender's round-trip time (RFC 5348 section 3.2.1); 0 = not known", unit = "us" },
   { name = "produced_ns", at = 160, bits = 64, meaning = "in flows with an application's frames: production time of the frame, on the sender's clock; 0 = no application", unit = "ns" },
 }
-formats.ack = { title = "Acknowledgement", bytes = 12, least = 12,
+formats.ack = { title = "Acknowledgement", bytes = 20, least = 12,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
   { name = "type", at = 4, bits = 4, meaning = "an acknowledgement", value = 1 },
   { name = "flags", at = 8, bits = 8, meaning = "no flag is defined" },
   { name = "sequence", at = 16, bits = 48, meaning = "the packet acknowledged: `sequence` of its stamp" },
   { name = "history", at = 64, bits = 32, meaning = "bit k (0 = least significant): packet `sequence` - 1 - k has arrived" },
+  { name = "arrived_ns", at = 96, bits = 64, meaning = "the receiver's clock when the packet arrived; a monotonic clock with an arbitrary zero", unit = "ns" },
 }
 formats.report = { title = "Report", bytes = 44, least = 44,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
@@ -119,6 +120,11 @@ local function opening(name)
   return 16 * fixed(name, "version") + fixed(name, "type")
 end
 
+-- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last field.
+local function whole(name, size)
+  return size == formats[name].bytes or size == formats[name].least
+end
+
 local rtp = Dissector.get("rtp")
 local rtcp = Dissector.get("rtcp")
 local payload_type = 96
@@ -126,7 +132,7 @@ local payload_type = 96
 function proto.dissector(buffer, pinfo, tree)
   local range = buffer()
   local node = tree:add(proto, range)
-  local name = buffer:len() == formats.ack.bytes and "ack" or "report"
+  local name = whole("ack", buffer:len()) and "ack" or "report"
   pinfo.cols.protocol = "Fairlane"
   show(name, range, node)
   if name == "ack" then
@@ -165,10 +171,10 @@ DissectorTable.get("rtcp.app.name"):add("ALSF", alsf)
 -- What a datagram is, by ports and first bytes.
 local function heuristic(buffer, pinfo, tree)
   local size, port = buffer:len(), pinfo.src_port
-  if size < formats.ack.bytes or port ~= pinfo.dst_port then return false end
+  if size < formats.ack.least or port ~= pinfo.dst_port then return false end
   local first = buffer(0, 1):uint()
   if port % 2 == 0 then
-    if (size == formats.ack.bytes and first == opening("ack")) or (size == formats.report.bytes and first == opening("report")) then
+    if (whole("ack", size) and first == opening("ack")) or (whole("report", size) and first == opening("report")) then
       proto.dissector(buffer, pinfo, tree)
       return true
     end

@@ -1,7 +1,9 @@
 //! Acknowledgements of single packets: what rate and window schemes such as RAP and GAIMD need.
 //!
 //! The receiver answers each data packet with a datagram of 40 bytes to the data port: the packet's number, and which of the 32
-//! packets before it have arrived, so that a lost acknowledgement loses nothing. The sender finds losses by gaps or by time.
+//! packets before it have arrived, so that a lost acknowledgement loses nothing. The sender finds losses by gaps or by time. Where
+//! the receiver's algorithm wants it, 8 bytes more say when the packet arrived, so that the sender knows the delay one way: what
+//! RFC 8888 reports of each packet.
 
 use std::collections::VecDeque;
 
@@ -10,7 +12,9 @@ use crate::report::{SEQUENCE_MASK, VERSION};
 use crate::{instant, seconds, Nanos};
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
-pub(crate) const ACK_BYTES: usize = 12;
+const ACK_BYTES: usize = 12;
+/// With 64 bits of the instant of arrival.
+const TIMED_ACK_BYTES: usize = 20;
 const TYPE_ACK: u8 = 1;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
@@ -18,25 +22,33 @@ const TYPE_ACK: u8 = 1;
 pub struct AckPacket {
     pub sequence: u64,
     pub history: u32,
+    /// When the packet arrived, on the receiver's clock.
+    pub arrived: Option<Nanos>,
 }
 
 impl AckPacket {
-    pub fn emit(&self) -> [u8; ACK_BYTES] {
-        let mut bytes = [0; ACK_BYTES];
+    /// Its bytes, and how many of them there are.
+    pub fn emit(&self) -> ([u8; TIMED_ACK_BYTES], usize) {
+        let mut bytes = [0; TIMED_ACK_BYTES];
         let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.history.to_be_bytes());
-        bytes
+        bytes[8..ACK_BYTES].copy_from_slice(&self.history.to_be_bytes());
+        bytes[ACK_BYTES..].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
+        (bytes, if self.arrived.is_some() { TIMED_ACK_BYTES } else { ACK_BYTES })
     }
 
     /// `None` for what is no acknowledgement of this version. Flags are for later versions.
     pub fn parse(payload: &[u8]) -> Option<AckPacket> {
-        let bytes: &[u8; ACK_BYTES] = payload.try_into().ok()?;
-        if bytes[0] != VERSION << 4 | TYPE_ACK {
+        if payload.first() != Some(&(VERSION << 4 | TYPE_ACK)) || ![ACK_BYTES, TIMED_ACK_BYTES].contains(&payload.len()) {
             return None;
         }
-        let (first, history) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<4>()?);
-        Some(AckPacket { sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK, history: u32::from_be_bytes(*history) })
+        let (first, rest) = payload.split_first_chunk::<8>()?;
+        let (history, rest) = rest.split_first_chunk::<4>()?;
+        Some(AckPacket {
+            sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK,
+            history: u32::from_be_bytes(*history),
+            arrived: rest.first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes)),
+        })
     }
 }
 
@@ -63,7 +75,7 @@ impl Arrivals {
         }
         let behind = self.highest.map_or(0, |highest| u32::try_from(highest - sequence).unwrap_or(u32::MAX));
         let history = self.seen.checked_shr(behind.saturating_add(1)).unwrap_or(0) as u32;
-        AckPacket { sequence, history }
+        AckPacket { sequence, history, arrived: None }
     }
 }
 
@@ -147,7 +159,7 @@ impl AckBook {
         if ack.sequence >= self.end() {
             return None;
         }
-        let (mut newly, mut sample) = (0, None);
+        let (mut newly, mut sample, mut one_way_delay_s) = (0, None, None);
         let numbers = std::iter::once(ack.sequence)
             .chain((0..32u64).filter(|k| ack.history >> k & 1 == 1).filter_map(|k| ack.sequence.checked_sub(k + 1)));
         for number in numbers {
@@ -156,6 +168,8 @@ impl AckBook {
             if number == ack.sequence {
                 if before != Fate::Acked {
                     sample = Some(seconds(now - packet.0));
+                    // Clocks of two machines need not agree: the difference may be negative.
+                    one_way_delay_s = ack.arrived.map(|at| (at as f64 - packet.0 as f64) / 1e9);
                 }
                 packet.1 = Fate::Acked;
             } else if before != Fate::Acked {
@@ -180,7 +194,7 @@ impl AckBook {
             return Some((loss, None));
         }
         let rtt_s = sample.unwrap_or(self.rtt.latest_rtt_s);
-        Some((loss, Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path() })))
+        Some((loss, Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path(), one_way_delay_s })))
     }
 
     /// A packet is known to have arrived, for the first time.
@@ -293,7 +307,18 @@ mod tests {
         arrivals.arrived(1);
         let (loss, ack) = book.acknowledge(1_000, arrivals.arrived(2)).expect("was sent");
         assert_eq!((loss, ack.map(|ack| ack.newly_acked_packets)), (None, Some(3)));
-        assert_eq!(book.acknowledge(1_000, AckPacket { sequence: 3, history: 0 }), None);
+        assert_eq!(book.acknowledge(1_000, AckPacket { sequence: 3, history: 0, arrived: None }), None);
+    }
+
+    #[test]
+    fn the_delay_one_way_is_arrival_less_sending() {
+        let mut book = book(3);
+        let mut delay = |sequence, arrived| {
+            let (_, ack) = book.acknowledge(1_000, AckPacket { sequence, history: 0, arrived }).expect("was sent");
+            ack.expect("is news").one_way_delay_s
+        };
+        // Sent at 0, 10, 20 ns: 600 ns later; 5 ns earlier by a clock that is behind; not said.
+        assert_eq!([delay(0, Some(600)), delay(1, Some(5)), delay(2, None)], [Some(600e-9), Some(-5e-9), None]);
     }
 
     #[test]
@@ -329,10 +354,10 @@ mod tests {
         let found: Vec<_> = [0, 4, 6, 7, 8].into_iter().map(|number| lost(&mut book, arrivals.arrived(number))).collect();
         assert_eq!(found, [None, None, None, Some((1, 3, 3)), Some((5, 5, 1))]);
         // What an acknowledgement implies counts as well.
-        assert_eq!(lost(&mut book, AckPacket { sequence: 11, history: 0b11 }), None);
+        assert_eq!(lost(&mut book, AckPacket { sequence: 11, history: 0b11, arrived: None }), None);
         assert_eq!(book.in_flight(), 0);
         let mut book = self::book(5);
-        assert_eq!(lost(&mut book, AckPacket { sequence: 4, history: 0b110 }), Some((0, 0, 1)));
+        assert_eq!(lost(&mut book, AckPacket { sequence: 4, history: 0b110, arrived: None }), Some((0, 0, 1)));
         assert_eq!(book.in_flight(), 1);
     }
 
@@ -341,14 +366,14 @@ mod tests {
         let mut book = book(400);
         book.set_timeout(fixed(100e-9));
         assert_eq!(book.expire(10_000, false).map(|loss| loss.lost_packets), Some(400));
-        let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0 }).expect("was sent");
+        let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0, arrived: None }).expect("was sent");
         let ack = ack.expect("a sample is news");
         assert_eq!((loss, ack.newly_acked_packets), (None, 0));
         assert!((ack.path.srtt_s - 16_010e-9).abs() < 1e-15);
         // Once: what comes twice is no sample; nor is what was given up long ago.
-        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 399, history: 0 }), Some((None, None)));
-        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT - 1, history: 0 }), Some((None, None)));
-        assert!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT, history: 0 }).expect("was sent").1.is_some());
+        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 399, history: 0, arrived: None }), Some((None, None)));
+        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT - 1, history: 0, arrived: None }), Some((None, None)));
+        assert!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT, history: 0, arrived: None }).expect("was sent").1.is_some());
         assert_eq!(book.in_flight(), 0);
     }
 
@@ -367,10 +392,10 @@ mod tests {
         });
         assert_eq!(expires(&book), Some(3 * second));
         // A first round trip of 0.2 s: SRTT = 0.2, RTTVAR = 0.1.
-        book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0 }).expect("was sent");
+        book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0, arrived: None }).expect("was sent");
         assert_eq!(expires(&book), Some(second + second * 6 / 10));
         // A second one: RTTVAR = 0.075.
-        book.acknowledge(second * 6 / 5, AckPacket { sequence: 1, history: 0 }).expect("was sent");
+        book.acknowledge(second * 6 / 5, AckPacket { sequence: 1, history: 0, arrived: None }).expect("was sent");
         assert_eq!(expires(&book), Some(2 * second + second / 2));
         assert_eq!(LossTimeout { granularity_s: 0.5, srtt_factor: 2.0, ..fixed(3.0) }.in_force_s(0.25, 0.01), 1.0);
     }
@@ -397,10 +422,14 @@ mod tests {
         }
 
         #[test]
-        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32) {
-            let ack = AckPacket { sequence, history };
-            prop_assert_eq!(AckPacket::parse(&ack.emit()), Some(ack));
-            prop_assert_eq!(ack.emit()[..2].to_vec(), vec![0x11, 0]);
+        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, arrived: Option<Nanos>) {
+            let ack = AckPacket { sequence, history, arrived };
+            let (bytes, length) = ack.emit();
+            prop_assert_eq!(AckPacket::parse(&bytes[..length]), Some(ack));
+            prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, 0]);
+            for cut in (0..length).filter(|&cut| cut != ACK_BYTES) {
+                prop_assert_eq!(AckPacket::parse(&bytes[..cut]), None);
+            }
         }
     }
 }

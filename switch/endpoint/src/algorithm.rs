@@ -32,11 +32,13 @@ pub struct Interests {
     pub rtcp: bool,
     /// A packet is lost when this many later ones were acked, or to a receiver: have arrived.
     pub loss_distance_packets: u64,
+    /// For a receiver: acknowledgements say when their packet arrived.
+    pub timed_acks: bool,
 }
 
 impl Default for Interests {
     fn default() -> Self {
-        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3 }
+        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3, timed_acks: false }
     }
 }
 
@@ -73,6 +75,8 @@ pub struct Ack {
     pub rtt_s: f64,
     pub newly_acked_packets: u64,
     pub path: PathState,
+    /// From sending to arrival, plus what the receiver's clock is ahead of the sender's; `None`: the acknowledgement does not say it.
+    pub one_way_delay_s: Option<f64>,
 }
 
 /// How a loss was found.

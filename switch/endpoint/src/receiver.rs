@@ -1,7 +1,7 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
 //! first hears the sender.
 
-use crate::acks::Arrivals;
+use crate::acks::{AckPacket, Arrivals};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
 use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
@@ -56,6 +56,8 @@ pub struct RtpReceiver {
     /// Packets after which one is lost, where the algorithm wants to know.
     loss_distance: Option<u64>,
     arrivals: Option<Arrivals>,
+    /// Acknowledgements say when their packet arrived.
+    timed_acks: bool,
     started: bool,
     /// Waits to say BYE (RFC 3550 section 6.3.7): it hears RTCP only.
     leaving: bool,
@@ -93,6 +95,7 @@ impl RtpReceiver {
             reports: interests.rtcp,
             loss_distance,
             arrivals: spec.acks.then(Arrivals::default),
+            timed_acks: interests.timed_acks,
             started: false,
             leaving: false,
             over: false,
@@ -273,8 +276,9 @@ impl RtpReceiver {
             self.log.push((now, FlowRecord::Source { ssrc: header.ssrc }));
         }
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
-            let ack = arrivals.arrived(stamp.number).emit();
-            self.send_direct(&ack, io);
+            let ack = AckPacket { arrived: self.timed_acks.then_some(now), ..arrivals.arrived(stamp.number) };
+            let (bytes, length) = ack.emit();
+            self.send_direct(&bytes[..length], io);
         }
         let now_s = io.now_s();
         // Upper layers have no RTCP of their own.

@@ -107,7 +107,8 @@ impl Classes {
     }
 
     fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
-        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, self.path(py, &ack.path)?))
+        let path = self.path(py, &ack.path)?;
+        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, ack.one_way_delay_s))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {
@@ -162,6 +163,7 @@ impl PythonHalf {
             gaps: stated.getattr("gaps")?.extract()?,
             rtcp: stated.getattr("rtcp")?.extract()?,
             loss_distance_packets: stated.getattr("loss_distance_packets")?.extract()?,
+            timed_acks: stated.getattr("timed_acks")?.extract()?,
         };
         Ok(PythonHalf { object, rng, classes: CLASSES.get_or_try_init(py, || Classes::import(py))?, interests })
     }

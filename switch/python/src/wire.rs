@@ -12,13 +12,16 @@ use crate::records::dict;
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
 #[pyfunction]
-fn emit_ack(py: Python<'_>, sequence: u64, history: u32) -> Bound<'_, PyBytes> {
-    PyBytes::new(py, &AckPacket { sequence, history }.emit())
+#[pyo3(signature = (sequence, history, arrived_ns=None))]
+fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>) -> Bound<'_, PyBytes> {
+    let (bytes, length) = AckPacket { sequence, history, arrived: arrived_ns }.emit();
+    PyBytes::new(py, &bytes[..length])
 }
 
 #[pyfunction]
 fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
-    AckPacket::parse(payload).map(|ack| Ok(dict!(py, sequence = ack.sequence, history = ack.history))).transpose()
+    let fields = |ack: AckPacket| Ok(dict!(py, sequence = ack.sequence, history = ack.history, arrived_ns = ack.arrived));
+    AckPacket::parse(payload).map(fields).transpose()
 }
 
 #[pyfunction]

@@ -1,0 +1,160 @@
+"""The cases of a suite: experiment files, each with a table `[suite]` that says what is expected; run with one sender, and judged."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlane.errors import Refusal
+from fairlane.experiments import kinds, loader, sweep
+from fairlane.experiments.model import Experiment
+from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.progress import Silent
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import Document
+from fairlane.results import series
+from fairlane.results.series import Series
+from fairlane.suites import media
+
+FOLDER = Path(__file__).parent
+SUITES = {"rfc8867": "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media (RFC 8867), metrics of RFC 8868"}
+
+
+@dataclass(frozen=True)
+class Expect:
+    """low <= figure <= high. figure: of `media.totals`. source: where the bound comes from."""
+
+    name: str
+    figure: str
+    source: str
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if self.low > self.high or (self.low == -math.inf and self.high == math.inf):
+            raise ValueError(f"low, high: give a bound that can fail, got {self.low:g} to {self.high:g}")
+
+
+@dataclass(frozen=True)
+class _Suite:
+    """The table `[suite]`. says: what the RFC expects. cannot: what of the case this testbed leaves out."""
+
+    case: str
+    says: str
+    cannot: tuple[str, ...]
+    expect: tuple[Expect, ...]
+
+
+@dataclass(frozen=True)
+class _Keys:
+    suite: _Suite
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case with one sender, not yet run."""
+
+    suite: _Suite
+    experiment: Experiment
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a case. records: for its pictures."""
+
+    case: Case
+    records: Series
+    phases: list[media.Phase]
+    figures: dict[str, float]
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """One for each expectation: its name, bounds, source, the value found and whether it holds. A value that could not be measured
+        does not hold."""
+        found = []
+        for expect in self.case.suite.expect:
+            value = self.figures[expect.figure]
+            found.append({**dataclasses.asdict(expect), "value": value, "holds": expect.low <= value <= expect.high})
+        return found
+
+    @property
+    def passes(self) -> bool:
+        return all(check["holds"] for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """An entry of `cases` in suite.json. Infinite bounds and values that could not be measured are null."""
+        flows = [media.flow_figures(self.records, f) for f in self.records.flows if f.active is not None]
+        return _plain({
+            "case": self.case.suite.case,
+            "title": self.case.experiment.settings.title,
+            "passes": self.passes,
+            "checks": self.checks,
+            "figures": {**self.figures, "phases": [dataclasses.asdict(p) for p in self.phases], "flows": flows},
+            "says": self.case.suite.says,
+            "cannot": self.case.suite.cannot,
+        })  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def files(suite: str) -> list[Path]:
+    """The files of a suite's cases. Refusal names the suites."""
+    if suite not in SUITES:
+        raise Refusal(f"unknown suite {suite!r}{schema.nearest(suite, SUITES)}: there is {', '.join(SUITES)}")
+    return sorted(path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_"))
+
+
+def load(path: Path, kind: str) -> Case:
+    """A case with flows of `kind` in place of its media flows: those whose kind is an algorithm. Refusal when it cannot be a media flow;
+    ConfigError names file, line and key."""
+    algorithm = kinds.algorithm(kind)
+    if algorithm is None:
+        raise Refusal(
+            f"--algorithm {kind}: no rate-adaptation algorithm of that name{schema.nearest(kind, ALGORITHMS)}: 'fairlane list' shows them"
+        )
+    if algorithm.layered:
+        raise Refusal(f"--algorithm {kind}: a layered flow goes to groups; these cases have one receiver for each flow")
+    document = loader.read(path)
+    values = copy.deepcopy(document.values)
+    for group in values["flows"]:
+        if kinds.algorithm(group["kind"]) is not None:
+            group["kind"] = kind
+    document = Document(document.name, values, document.places)
+    keys = schema.build(_Keys, Document(document.name, {"suite": values["suite"]}, document.places))
+    figures = media.totals([])
+    for i, expect in enumerate(keys.suite.expect):
+        if expect.figure not in figures:
+            raise document.error(
+                ("suite", "expect", i, "figure"), f"unknown figure {expect.figure!r}{schema.nearest(expect.figure, figures)}"
+            )
+    return Case(keys.suite, loader.from_document(sweep.plain(document), f"{path.parent.name}-{path.stem}"))
+
+
+def run(case: Case) -> Judged:
+    """Runs a case in virtual time, and judges it. RunFailed: the run ended early."""
+    virtual_fabric.check_built()
+    with tempfile.TemporaryDirectory(prefix="fairlane-suite-") as folder:
+        options = virtual_fabric.Options(targets.compiler())
+        outcome = virtual_fabric.run(case.experiment, options, Path(folder), Silent())
+        records = series.load(Path(folder), case.experiment, outcome.timing, ports=_trunks(case.experiment))
+    phases = media.phases(records)
+    return Judged(case, records, phases, media.totals(phases))
+
+
+def _trunks(experiment: Experiment) -> Sequence[tuple[str, int]]:
+    """The ports of links between switches: no other is looked at, and case 5.7 has 26 pairs of hosts."""
+    switches = set(experiment.topology.switches)
+    return [(p.node, p.number) for s in switches for p in experiment.topology.ports()[s] if p.peer in switches]

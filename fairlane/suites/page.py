@@ -1,0 +1,76 @@
+"""`suite.json` and `index.html` of a suite: each case with its pictures, expectations and figures, in files without anything from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlane.results import compare, palette, result_folder
+from fairlane.studies.page import environment
+from fairlane.suites import media
+from fairlane.suites.cases import SUITES, Judged
+
+DATA, PAGE = "suite.json", "index.html"
+_SECOND_S = 1.0
+_MOST_LINES = 8
+
+
+def write(suite: str, kind: str, judged: Sequence[Judged], folder: Path) -> None:
+    """Both files into `folder`, which exists."""
+    cases = [j.to_json() for j in judged]
+    result_folder.write_json(folder / DATA, {"suite": suite, "algorithm": kind, "version": version("fairlane"), "cases": cases})
+    drawn = [
+        (compare.svg(partial(_rates, judged=j), f"r{n}"), compare.svg(partial(_delays, judged=j), f"d{n}")) for n, j in enumerate(judged)
+    ]
+    text = (
+        environment(Path(__file__).parent)
+        .get_template("suite.html")
+        .render(title=SUITES[suite], kind=kind, version=version("fairlane"), cases=list(zip(cases, drawn, strict=True)), bounds=_bounds)
+    )
+    result_folder.write_whole(folder / PAGE, text)
+
+
+def _bounds(check: dict[str, Any]) -> str:
+    """ "0.7 or more"."""
+    low, high = check["low"], check["high"]
+    return f"{high:g} or less" if low is None else f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
+
+
+def _rates(axes: Any, judged: Judged) -> None:
+    records = judged.records
+    edges = np.arange(0.0, records.experiment.duration_s + 1e-9, _SECOND_S)
+    for name in dict.fromkeys(phase.link for phase in judged.phases):
+        link = next(link for link in records.links.values() if link.name == name)
+        times = [*(t for t, _ in link.rates_bps), records.experiment.duration_s]
+        rates = [rate / 1e6 for _, rate in link.rates_bps]
+        axes.step(times, [*rates, rates[-1]], where="post", color=palette.SHARE, linewidth=0.8, label=f"capacity {name}")
+    shown = [f for f in records.flows if media.is_media(f) or not getattr(f.flow.settings, "file_bytes", None)][:_MOST_LINES]
+    for number, flow in enumerate(shown):
+        colour = palette.OTHERS[number % len(palette.OTHERS)]
+        axes.plot(edges[1:], 8e-6 * np.diff(flow.received.at(edges)) / _SECOND_S, color=colour, linewidth=1.1, label=flow.flow.name)
+    short = [f for f in records.flows if f not in shown]
+    if short:
+        sums = np.sum([np.diff(f.received.at(edges)) for f in short], axis=0)
+        axes.plot(edges[1:], 8e-6 * sums / _SECOND_S, color="0.6", linewidth=0.9, label=f"{len(short)} short TCP flows")
+    axes.set_xlim(0, records.experiment.duration_s)
+    axes.set_ylim(0, None)
+    axes.set_ylabel("received, Mb/s")
+
+
+def _delays(axes: Any, judged: Judged) -> None:
+    records = judged.records
+    edges = np.arange(0.0, records.experiment.duration_s + 1e-9, _SECOND_S)
+    for number, flow in enumerate(f for f in records.flows if media.is_media(f)):
+        packets = np.diff(flow.packets.at(edges))
+        means = np.where(packets > 0, np.diff(flow.delay.at(edges)) / np.maximum(packets, 1e-9), math.nan)
+        colour = palette.OTHERS[number % len(palette.OTHERS)]
+        axes.plot(edges[1:], 1000 * means, color=colour, linewidth=1.0, label=flow.flow.name)
+    axes.set_xlim(0, records.experiment.duration_s)
+    axes.set_ylim(0, None)
+    axes.set_ylabel("one-way delay, ms")

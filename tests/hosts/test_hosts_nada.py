@@ -1,0 +1,185 @@
+"""NADA: the equations of RFC 8698 worked by hand, its modes by the events that decide them, and a flow on the path model."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import replace
+from math import exp
+from pathlib import Path as File
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(File(__file__).parent))
+
+from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, Note, PathState, SetRate, Timer
+from fairlane.hosts.algorithms.nada import (
+    UPDATE_TIMER,
+    NadaParameters,
+    NadaReceiver,
+    NadaSender,
+    aggregate_signal_s,
+    gradual_rate_bps,
+    ramp_up_rate_bps,
+    warped_delay_s,
+)
+from path_model import ClosedLoop, Path
+
+RNG = random.Random(0)
+P = NadaParameters()
+
+
+def path(srtt_s: float = 0.1) -> PathState:
+    return PathState(srtt_s, srtt_s, 0.0, 5, 100, 95)
+
+
+def ack(sequence: int, delay_s: float | None, rtt_s: float = 0.1) -> Ack:
+    return Ack(sequence, rtt_s, 1, path(), delay_s)
+
+
+def loss(first: int, last: int) -> Loss:
+    return Loss(first, last, last - first + 1, LossCause.GAP, path())
+
+
+def fed(sender: NadaSender, start_s: float, delays_s: list[float], first: int = 0) -> None:
+    """An acknowledgement every 10 ms."""
+    for n, delay_s in enumerate(delays_s):
+        sender.on_ack(start_s + 0.01 * n, ack(first + n, delay_s), RNG)
+
+
+def noted(actions: tuple) -> dict:
+    return dict(next(a for a in actions if isinstance(a, Note)).values)
+
+
+def updated(sender: NadaSender, now_s: float) -> tuple:
+    return sender.on_timer(now_s, Timer(UPDATE_TIMER, path()), RNG)
+
+
+# ------------------------------------------------------------------------------------------------------------------ equations
+
+
+def test_warped_delay() -> None:
+    """[RFC 8698 eq 1]: 40 ms stay; 150 ms are two QTH above QTH: 50 ms exp(-0.5 x 2); at QTH both lines agree."""
+    assert warped_delay_s(P, 0.040) == 0.040
+    assert warped_delay_s(P, 0.150) == pytest.approx(0.050 * exp(-1.0))
+    assert warped_delay_s(P, 0.050) == pytest.approx(0.050)
+
+
+def test_aggregate_signal() -> None:
+    """[RFC 8698 eq 2]: 20 ms + 2 ms (0.02 / 0.01)^2 + 10 ms (0.03 / 0.01)^2 = 20 + 8 + 90 ms."""
+    assert aggregate_signal_s(P, 0.020, 0.02, 0.03) == pytest.approx(0.118)
+    assert aggregate_signal_s(P, 0.020, 0.0, 1.0) == 0.5  # the authors' limit
+
+
+def test_ramp_up() -> None:
+    """[RFC 8698 eq 3, 4]: gamma = 50 / (100 + 100 + 120) = 0.15625 of 800 kb/s received; GAMMA_MAX = 0.5 where QBOUND is long."""
+    assert ramp_up_rate_bps(P, 150e3, 800e3, 0.1) == pytest.approx(925e3)
+    assert ramp_up_rate_bps(P, 950e3, 800e3, 0.1) == 950e3
+    assert ramp_up_rate_bps(replace(P, ramp_up_queue_s=1.0), 150e3, 800e3, 0.1) == pytest.approx(1.2e6)
+
+
+def test_gradual_update() -> None:
+    """[RFC 8698 eq 5, 6, 7] at 1 Mb/s with RMAX = 1.5 Mb/s: x_offset = 40 - 10 x 1.5 = 25 ms, x_diff = 10 ms;
+    change = 0.5 (0.1 / 0.5) (0.025 / 0.5) + 0.5 x 2 (0.01 / 0.5) = 0.005 + 0.02."""
+    assert gradual_rate_bps(P, 1e6, 0.040, 0.030, 0.1) == pytest.approx(975e3)
+
+
+@given(st.floats(150e3, 1.5e6), st.floats(0.01, 1.0))
+def test_the_rate_stays_where_the_signal_is_its_share(rate_bps: float, delta_s: float) -> None:
+    """x_curr = PRIO XREF RMAX / r_ref is the fixed point [RFC 8698 eq 5]: with equal signals all flows have one rate."""
+    signal_s = P.reference_signal_s * P.max_rate_bps / rate_bps
+    assert gradual_rate_bps(P, rate_bps, signal_s, signal_s, delta_s) == pytest.approx(rate_bps)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- modes
+
+
+def test_without_delay_or_loss_the_rate_follows_what_is_received() -> None:
+    """11 packets of 8000 bits in 100 ms after the first, 800 kb/s; SRTT 100 ms: 925 kb/s."""
+    sender = NadaSender()
+    assert sender.on_start(0.0, RNG)[0] == SetRate(150e3)
+    fed(sender, 0.0, [0.05] * 11)
+    actions = updated(sender, 0.1)
+    assert noted(actions)["accelerated"] == 1 and noted(actions)["r_recv_bps"] == pytest.approx(800e3)
+    assert actions[0] == SetRate(pytest.approx(925e3))
+
+
+def test_a_packet_that_waited_makes_the_update_gradual() -> None:
+    """One packet of the window waited 10 ms, QEPS; d_queue is the smallest of 15, 0: x_offset = -100 ms at RMIN,
+    change = 0.5 x 0.2 x (-0.1 / 0.5) = -0.02."""
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 5 + [0.0601] + [0.05] * 5)
+    actions = updated(sender, 0.1)
+    assert noted(actions)["accelerated"] == 0
+    assert actions[0] == SetRate(pytest.approx(153e3))
+    # Half a second later that packet is out of the window.
+    fed(sender, 0.6, [0.05] * 11, first=11)
+    assert noted(updated(sender, 0.7))["accelerated"] == 1
+
+
+def test_loss_counts_by_a_tenth_and_ends_the_ramp() -> None:
+    """1 of 10 lost: p_loss = 0.1 x 0.1 = 0.01, so that x_curr = 10 ms."""
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 5)
+    sender.on_loss(0.05, loss(5, 5), RNG)
+    fed(sender, 0.06, [0.05] * 4, first=6)
+    said = noted(updated(sender, 0.1))
+    assert (said["accelerated"], said["p_loss"], said["x_s"]) == (0, pytest.approx(0.01), pytest.approx(0.010))
+
+
+def test_the_delay_is_warped_while_losses_are_recent() -> None:
+    """The first packet lost is 100, after 100: loss_int is 100 packets. 150 ms are 50 exp(-1) = 18.4 ms up to 700 packets after the loss,
+    half way between both at 750, 150 ms from 800 on."""
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    sender.on_loss(0.0, loss(100, 100), RNG)
+    warped_s = 0.050 * exp(-1.0)
+    for highest, expected_s in ((150, warped_s), (800, warped_s), (850, (0.150 + warped_s) / 2), (900, 0.150), (5000, 0.150)):
+        sender.on_ack(1.0, ack(highest, None), RNG)
+        assert sender._delay_s(0.150) == pytest.approx(expected_s)
+
+
+def test_silence_falls_to_the_lowest_rate() -> None:
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 11)
+    updated(sender, 0.1)
+    assert not any(isinstance(a, SetRate) for a in updated(sender, 1.0))
+    assert updated(sender, 2.2)[0] == SetRate(150e3)
+
+
+@given(st.lists(st.tuples(st.floats(-1, 2), st.floats(0, 5), st.booleans()), max_size=60), st.floats(1e4, 1e8))
+def test_the_rate_stays_within_its_limits(events: list[tuple[float, float, bool]], max_rate_bps: float) -> None:
+    sender = NadaSender(replace(P, max_rate_bps=max_rate_bps))
+    sender.on_start(0.0, RNG)
+    now_s = 0.0
+    for n, (delay_s, rtt_s, lost) in enumerate(events):
+        now_s += 0.1
+        sender.on_loss(now_s, loss(3 * n, 3 * n), RNG) if lost else sender.on_ack(now_s, ack(3 * n, delay_s, rtt_s), RNG)
+        updated(sender, now_s)
+        assert min(150e3, max_rate_bps) <= sender.rate_bps <= max_rate_bps
+
+
+def test_the_receiver_stamps_what_it_acknowledges() -> None:
+    assert NadaReceiver().interests.timed_acks
+
+
+# ---------------------------------------------------------------------------------------------------------------- closed loop
+
+
+def test_a_flow_fills_a_path_and_keeps_its_queue_short() -> None:
+    """1 Mb/s, RMAX 1.5 Mb/s: at the fixed point the queue holds XREF RMAX / C = 15 ms, two packets; nothing is lost."""
+    kind = ALGORITHMS["nada"]
+    loop = ClosedLoop(kind, P, Path(capacity_bps=1e6, rtt_s=0.1, queue_packets=37))
+    loop.run(30.0)
+    before = loop.delivered
+    late = loop.run(30.0)
+    assert loop.lost == 0
+    assert 8000 * (loop.delivered - before) / 30.0 > 0.93e6
+    signals = [dict(values)["queueing_s"] for _, kind_, values in late.notes if kind_ == "nada.update"]
+    assert sum(signals[len(signals) // 2 :]) / (len(signals) - len(signals) // 2) == pytest.approx(0.015, abs=0.008)

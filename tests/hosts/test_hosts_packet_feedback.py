@@ -1,0 +1,71 @@
+"""What timed acknowledgements say, worked by hand: delay above the smallest, receive rate, losses of a window."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import pytest
+
+from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState
+from fairlane.hosts.algorithms.packet_feedback import BaseDelay, FeedbackWindow, measured_delay_s
+
+PATH = PathState(0.1, 0.1, 0.0, 5, 100, 95)
+
+
+def ack(sequence: int, delay_s: float | None, rtt_s: float = 0.1, newly: int = 1) -> Ack:
+    return Ack(sequence, rtt_s, newly, PATH, delay_s)
+
+
+@pytest.mark.parametrize("forged", [None, nan, inf, -inf, 1e7])
+def test_what_is_no_delay_counts_for_nothing(forged: float | None) -> None:
+    assert measured_delay_s(ack(0, forged)) is None
+    assert measured_delay_s(ack(0, 0.05, rtt_s=nan)) is None and measured_delay_s(ack(0, 0.05, rtt_s=-1.0)) is None
+    window = FeedbackWindow(0.5)
+    assert window.acked(1.0, ack(0, forged)) is None and window.look(1.0) == (0, 0)
+
+
+def test_the_offset_of_clocks_falls_out() -> None:
+    base = BaseDelay()
+    assert [base.queueing_s(t, d - 1000.0) for t, d in ((0, 0.05), (1, 0.08), (2, 0.04), (3, 0.05))] == pytest.approx([0, 0.03, 0, 0.01])
+
+
+def test_a_longer_path_is_believed_after_as_many_minutes() -> None:
+    """Minima of 3 minutes: 50 ms in the first, 90 ms from then on; in the fourth minute 90 ms are no queue."""
+    base = BaseDelay(minutes=3)
+    assert base.queueing_s(0.0, 0.05) == 0.0
+    assert [base.queueing_s(60.0 * n, 0.09) for n in (1, 2, 3)] == pytest.approx([0.04, 0.04, 0.0])
+
+
+def test_rates_are_measured_at_the_receiver() -> None:
+    """Packets arrive 10 ms apart; their acks come all at once, of a feedback path that was blocked: 4 packets after the first in 40 ms."""
+    window = FeedbackWindow(0.5)
+    for n in range(5):
+        window.acked(1.0, ack(n, 0.05, rtt_s=0.15 - 0.01 * n))
+    assert window.receive_rate_bps(1.0, 1000) == pytest.approx(4 * 8000 / 0.04)
+    assert window.receive_rate_bps(1.6, 1000) == 0.0
+
+
+def test_a_lost_ack_leaves_its_packet_in_the_rate() -> None:
+    window = FeedbackWindow(0.5)
+    window.acked(1.00, ack(0, 0.05))
+    window.acked(1.02, ack(2, 0.05, newly=2))
+    assert window.receive_rate_bps(1.02, 1000) == pytest.approx(2 * 8000 / 0.02)
+
+
+def test_losses_of_the_window() -> None:
+    window = FeedbackWindow(0.5)
+    for n in range(3):
+        window.acked(1.0 + 0.1 * n, ack(n, 0.05))
+    window.lost(1.25, Loss(3, 3, 1, LossCause.GAP, PATH))
+    assert window.look(1.3) == (3, 1) and window.loss_ratio(1.3) == 0.25
+    assert window.look(1.65) == (1, 1)  # heard at 1.2 and 1.25 s
+    assert window.loss_ratio(2.0) == 0.0
+
+
+def test_queueing_is_the_least_of_the_taps_and_the_longest_is_of_the_window() -> None:
+    window = FeedbackWindow(0.5, taps=3)
+    assert window.queueing_s() is None and window.longest_queueing_s(0.0) == -inf
+    for n, delay_s in enumerate((0.05, 0.09, 0.07, 0.08)):
+        window.acked(0.1 * n, ack(n, delay_s))
+    assert window.queueing_s() == pytest.approx(0.02)
+    assert window.longest_queueing_s(0.3) == pytest.approx(0.04)
