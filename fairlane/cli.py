@@ -30,7 +30,7 @@ from fairlane.cli_options import (
     WorkersOption,
     in_groups,
 )
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, NO_SPACE, RUN_FAILED, Interrupted, Refusal, RunFailed, Unfinished
+from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, NO_SPACE, Interrupted, Refusal, RunFailed, Unfinished
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
@@ -82,7 +82,7 @@ def main() -> None:
     except Refusal as error:
         _fail(str(error), error.code)
     except RunFailed as error:
-        _fail(f"{error}\nEverything that the run had started is cleaned up.", RUN_FAILED)
+        _fail(f"{error}\nEverything that the run had started is cleaned up.", error.code)
     except Unfinished as error:
         _fail(str(error), error.code)
     except Interrupted as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 # Exit codes of the command line.
 CHECK_FAILED = 1
@@ -26,7 +27,11 @@ class Refusal(Exception):
 
 
 class RunFailed(Exception):
-    """A run was under way and had to end; it has been cleaned up."""
+    """A run was under way and had to end; it has been cleaned up. `code` is the exit code of the command."""
+
+    def __init__(self, message: str, code: int = RUN_FAILED) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Interrupted(BaseException):
@@ -70,6 +75,13 @@ def _used_up(error: BaseException) -> str:
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return _USED_UP[errno.EAGAIN]
     return _USED_UP.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+
+
+def used_up_in(words: str) -> str:
+    """What a child process ran out of, by the last lines of its output; "" when they do not say."""
+    told = {"can't start new thread": errno.EAGAIN, "MemoryError": errno.ENOMEM}
+    told |= {os.strerror(code): code for code in _USED_UP}
+    return next((_USED_UP[code] for said, code in told.items() if said in words), "")
 
 
 def code_of(error: BaseException) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
+from fairlane import errors, probes
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import preflight, targets
@@ -224,3 +224,18 @@ def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:
     assert list(described) == [*loader.names(), *ad_hoc.TOPOLOGIES, *kinds.names()]
     assert all(len(line.split()) > 3 for line in described.values())
     assert described["tfrc"].endswith(kinds.summary("tfrc"))
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        ("    _start_new_thread(self._bootstrap, ())\nRuntimeError: can't start new thread", "ulimit -u"),
+        ("OSError: [Errno 28] No space left on device: 's1.csv'", "disk is full"),
+        ("OSError: [Errno 24] Too many open files", "ulimit -n"),
+        ("MemoryError", "memory is used up"),
+        ("ValueError: 3", ""),
+    ],
+)
+def test_what_a_child_process_ran_out_of(words: str, way_out: str) -> None:
+    said = errors.used_up_in(words)
+    assert (way_out in said) if way_out else said == ""

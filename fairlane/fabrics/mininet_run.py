@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from fairlane import probes
+from fairlane import errors, probes
 from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
@@ -232,9 +232,15 @@ def _wait_for_controller(controller: Process, folder: Path) -> None:
         if any(e.get("event") == "ready" for e in json_lines(folder / "controller.jsonl")):
             return
         if controller.exit_code() is not None:
-            raise RunFailed(f"the controller {controller.how_it_ended()} before the switches were ready:\n{controller.last_words(8)}")
+            raise _no_controller(controller, f"the controller {controller.how_it_ended()} before the switches were ready")
         time.sleep(0.05)
-    raise RunFailed(f"the controller was not ready after {_CONTROLLER_TIMEOUT_S:g} s:\n{controller.last_words(8)}")
+    raise _no_controller(controller, f"the controller was not ready after {_CONTROLLER_TIMEOUT_S:g} s")
+
+
+def _no_controller(controller: Process, what: str) -> RunFailed:
+    words = controller.last_words(8)
+    lacking = errors.used_up_in(words)
+    return RunFailed(f"{what}. {lacking}", errors.NO_SPACE) if lacking else RunFailed(f"{what}:\n{words}")
 
 
 def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Callable[[str], None]) -> list[dict]:
