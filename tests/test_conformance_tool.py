@@ -15,9 +15,9 @@ from tools.conformance import __main__ as program
 from tools.conformance import errors, generated_tests, p4info, pairs, panics, psa, random_programs, samples, stf, warnings
 from tools.conformance import runs as runs_module
 from tools.conformance.checkout import Checkout, NoCheckout
-from tools.conformance.compilers import Compiler, Message, our_errors, p4c_errors
+from tools.conformance.compilers import Compiled, Compiler, Message, our_errors, p4c_errors
 from tools.conformance.report import Count, Known, Miss, show
-from tools.conformance.runs import Runner, execute
+from tools.conformance.runs import Run, Runner, execute
 from tools.conformance.suite import Suite
 
 # A compiler that does what the program's comments say.
@@ -209,15 +209,29 @@ def test_random_programs_are_crossed(suite: Suite, tmp_path: Path, monkeypatch: 
     assert "random-2.differs.stf" in kept and "random-1.p4" not in kept
 
 
-def test_what_an_earlier_packet_left_is_told_from_a_difference() -> None:
+def test_a_program_with_state_is_told_from_one_without() -> None:
     def program(**arrays: list[object]) -> Program:
         lists = ("actions", "header_types", "headers", "pipelines", "register_arrays", "counter_arrays", "meter_arrays")
         return Program({**{name: [] for name in lists}, **arrays})
 
-    two = "packet 1 00\n# ours: nothing\npacket 1 01\nexpect 2 01 $\n"
-    assert random_programs._leftover(two, program())
-    assert not random_programs._leftover(two, program(register_arrays=[{"name": "r", "id": 0, "bitwidth": 8, "size": 1}]))
-    assert not random_programs._leftover("# a\npacket 1 01\nexpect 2 01 $\n", program())
+    assert not random_programs._keeps_state(program())
+    assert random_programs._keeps_state(program(register_arrays=[{"name": "r", "id": 0, "bitwidth": 8, "size": 1}]))
+
+
+def test_a_read_of_what_nothing_has_written_is_told_from_a_difference(suite: Suite, tmp_path: Path) -> None:
+    """Only where both compilers warn of it."""
+    source = tmp_path / "program.p4"
+    source.write_text("", encoding="utf-8")
+
+    def warns(text: str) -> Compiled:
+        return Compiled(Run(0, "", text, 0.0))
+
+    ours = warns("program.p4:1:1: warning[uninitialized-use]: `x` may be uninitialized")
+    for said, undefined in (("[--Wwarn=uninitialized_out_param] warning: x", True), ("[--Wwarn=unused] warning: x", False)):
+        other = executable(tmp_path / "p4c-bm2-ss", f"#!/bin/sh\necho '{said}' >&2\n")
+        crossed = dataclasses.replace(suite, p4c=Compiler(other, suite.checkout, Runner(None), ours=False))
+        assert random_programs._reads_unwritten(crossed, source, ours) is undefined
+        assert not random_programs._reads_unwritten(crossed, source, warns(""))
 
 
 def test_a_program_keeps_the_name_under_which_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

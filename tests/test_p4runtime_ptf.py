@@ -7,7 +7,6 @@ tests/p4runtime/ptf_tests.
 from __future__ import annotations
 
 import ast
-import os
 import re
 import signal
 import subprocess
@@ -36,23 +35,8 @@ def names() -> list[str]:
 
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[str]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, for a network namespace and raw sockets")
-    name = f"fptf-{os.getpid()}"
-    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"no network namespace can be made here: {made.stderr.strip()}")
-    try:
-        lines = ["ip link set lo up"]
-        for port in PORTS:
-            lines.append(f"ip link add sw{port} type veth peer name ptf{port}")
-            for end in (f"sw{port}", f"ptf{port}"):
-                # Without IPv6 the kernel sends nothing of its own.
-                lines += [f"[ ! -d /proc/sys/net/ipv6 ] || echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6", f"ip link set {end} up"]
-        subprocess.run(["ip", "netns", "exec", name, "sh", "-ec", "\n".join(lines)], check=True, timeout=30)
+    with support.namespace("fptf", PORTS, "ptf") as name:
         yield name
-    finally:
-        subprocess.run(["ip", "netns", "del", name], check=False, timeout=30)
 
 
 @pytest.fixture(scope="module")

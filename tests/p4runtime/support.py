@@ -64,11 +64,11 @@ class Program:
         return config
 
 
-def compile_program(source: Path, folder: Path) -> Program:
+def compile_program(source: Path, folder: Path, arch: str = "v1model") -> Program:
     """Compiles a P4 program into a folder."""
     compiler = tool("fairlane-compile", "FAIRLANE_P4C")
     program = Program(folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb")
-    command = [compiler, "--std", "p4-16", "-o", str(program.json), "--p4runtime-files", str(program.p4info), str(source)]
+    command = [compiler, "--std", "p4-16", "--arch", arch, "-o", str(program.json), "--p4runtime-files", str(program.p4info), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return program
@@ -138,6 +138,28 @@ def wait_for(address: str, process: subprocess.Popen) -> None:
         except OSError:
             time.sleep(0.02)
     raise AssertionError(f"nothing listens on {address}")
+
+
+@contextmanager
+def namespace(prefix: str, ports: Iterable[int], far: str) -> Iterator[str]:
+    """A network namespace with a veth pair for each port, `swN` and the end that `far` names; skips the test where there can be none."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for a network namespace and raw sockets")
+    name = f"{prefix}-{os.getpid()}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no network namespace can be made here: {made.stderr.strip()}")
+    try:
+        lines = ["ip link set lo up"]
+        for port in ports:
+            lines.append(f"ip link add sw{port} type veth peer name {far}{port}")
+            for end in (f"sw{port}", f"{far}{port}"):
+                # Without IPv6 the kernel sends nothing of its own.
+                lines += [f"[ ! -d /proc/sys/net/ipv6 ] || echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6", f"ip link set {end} up"]
+        subprocess.run(["ip", "netns", "exec", name, "sh", "-ec", "\n".join(lines)], check=True, timeout=30)
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=False, timeout=30)
 
 
 class Names:

@@ -14,6 +14,16 @@ _QUIET_S = 0.03
 _LOST_S = 1.5
 
 
+def first_alone(comparison: Comparison, packets: Sequence[Packet], others: int) -> Packet | None:
+    """A packet that leaves fresh switches unlike when nothing came before it: the first that differs after those before it, or one of so
+    many others."""
+    found = _first(comparison, packets)
+    spread = packets[:: max(len(packets) // others, 1)][:others] if others else []
+    tries = [len(spread) + 1]
+    candidates = spread if found is None else [packets[found], *spread]
+    return next((packet for packet in candidates if _differs(comparison, [packet], tries)), None)
+
+
 def minimise(comparison: Comparison, packets: Sequence[Packet]) -> str | None:
     """An STF test with what BMv2 does as expectation; None when these packets do not differ on fresh switches."""
     found = _first(comparison, packets)
