@@ -14,9 +14,11 @@ Offloads and IPv6 are off on every interface: only the experiment's packets appe
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -307,6 +309,9 @@ class MininetNetwork:
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while b"ready" not in log.read_bytes()[written:]:
             if process.exit_code() is not None or time.monotonic() > deadline:
+                if not shutil.disk_usage(self._folder).free:
+                    # It may be ready, and cannot say so.
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(log))
                 raise FabricError(f"fairlane-link {process.how_it_ended()} and carries no frames:\n{process.last_words(8)}")
             time.sleep(0.02)
         return process
