@@ -35,6 +35,7 @@ FOLDERS = (
     "tests",
     "tools",
     "topologies",
+    "web",
 )
 NOT_PAGES = frozenset(("target", "node_modules", "explain"))
 SHELL = frozenset(("sh", "bash", "shell", "console"))
