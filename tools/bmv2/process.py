@@ -34,6 +34,10 @@ class SwitchDied(Exception):
     """simple_switch ended by itself; the message has the signal and the end of its log."""
 
 
+class NotStarted(SwitchDied):
+    """simple_switch did not begin to answer: as a rule, it refuses the program."""
+
+
 class Bmv2:
     """One running switch: `runtime` to control it, `packets` in and out. Close it, or use it with `with`."""
 
@@ -44,7 +48,7 @@ class Bmv2:
         try:
             try:
                 self._start(program_json, log_level, start_timeout_s)
-            except SwitchDied:
+            except NotStarted:
                 # Somebody else may have taken its port just before it could.
                 self._start(program_json, log_level, start_timeout_s)
         except BaseException:
@@ -81,16 +85,19 @@ class Bmv2:
                 self.runtime = Runtime(port)
                 if self.runtime.device_id() != device:
                     self.kill()
-                    raise SwitchDied(f"another switch has taken its Thrift port {port}")
+                    raise NotStarted(f"another switch has taken its Thrift port {port}")
                 # The server answers before all of its services are registered.
                 self.runtime.set_all_egress_queue_depths(QUEUE_DEPTH)
                 self.packets = PacketPort(self.folder / "packets")
                 return
             except (OSError, Refused) as error:
-                self.check()
+                try:
+                    self.check()
+                except SwitchDied as died:
+                    raise NotStarted(str(died)) from None
                 if time.monotonic() > deadline:
                     self.kill()
-                    raise SwitchDied(f"no answer at its Thrift port within {timeout_s:.0f} s: {error}\n{self.said()}") from None
+                    raise NotStarted(f"no answer at its Thrift port within {timeout_s:.0f} s: {error}\n{self.said()}") from None
                 time.sleep(0.01)
 
     def check(self) -> None:

@@ -19,6 +19,7 @@ class Key:
     kind: str  # exact, lpm, ternary, range, optional, valid
     width: int
     target: tuple[str, str]  # header, field; ("", "") for none
+    mask: int | None = None  # the bits of the field that the key looks at; None for all
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class Program:
             return Key(key.get("name") or target, key["match_type"], 1, (target, "$valid$"))
         header, field = target
         width = 1 if field == "$valid$" else dict(self.headers[header])[field]
-        return Key(key.get("name") or f"{header}.{field}", key["match_type"], width, (header, field))
+        mask = int(key["mask"], 16) if key.get("mask") else None
+        return Key(key.get("name") or f"{header}.{field}", key["match_type"], width, (header, field), mask)
 
     def table(self, name: str) -> Table:
         return self.tables[find("table", name, [t.name for t in self.tables])]

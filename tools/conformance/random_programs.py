@@ -74,11 +74,6 @@ def _crossed(suite: Suite, source: Path) -> str | Left | None:
         return f"not compiled: {cause_of(compiled.run)}"
     ours = source.with_suffix(".ours.json")
     ours.write_text(compiled.json, encoding="utf-8")
-    try:
-        with process.Bmv2(theirs):
-            pass
-    except process.SwitchDied:
-        return Left.BMV2_REFUSES
     source.with_suffix(".stf").touch()
     case = differential.Case(source.stem, str(source))
     try:
@@ -95,9 +90,19 @@ def _crossed(suite: Suite, source: Path) -> str | Left | None:
         if test is not None:
             source.with_suffix(".differs.stf").write_text(test, encoding="utf-8")
         return Left.UNDEFINED if _reads_unwritten(suite, source, compiled) else " ".join(str(differs).split())
+    except process.NotStarted:
+        return Left.BMV2_REFUSES
     except (stf.ScriptError, Refused, RuntimeError, process.SwitchDied) as error:
-        return " ".join(str(error).split())
+        return " ".join(str(error).split()) if _bmv2_takes(theirs) else Left.BMV2_REFUSES
     return None
+
+
+def _bmv2_takes(json: Path) -> bool:
+    try:
+        with process.Bmv2(json):
+            return True
+    except process.NotStarted:
+        return False
 
 
 def _reads_unwritten(suite: Suite, source: Path, ours: Compiled) -> bool:

@@ -70,7 +70,7 @@ class Comparison:
         # A compiler may leave out a table that has no effect.
         absent = {table.name for table in program.tables} - {table.name for table in other.tables}
         drawn_for = replace(case, fixed=(*case.fixed, *absent))
-        lines += entries.draw(program, walker, random.Random(f"{case.name}/{seed}/entries"), drawn_for, lines)
+        lines += entries.draw(program, other, walker, random.Random(f"{case.name}/{seed}/entries"), drawn_for, lines)
         setup = folder / f"{case.name}.setup.stf"
         setup.write_text("\n".join(lines) + "\n", encoding="utf-8")
         stream = Stream(program, walker, samples, f"{case.name}/{seed}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tools.bmv2 import stf
 from tools.bmv2.program import Key, Program, Table
@@ -15,15 +16,21 @@ EACH_TABLE = 8
 PORTS = 8
 
 
-def draw(program: Program, walker: Walker, rng: random.Random, case: Case, setup: Sequence[str]) -> list[str]:
+def draw(program: Program, other: Program, walker: Walker, rng: random.Random, case: Case, setup: Sequence[str]) -> list[str]:
     """Entries for every table but the case's `fixed` ones, beside those of the setup. The values of all are learnt, so that packets
-    will have them."""
+    will have them. `other` is the program as another compiler translates it."""
     lines: list[str] = []
+    # p4c makes a mask of a key `field & constant`: BMv2 ignores an entry's other bits there, where `&` lets such an entry match nothing.
+    masks = {table.name: [key.mask for key in table.keys] for table in other.tables}
     seen = _learn_setup(program, walker, setup)
     for table in program.tables:
         if not table.keys or table.const_entries or any(table.name.endswith(f) for f in case.fixed):
             continue
-        lines += _profile(table, rng, case) if table.profile is not None else _entries(table, walker, rng, case, seen[table.name])
+        if table.profile is not None:
+            lines += _profile(table, rng, case)
+        else:
+            keys = [replace(k, mask=m) for k, m in zip(table.keys, masks.get(table.name, [None] * len(table.keys)), strict=True)]
+            lines += _entries(replace(table, keys=tuple(keys)), walker, rng, case, seen[table.name])
     return lines
 
 
@@ -100,6 +107,8 @@ def _key(key: Key, walker: Walker, rng: random.Random) -> str | None:
     pool = _pool(key, walker)
     width = key.width
     value = rng.randrange(PORTS + 1) if width == 9 else walker.draw(rng, pool, width)
+    if key.mask is not None:
+        value &= key.mask
     everything = (1 << width) - 1
     if key.kind == "lpm":
         prefix = rng.choice((width, width, width - width // 4, width // 2, rng.randrange(1, width + 1)))
