@@ -73,11 +73,11 @@ def starved(answer: Answer) -> None:
         except Missed:
             raise Missed(f"not measured yet: '{one.title}' does not hold", FIRST) from None
     result = api.run("dumbbell", ["tcp-reno:2", "cbr:1"], bottleneck="2mbit", rtt="60ms", duration_s=20, settings=["cbr.rate_bps=1.8e6"])
-    flows = list(zip(result.per_flow["kind"], result.per_flow["goodput_bps"], strict=True))
+    flows = [(flow["kind"], flow["goodput_bps"]) for flow in result.summary["flows"]]
     share = number(answer.function(MEASURE, "share")(flows, "tcp-reno"), "share(flows, 'tcp-reno')")
     index = number(answer.function(MEASURE, "jain_index")([goodput for _, goodput in flows]), "jain_index(...)")
     told = ", ".join(f"{kind} {goodput / 1e3:.0f}" for kind, goodput in flows)
-    if abs(share - result.kinds.loc["tcp-reno", "share"]) > 0.01 or not share < 0.3 or not index < 0.6:
+    if abs(share - result.of_kind("tcp-reno")["share"]) > 0.01 or not share < 0.3 or not index < 0.6:
         raise Missed(
             f"{told} kb/s: share of TCP {100 * share:.0f}%, Jain's index {index:.2f}",
             "two flows of TCP have a small part of the link: do your measures say so?",
@@ -192,7 +192,7 @@ def beside(answer: Answer) -> None:
     reacts_at_all(answer)
     algorithms.use(answer, POLITE, KIND)
     result = api.run("dumbbell", ["tcp-reno:2", f"{KIND}:1"], bottleneck="2mbit", rtt="60ms", duration_s=60)
-    tcp, own = (result.kinds.loc[kind, "mean_goodput_bps"] for kind in ("tcp-reno", KIND))
+    tcp, own = (result.of_kind(kind)["mean_goodput_bps"] for kind in ("tcp-reno", KIND))
     told = f"each TCP flow has {tcp / 1e3:.0f} kb/s, yours {own / 1e3:.0f} kb/s, of a fair share of {2e3 / 3:.0f} kb/s"
     if tcp < 0.6 * 2e6 / 3:
         raise Missed(told, "who has too much? Look at how fast your flow comes down and how fast it climbs")

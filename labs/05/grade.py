@@ -298,9 +298,9 @@ def _watched(counting: Any) -> Any:
 def right(answer: Answer, counter: str) -> None:
     """Run joins.toml with the answer's control plane. Missed when n is wrong in more than a twentieth of the seconds."""
     result = control.run(_watched(answer.module(COUNTING)), counter, answer.path(SKETCH), answer.scratch)
-    part = float(result.checks.set_index("name").loc["seconds with n exact", "value"])
+    part = result.check_values["seconds with n exact"]
     if not part >= 0.95:
-        seen = result.fair_rates[result.fair_rates["link"] == "s1->s2"].tail(12)["connections"].tolist()
+        seen = [fair.connections for fair in result.recorded.fair_rates[result.experiment.bottleneck]][-12:]
         raise Missed(
             f"joins.toml: n is right in {100 * part:.0f}% of the seconds; in the last twelve it was {seen}",
             "which of the checks above does not hold?",

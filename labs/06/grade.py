@@ -166,7 +166,7 @@ def beside(answer: Answer) -> None:
     result = api.run(
         "dumbbell", [f"{KIND}:2", "rap:2"], bottleneck="2mbit", rtt="64ms", queue="red", buffer="60", start_jitter="1s", duration_s=60
     )
-    own, reference = (result.kinds.loc[kind] for kind in (KIND, "rap"))
+    own, reference = (result.of_kind(kind) for kind in (KIND, "rap"))
     ratio = own["mean_goodput_bps"] / reference["mean_goodput_bps"]
     if not 0.7 <= ratio <= 1.4:
         raise Missed(

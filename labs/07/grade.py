@@ -275,17 +275,17 @@ def network(answer: Answer) -> None:
     algorithms.use(answer, FILE, KIND)
     path = answer.scratch / "chain.toml"
     path.write_text(_CHAIN)
-    flows = api.run(path).per_flow
-    parts = flows["goodput_bps"] / flows["fair_share_bps"]
-    pairs = zip(flows["goodput_bps"], flows["fair_share_bps"], strict=True)
-    told = ", ".join(f"C{n} {rate / 1e3:.0f} of {share / 1e3:.0f} kb/s" for n, (rate, share) in enumerate(pairs))
+    flows = api.run(path).summary["flows"]
+    parts = {flow["name"]: flow["goodput_bps"] / flow["fair_share_bps"] for flow in flows}
+    told = ", ".join(f"C{n} {flow['goodput_bps'] / 1e3:.0f} of {flow['fair_share_bps'] / 1e3:.0f} kb/s" for n, flow in enumerate(flows))
+    most_lost = max(flow["loss_fraction"] for flow in flows)
     described = "L1: C0 and C1. L2: C0, C2 and C3. The last minute, with packets' headers left out of the rates:"
     if parts["c-1"] < 0.8:
         raise Missed(
             f"{described}\n{told}", "C1 can have what C0 leaves on L1; what lets a sender go beyond R_f, which is half of L1 to each?"
         )
-    if flows["loss_fraction"].max() > 0.02 or parts.min() < 0.8 or parts.max() > 1.2:
-        lost = f"; up to {100 * flows['loss_fraction'].max():.1f}% of the packets are lost"
+    if most_lost > 0.02 or min(parts.values()) < 0.8 or max(parts.values()) > 1.2:
+        lost = f"; up to {100 * most_lost:.1f}% of the packets are lost"
         raise Missed(f"{described}\n{told}{lost}", "who takes too much, and does his rate follow R_d and losses?")
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-import numpy as np
 
-
-def cov(rates: np.ndarray) -> float:
+def cov(rates: Sequence[float]) -> float:
     """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
     return 0.0  # TODO 1
 
 
-def smoothness(rates: np.ndarray) -> float:
+def smoothness(rates: Sequence[Sequence[float]]) -> float:
     """ "The average of CoVs of all flows". rates: a row for each flow, a column for each period."""
     return 0.0  # TODO 2
 

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import matplotlib
-import numpy as np
-
 from fairlane import probes
+from fairlane.arrays import np
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.results import palette, series
 from fairlane.studies import store
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 EXPERIMENT = "ssvp-3b"
 KINDS = ("ssvp", "ssvp-adp")
@@ -39,54 +36,58 @@ KEPT = Path("build") / "lab-09"
 _FROM_S, _TO_S = 2.0, 60.0
 
 
-def rates(kind: str, buffer_packets: int = 4, seed: int = 1) -> np.ndarray:
-    """The rate that each of three flows sets, averaged over 150 ms, in bit/s, from 2 to 60 s. Shape: (flows, periods)."""
+def rates(kind: str, buffer_packets: int = 4, seed: int = 1) -> list[list[float]]:
+    """The rate that each of three flows sets, averaged over 150 ms, in bit/s, from 2 to 60 s: a row for each flow."""
     inputs = store.digest_of([store.program_digest(), store.algorithm_digest(kind), Path(__file__).read_text(), buffer_packets, seed])
-    path = KEPT / f"{kind}-{buffer_packets}-{seed}-{inputs[:16]}.npy"
+    path = KEPT / f"{kind}-{buffer_packets}-{seed}-{inputs[:16]}.json"
     try:
-        return np.load(path)
-    except (OSError, ValueError, EOFError):
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
         found = _run(kind, buffer_packets, seed)
     KEPT.mkdir(parents=True, exist_ok=True)
-    for old in KEPT.glob(f"{kind}-{buffer_packets}-{seed}-*.npy"):
+    for old in KEPT.glob(f"{kind}-{buffer_packets}-{seed}-*.json"):
         old.unlink(missing_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-    with unfinished.open("wb") as file:
-        np.save(file, found)
+    unfinished.write_text(json.dumps(found))
     unfinished.replace(path)
     return found
 
 
-def _run(kind: str, buffer_packets: int, seed: int) -> np.ndarray:
+def _run(kind: str, buffer_packets: int, seed: int) -> list[list[float]]:
     experiment = loader.load(loader.find(EXPERIMENT), None, seed, [f"kind={kind}", f"variant={BUFFERS[buffer_packets]}"])
     with TemporaryDirectory(prefix="fairlane-lab-09-") as name:
         outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), Path(name), Silent())
         recorded = series.load(Path(name), experiment, outcome.timing)
-    return np.array([_averaged(record.sending_rate) for record in recorded.flows])
+    return [_averaged(record.sending_rate) for record in recorded.flows]
 
 
-def _averaged(set_to: list[tuple[float, float]]) -> np.ndarray:
+def _averaged(set_to: Sequence[tuple[float, float]]) -> list[float]:
     """Means over the periods of a rate that changes at some instants. set_to: (seconds, bit/s)."""
-    times, values = np.array(set_to, dtype=float).T
-    ends = np.append(times, _TO_S + PERIOD_S)
+    times, values = (np.asarray(column, dtype=float) for column in zip(*set_to))
+    ends = np.concatenate([times, [_TO_S + PERIOD_S]])
     bits = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])
     edges = np.arange(_FROM_S, _TO_S + 1e-9, PERIOD_S)
-    return np.diff(np.interp(edges, ends, bits)) / PERIOD_S
+    return (np.diff(np.interp(edges, ends, bits)) / PERIOD_S).tolist()
 
 
 def plot(path: Path, buffer_packets: int = 4) -> None:
     """The paper's figure 3, from our runs."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure, both = plt.subplots(1, 2, figsize=(11, 4), sharey=True, constrained_layout=True)
     for axes, kind in zip(both, KINDS):
-        found = rates(kind, buffer_packets) / 1e3
-        times = _FROM_S + PERIOD_S * (np.arange(found.shape[1]) + 0.5)
+        found = [[rate / 1e3 for rate in flow] for flow in rates(kind, buffer_packets)]
+        times = [_FROM_S + PERIOD_S * (period + 0.5) for period in range(len(found[0]))]
         for number, flow in enumerate(found):
             axes.plot(times, flow, linewidth=0.9, color=palette.OTHERS[number], label=f"flow {number}")
-        axes.plot(times, found.sum(axis=0), linewidth=1.2, color="black", label="their sum")
+        axes.plot(times, [sum(at) for at in zip(*found)], linewidth=1.2, color="black", label="their sum")
         axes.set_title(f"{palette.label(kind)}, a buffer of {buffer_packets} packets")
         axes.set_xlabel("time (s)")
         axes.grid(alpha=0.3)
-    both[0].set_ylim(0, 1.05 * max(rates(kind, buffer_packets).sum(axis=0).max() for kind in KINDS) / 1e3)
+    both[0].set_ylim(0, 1.05 * max(max(map(sum, zip(*rates(kind, buffer_packets)))) for kind in KINDS) / 1e3)
     both[0].set_ylabel("sending rate, averaged over 150 ms (kb/s)")
     both[1].legend(loc="upper right", fontsize=8, ncols=4)
     figure.savefig(path, dpi=110)

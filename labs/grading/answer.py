@@ -6,17 +6,14 @@ import importlib.util
 import math
 import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from fairlane import probes, user_files
+from fairlane import native, probes, user_files
 from fairlane.labs.grading.missed import Missed
-
-_TOOL_LIMIT_S = 60
 
 
 class Titled(Protocol):
@@ -94,13 +91,13 @@ class Answer:
         out = self.scratch / f"{'-'.join((path.stem, *defines))}.json"
         if out.is_file():
             return out
-        command = [_tool("fairlane-compile"), *(f"-D{name}" for name in defines), "-o", str(out), str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TOOL_LIMIT_S)
-        if done.returncode != 0:
+        program, _, said = native.compile(path, define=list(defines))
+        if program is None:
             raise Missed(
-                f"does not compile:\n{_relative(done.stderr or done.stdout, folder)}",
+                f"does not compile:\n{_relative(said, folder)}",
                 hint="the compiler marks the place; 'fairlane compile --explain CODE' tells more about an error's code",
             )
+        out.write_text(program)
         return out
 
 
@@ -108,10 +105,11 @@ def stf(program: Path, test: str) -> str:
     """Play a packet test (STF) against a compiled program. "" when it passes, otherwise what differed."""
     script = program.with_suffix(".stf")
     script.write_text(test)
-    done = subprocess.run(
-        [_tool("fairlane-stf"), str(program), str(script)], capture_output=True, text=True, check=False, timeout=_TOOL_LIMIT_S
-    )
-    return "" if done.returncode == 0 else _relative(done.stdout + done.stderr, program.parent)
+    try:
+        passed, said = native.packet_test(program, script)
+    except ValueError as error:
+        passed, said = False, str(error)
+    return "" if passed else _relative(said, program.parent)
 
 
 def number(value: object, what: str, low: float = -math.inf, high: float = math.inf) -> float:
@@ -138,13 +136,6 @@ def close(value: object, expected: float, what: str, hint: str, tolerance: float
 
 def _article(word: str) -> str:
     return "None" if word == "NoneType" else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-
-
-def _tool(name: str) -> str:
-    found = probes.program(name)
-    if found is None:
-        raise RuntimeError(f"{name} is not built: run 'make build'")
-    return str(found)
 
 
 def _relative(text: str, folder: Path) -> str:

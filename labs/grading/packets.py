@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from fairlane import probes
-
-_LIMIT_S = 60
+from fairlane import native
 
 
 @dataclass(frozen=True)
@@ -72,15 +69,13 @@ def played(program: Path, script: Iterable[str], ports: Iterable[int]) -> Seen:
     lines = [*(f"packet {port} 00" for port in ports), *script]
     path = program.with_suffix(".played.stf")
     path.write_text("\n".join(lines) + "\n")
-    tool = probes.program("fairlane-stf")
-    if tool is None:
-        raise RuntimeError("fairlane-stf is not built: run 'make build'")
-    done = subprocess.run([tool, "-v", str(program), str(path)], capture_output=True, text=True, check=False, timeout=_LIMIT_S)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(re.sub(r"^\S*?:(\d+): ", lambda line: f"'{lines[int(line[1]) - 1][:80]}': ", done.stderr.strip()))
+    try:
+        _, said = native.packet_test(program, path, verbose=True)
+    except ValueError as error:
+        raise RuntimeError(re.sub(r"^\S*?:(\d+): ", lambda line: f"'{lines[int(line[1]) - 1][:80]}': ", str(error))) from None
     out: dict[int, list[bytes]] = {}
     registers, counters, port = [], {}, 0
-    for line in done.stdout.splitlines():
+    for line in said.splitlines():
         if found := re.fullmatch(r"([\w.]+)\[(\d+)\]= 0x([0-9a-f]+)", line):
             registers.append((found[1], int(found[2]), int(found[3], 16)))
         elif found := re.fullmatch(r"([\w.]+)\((\d+)\): (\d+) packets, \d+ bytes", line):

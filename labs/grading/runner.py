@@ -9,22 +9,33 @@ import os
 import re
 import signal
 import sys
+import time
 import traceback
-from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, replace
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO
+from types import CodeType
+from typing import IO, TYPE_CHECKING, Any
 
+from fairlane import probes
+from fairlane.hosts import algorithms
 from fairlane.labs.grading.answer import Answer
 from fairlane.labs.grading.checks import Check
 from fairlane.labs.grading.missed import Missed
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _GRACE_S = 5.0
 # Seconds by the clock for each of a check's seconds of processor time.
 _PATIENCE = 6
 # Once a check has met a loop without end, the others meet it, too, more often than not.
 _AFTER_A_LOOP_S = 3.0
+SLOWER = 6
+"""A page's limits over a machine's: WebAssembly is slower than machine code, and the clock counts, not processor time."""
 # Of what an answer prints, so many characters from the beginning and as many from the end are kept.
 _PRINTED = 1000
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -65,17 +76,29 @@ class Grade:
 def grade(lab: str, checks: list[Check], folder: Path) -> Grade:
     """All checks of a lab, in order, on the files in `folder`. Nothing that they make of the answer stays."""
     with TemporaryDirectory(prefix="fairlane-lab-") as scratch:
-        answer = Answer(folder, Path(scratch))
-        scores = []
-        looped = False
-        for check in checks:
-            limit_s = min(check.limit_s, _AFTER_A_LOOP_S) if looped else check.limit_s
-            score, in_time = _one(check, limit_s, answer)
-            looped = looped or not in_time
-            scores.append(score)
-            if scores[-1].points >= check.points:
-                answer.remember(check)
-        return Grade(lab, tuple(scores))
+        grading = Grading(Answer(folder, Path(scratch)))
+        return Grade(lab, tuple(grading.score(check) for check in checks))
+
+
+class Grading:
+    """The checks of an answer one by one, in order. looped: whether a check before has met a loop without end."""
+
+    def __init__(self, answer: Answer, looped: bool = False) -> None:
+        self._answer = answer
+        self.looped = looped
+
+    def limit_s(self, check: Check) -> float:
+        """How long a check may take."""
+        return min(check.limit_s, _AFTER_A_LOOP_S) if self.looped else check.limit_s
+
+    def score(self, check: Check) -> Score:
+        """In a process of its own, where there are processes."""
+        one = _one if probes.starts_processes() else _one_here
+        score, in_time = one(check, self.limit_s(check), self._answer)
+        self.looped = self.looped or not in_time
+        if score.points >= check.points:
+            self._answer.remember(check)
+        return score
 
 
 def _one(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
@@ -101,11 +124,78 @@ def _one(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
         points, message, hint = told
         return Score(check.title, points, check.points, message, hint, printed), True
     if child.exitcode is not None and child.exitcode >= 0 and not found:
-        message = f"the answer ended the program (exit code {child.exitcode})"
-        return Score(check.title, 0, check.points, message, "take sys.exit and the like out", printed), True
-    message = f"{_place(found, answer)}still not done after {limit_s:g} s: a loop without end?"
+        return ended(check, child.exitcode, printed), True
+    return endless(check, limit_s, _place(found, answer), printed), False
+
+
+def ended(check: Check, code: int, printed: str = "") -> Score:
+    """Of an answer that ended the program that grades it."""
+    return Score(
+        check.title, 0, check.points, f"the answer ended the program (exit code {code})", "take sys.exit and the like out", printed
+    )
+
+
+def endless(check: Check, limit_s: float, place: str = "", printed: str = "") -> Score:
+    """Of an answer that does not come to an end. place: "FILE:LINE: ", where it is known."""
+    message = f"{place}still not done after {limit_s:g} s: a loop without end?"
     hint = "what changes in the loop, and does that make its condition false some day?"
-    return Score(check.title, 0, check.points, message, hint, printed), False
+    return Score(check.title, 0, check.points, message, hint, printed)
+
+
+class _Endless(BaseException):
+    """Raised in an answer's code once its time is over."""
+
+
+def _one_here(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
+    """As `_one`, in this process, where there are no others: a page. What loops outside Python goes on until the page ends the worker."""
+    limit_s = SLOWER * limit_s
+    output = BytesIO()
+    writer = TextIOWrapper(output, errors="replace", write_through=True)
+    kinds = dict(algorithms.ALGORITHMS)
+    place = ""
+    try:
+        with redirect_stdout(writer), redirect_stderr(writer), _ended_after(limit_s, answer):
+            told = _worked_out(check, answer)
+    except _Endless as error:
+        told = None
+        own = [(_own_name(f.filename, answer), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        place = next((f"{name}:{line}: " for name, line in reversed(own) if name), "")
+    finally:
+        algorithms.ALGORITHMS.clear()
+        algorithms.ALGORITHMS.update(kinds)
+        for name in [name for name in sys.modules if name.startswith("lab_answer_")]:
+            del sys.modules[name]
+    printed = _printed(output)
+    if told is None:
+        return endless(check, limit_s, place, printed), False
+    points, message, hint = told
+    return Score(check.title, points, check.points, message, hint, printed), True
+
+
+@contextmanager
+def _ended_after(limit_s: float, answer: Answer) -> Iterator[None]:
+    """Raises _Endless where the answer's own code jumps back or enters a function after its time; other code runs unwatched."""
+    monitoring: Any = sys.monitoring  # type: ignore[attr-defined] # Python 3.12, which a page has
+    events = monitoring.events.JUMP | monitoring.events.PY_START
+    end = time.perf_counter() + limit_s
+
+    def watch(code: CodeType, *place: int) -> Any:
+        if not _own_name(code.co_filename, answer):
+            return monitoring.DISABLE
+        if time.perf_counter() > end:
+            raise _Endless
+        return None
+
+    monitoring.use_tool_id(monitoring.PROFILER_ID, "fairlane.labs.grading")
+    for event in (monitoring.events.JUMP, monitoring.events.PY_START):
+        monitoring.register_callback(monitoring.PROFILER_ID, event, watch)
+    monitoring.restart_events()
+    monitoring.set_events(monitoring.PROFILER_ID, events)
+    try:
+        yield
+    finally:
+        monitoring.set_events(monitoring.PROFILER_ID, 0)
+        monitoring.free_tool_id(monitoring.PROFILER_ID)
 
 
 def _printed(output: IO[bytes]) -> str:
@@ -142,6 +232,8 @@ def _child(check: Check, limit_s: float, answer: Answer, told: Connection, stack
 def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
     try:
         check.function(answer)
+    except _Endless:
+        raise
     except Missed as missed:
         return min(missed.points, check.points), missed.message, missed.hint
     except SyntaxError as error:
@@ -186,21 +278,30 @@ def _own_name(file: str, answer: Answer) -> str:
         return ""
 
 
-def text(grade_: Grade) -> str:
-    """For people. What was told or printed before is not repeated."""
-    lines = []
+def said_once(scores: Sequence[Score]) -> list[Score]:
+    """What was told or printed before is not repeated."""
     told: dict[str, str] = {}
     shown: dict[str, str] = {}
-    for score in grade_.scores:
-        lines.append(f"[{'x' if score.points >= score.of else '~' if score.points else ' '}] {score.points:g}/{score.of}  {score.title}")
+    found = []
+    for score in scores:
         if score.message and told.setdefault(score.message, score.title) != score.title:
-            lines.append(f"         the same as for '{told[score.message]}'")
-        else:
-            lines += [f"         {line}" for line in score.message.splitlines()]
-            if score.hint:
-                lines.append(f"         hint: {score.hint}")
+            score = replace(score, message=f"the same as for '{told[score.message]}'", hint="")
         if score.printed and shown.setdefault(score.printed, score.title) != score.title:
-            lines.append(f"         your program prints the same as for '{shown[score.printed]}'")
+            score = replace(score, printed=f"the same as for '{shown[score.printed]}'")
+        found.append(score)
+    return found
+
+
+def text(grade_: Grade) -> str:
+    """For people."""
+    lines = []
+    for score in said_once(grade_.scores):
+        lines.append(f"[{'x' if score.points >= score.of else '~' if score.points else ' '}] {score.points:g}/{score.of}  {score.title}")
+        lines += [f"         {line}" for line in score.message.splitlines()]
+        if score.hint:
+            lines.append(f"         hint: {score.hint}")
+        if score.printed.startswith("the same as for '"):
+            lines.append(f"         your program prints {score.printed}")
         elif score.printed:
             lines.append("         your program prints:")
             lines += [f"           {line}" for line in score.printed.splitlines()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from fairlane import api
 from fairlane.api import Result
 from fairlane.experiments import kinds
 from fairlane.hosts import algorithms
+from fairlane.results import series
 
 TCP = "tcp-sack"
 BUFFER_PACKETS = 50
@@ -91,8 +93,8 @@ def situations(kind: str, seed: int = 1) -> tuple[Result, Result]:
 
 def measure(kind: str, own: Result, beside: Result) -> Measures:
     """Of a scheme's two runs."""
-    found = own.kinds.loc[kind]
-    rates = beside.per_flow["goodput_bps"].tolist()  # in the order in which the flows were named
+    found = own.of_kind(kind)
+    rates = list(beside.goodputs_bps.values())
     tcp_bps = sum(rates[2:])
     return Measures(
         utilisation=float(own.bottleneck["utilisation"]),
@@ -106,10 +108,12 @@ def measure(kind: str, own: Result, beside: Result) -> Measures:
 
 def _variation(result: Result) -> float:
     start, end = result.summary["window_s"]
-    flows = result.flows[(result.flows["time_s"] > start) & (result.flows["time_s"] <= end)]
-    rates = flows.groupby("flow")["goodput_bps"]
-    means = rates.mean()
-    return float((rates.std() / means)[means > 0].mean()) if (means > 0).any() else 1.0
+    found = []
+    for flow in series.flow_columns(result.recorded, series.ShareTable(result.recorded)):
+        rates = flow["goodput_bps"][(flow["time_s"] > start) & (flow["time_s"] <= end)].tolist()
+        if len(rates) > 1 and (mean := statistics.fmean(rates)) > 0:
+            found.append(statistics.stdev(rates, mean) / mean)
+    return statistics.fmean(found) if found else 1.0
 
 
 def stored() -> dict[str, Measures]:

@@ -3,6 +3,8 @@
 - Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
 - A link to a folder goes to its README. A link whose text is the page's file name shows the page's title.
 - In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
+- Where the page of `make web` is built, it joins the site as web/index.html, and what it can show has a box that opens it there: labs, experiments,
+  and whole examples of P4 and TOML.
 - LaTeX, as a block ```math or in a line as $`x`$, both of which GitHub draws, becomes MathML, which browsers draw without any script.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import html
 import posixpath
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -33,11 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tools.documented.blocks import FOLDERS  # noqa: E402
+from tools.site.playground import LINK, PLAYGROUND, links, with_boxes  # noqa: E402
 
 STYLES = ("tools/site/math.css", "tools/site/code.css")
 NOT_PAGES = frozenset(("target", "node_modules", "__pycache__"))
 
-_LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _NAMED_LINK = re.compile(r"\[([\w./-]+)\]\(([\w./-]+\.md)(?=[)#])")
 _CODE = re.compile(r"`[^`\n]*`")
 _NAME = re.compile(r'<mrow>((?:<mi mathvariant="italic">\w</mi>){2,})</mrow>')
@@ -52,13 +55,6 @@ def pages(root: Path = ROOT) -> list[str]:
     for folder in FOLDERS:
         found += (path.relative_to(root).as_posix() for path in sorted((root / folder).rglob("*.md")))
     return [path for path in found if not NOT_PAGES.intersection(path.split("/"))]
-
-
-def links(text: str) -> Iterator[str]:
-    """Targets of the links and pictures of a page that lead into the repository, without what follows '#'."""
-    for match in _LINK.finditer(text):
-        if "://" not in match[2] and not match[2].startswith("mailto:"):
-            yield match[2]
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -107,9 +103,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         title = re.search(r"^# (.+)$", page_.read_text(encoding="utf-8"), re.MULTILINE)
         return f"[{title[1]}]({match[2]}" if title else match[0]
 
-    lines = _FENCE.sub("```p4", _NAMED_LINK.sub(titled, _LINK.sub(readme, markdown))).split("\n")
+    if PLAYGROUND.is_dir():
+        markdown = with_boxes(page.file.src_uri, markdown)
+    lines = _FENCE.sub("```p4", _NAMED_LINK.sub(titled, LINK.sub(readme, markdown))).split("\n")
     # In a table GitHub wants a backslash before a bar of code, and Python-Markdown would show it.
     return "\n".join(_CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line for line in lines)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    if PLAYGROUND.is_dir():
+        shutil.copytree(PLAYGROUND, Path(config.site_dir) / "web", dirs_exist_ok=True)
 
 
 class EquationError(PluginError, SuperFencesException):

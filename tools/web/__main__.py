@@ -18,7 +18,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
+
+from fairlane import skeleton
+from fairlane.experiments import loader
+from fairlane.labs.grading import labs, runner
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
@@ -37,7 +43,11 @@ PACKAGES = (
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
 PYTHON, PLATFORM = "3.14", "pyemscripten_2026_0_wasm32"
 """Of Pyodide's version in web/package.json."""
-OURS = ("controller", "experiments", "fabrics", "hosts", "inputs", "p4src", "results", "studies", "topologies")
+OURS = ("controller", "experiments", "fabrics", "hosts", "inputs", "labs", "p4src", "results", "studies", "topologies", "tutorials")
+LEFT_OUT = ("__pycache__", "reference", "solution")
+"""Folders that the page does not need, or that a student should not find there."""
+OWN = "my-rate"
+"""The algorithm that the page begins for its user."""
 KINDS = (".py", ".toml", ".p4", ".csv", ".json", ".com", ".trace", ".md")
 _LINE = re.compile(r"^([a-z0-9_.-]+)==", re.IGNORECASE)
 
@@ -87,9 +97,38 @@ def pack(native: Path, wheel_files: list[Path], out: Path) -> None:
         package = ROOT / "fairlane"
         files = [*package.glob("*.py"), *(f for folder in OURS for f in sorted((package / folder).rglob("*")))]
         for file in files:
-            if file.is_file() and file.suffix in KINDS and "__pycache__" not in file.parts and "reference" not in file.parts:
+            if file.is_file() and file.suffix in KINDS and not set(LEFT_OUT) & set(file.parts):
                 archive.write(file, f"fairlane/{file.relative_to(package)}")
+        # A run's summary names the version.
+        known = distribution("fairlane")
+        archive.writestr(
+            f"fairlane-{known.version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: fairlane\nVersion: {known.version}\n"
+        )
         archive.write(native, "fairlane/native.abi3.so")
+
+
+def content() -> dict[str, Any]:
+    """What the page shows before Python is there: the labs as they are handed out, experiments, P4 sources, a begun algorithm."""
+    found: dict[str, Any] = {"labs": [], "experiments": [], "files": {}}
+    with tempfile.TemporaryDirectory() as name:
+        for number in labs.numbers():
+            lab, settings = labs.load(number), labs.load(number).settings
+            folder = labs.skeleton(lab, Path(name) / number)
+            files = {file: (folder / file).read_text() for file in settings.files}
+            pages = {page.name: page.read_text() for page in sorted(lab.folder.glob("*.md"))}
+            checks = [{"title": check.title, "of": check.points, "limit_s": runner.SLOWER * check.limit_s} for check in lab.checks]
+            title = {"number": number, "title": settings.title, "minutes": settings.minutes, "mininet": settings.mininet}
+            found["labs"].append({**title, "files": files, "pages": pages, "checks": checks})
+        own, _ = skeleton.algorithm(OWN, Path(name), checkout=False)
+        found["files"][own.name] = own.read_text()
+    experiments = [(name, loader.find(name)) for name in loader.names()]
+    for name, path in [(OWN, WEB / "src" / f"{OWN}.toml"), *experiments]:
+        document = loader.read(path)
+        found["experiments"].append(
+            {"name": name, **{key: document.values[key] for key in ("title", "duration_s")}, "text": path.read_text()}
+        )
+    found["files"] |= {path.name: path.read_text() for path in sorted((ROOT / "p4src").glob("*.p4"))}
+    return found
 
 
 def assemble(native: Path, out: Path) -> None:
@@ -97,12 +136,15 @@ def assemble(native: Path, out: Path) -> None:
     modules = WEB / "node_modules"
     if not (modules / "pyodide").is_dir():
         raise SystemExit("web: web/node_modules is not there: run 'make web', which fills it by npm")
+    if not native.is_file():
+        raise SystemExit(f"web: {native} is no file: scripts/web builds fairlane.native as WebAssembly and prints its name")
     shutil.rmtree(out, ignore_errors=True)
     (out / "pyodide").mkdir(parents=True)
     for name in PYODIDE:
         shutil.copyfile(modules / "pyodide" / name, out / "pyodide" / name)
     for name in ("index.html", "worker.js", "bridge.py"):
         shutil.copyfile(WEB / "src" / name, out / name)
+    (out / "content.json").write_text(json.dumps(content()))
     bundle = [
         str(modules / ".bin" / "esbuild"),
         "src/main.js",

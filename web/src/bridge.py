@@ -10,12 +10,15 @@ import importlib.machinery
 import importlib.util
 import io
 import json
+import os
+import re
 import shutil
 import sys
+import traceback
 import types
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,27 +46,20 @@ from fairlane import native, probes, user_files  # noqa: E402
 from fairlane.errors import Refusal, RunFailed  # noqa: E402
 from fairlane.experiments import loader  # noqa: E402
 from fairlane.experiments.model import Experiment  # noqa: E402
-from fairlane.fabrics import virtual_fabric  # noqa: E402
+from fairlane.fabrics import targets, virtual_fabric  # noqa: E402
 from fairlane.fabrics.progress import Silent  # noqa: E402
+from fairlane.hosts import algorithms  # noqa: E402
+from fairlane.inputs.located_toml import ConfigError  # noqa: E402
+from fairlane.labs.grading import Answer, Check, labs, runner  # noqa: E402
 
 RUN = Path("/home/pyodide/run")
 """Where a run's raw records are, until the next one."""
+COMPILED = Path("/home/pyodide/compiled")
+GRADED = Path("/home/pyodide/graded")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_EXIT = re.compile(r"exit(?:_code|\s+code|\()[ :=]*(\d+)", re.IGNORECASE)
 SHOW_EVERY_S = 0.5
 """Virtual seconds between two points of the page's curves."""
-
-
-@dataclass(frozen=True)
-class PageCompiler:
-    """As `targets.Toolchain` for a fabric in virtual time: the compiler is in the module."""
-
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        json_path, p4info_path = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
-        program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
-        if program is None or p4info is None:
-            raise Refusal(f"{source} does not compile:\n{said.strip()}")
-        json_path.write_text(program)
-        p4info_path.write_text(p4info)
-        return json_path, p4info_path
 
 
 class Shown:
@@ -90,35 +86,54 @@ class Shown:
         return []
 
 
-def _experiment(request: Mapping[str, Any], folder: Path) -> Experiment:
-    """Of a name that Fairlane knows, or of the text of a file."""
-    path = folder / "experiment.toml"
+def _experiment(request: Mapping[str, Any]) -> Experiment:
+    """Of a name that Fairlane knows, or of a text that stands in its place."""
+    name = request["experiment"]
     if "text" in request:
+        # Beside the others, from which it may inherit.
+        folder = RUN / "experiments"
+        shutil.copytree(loader.FOLDER, folder, ignore=lambda _, names: [n for n in names if not n.endswith(".toml")])
+        path = folder / f"{name}.toml"
         path.write_text(request["text"])
     else:
-        path = loader.find(request["experiment"])
+        path = loader.find(name)
     return loader.load(path, request.get("duration_s"), request.get("seed"))
 
 
 def run(request_json: str, tell: Callable[[str], None]) -> str:
-    """A run to its end. request_json: `experiment` or `text`, and `duration_s`, `seed`, `programs` (P4 programs by name) where they
-    are not the experiment's own. tell: takes a JSON text for each point of the curves. The answer is JSON: `records` by name with
+    """A run to its end. request_json: `experiment`, and `text`, `duration_s`, `seed`, `programs` (P4 files by name) where they are not the experiment's
+    own, `algorithms` (Python files by name). tell: takes a JSON text for each point of the curves. The answer is JSON: `records` by name with
     their lengths in bytes, or `error` with the sentence that a command line would print."""
     request = json.loads(request_json)
     shutil.rmtree(RUN, ignore_errors=True)
     raw = RUN / "raw"
     raw.mkdir(parents=True)
+    kinds = dict(algorithms.ALGORITHMS)
     try:
-        chosen = _experiment(request, RUN)
+        for name, text in (request.get("algorithms") or {}).items():
+            (RUN / name).write_text(text)
+            user_files.use_algorithm(RUN / name)
+        chosen = _experiment(request)
+        beside = {path.name for path in (probes.PACKAGE / "p4src").glob("*.p4")}
         programs = []
         for name, text in (request.get("programs") or {}).items():
-            programs.append(RUN / name)
-            programs[-1].write_text(text)
-        chosen = user_files.with_programs(chosen, programs) if programs else chosen
-        options = virtual_fabric.Options(PageCompiler(), live=Shown(tell))  # type: ignore[arg-type]
-        virtual_fabric.run(chosen, options, raw, Silent())
-    except (Refusal, RunFailed) as error:
-        return json.dumps({"error": str(error)})
+            if name in beside:
+                programs.append(RUN / name)
+                programs[-1].write_text(text)
+        chosen = user_files.with_programs(chosen, programs)
+        virtual_fabric.run(chosen, virtual_fabric.Options(targets.compiler(), live=Shown(tell)), raw, Silent())
+    except (ConfigError, Refusal, RunFailed) as error:
+        return json.dumps({"error": str(error).replace(f"{RUN}/experiments/", "").replace(f"{RUN}/", "")})
+    except Exception as error:
+        lines = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in lines if Path(frame.filename).parent == RUN]
+        if not own:
+            raise
+        place = f"{Path(own[-1].filename).name}:{own[-1].lineno}: in {own[-1].name}: {own[-1].line}"
+        return json.dumps({"error": f"{place}\n{type(error).__name__}: {error}"})
+    finally:
+        algorithms.ALGORITHMS.clear()
+        algorithms.ALGORITHMS.update(kinds)
     return json.dumps({"records": {path.name: path.stat().st_size for path in sorted(raw.iterdir())}})
 
 
@@ -131,15 +146,68 @@ def records() -> bytes:
     return whole.getvalue()
 
 
-def source(name: str) -> str:
-    """The text of one of Fairlane's own files: an experiment by its name, a P4 program by its file's."""
-    return (probes.source(f"p4src/{name}") if name.endswith(".p4") else loader.find(name)).read_text()
+def compiled(name: str, text: str) -> str:
+    """A P4 program's messages: JSON with `ok` and `said`. A file that others include is compiled within `als.p4`."""
+    shutil.rmtree(COMPILED, ignore_errors=True)
+    COMPILED.mkdir(parents=True)
+    own = COMPILED / name
+    own.write_text(text)
+    whole = own
+    if (probes.PACKAGE / "p4src" / name).is_file():
+        whole = user_files.assemble(probes.PACKAGE / "p4src" / "als.p4", [own], COMPILED / "p4src")
+    program, _, said = native.compile(whole, include=[whole.parent], define=[])
+    for folder in (f"{COMPILED}/p4src/", f"{COMPILED}/"):
+        said = said.replace(folder, "")
+    return json.dumps({"ok": program is not None, "said": _COLOURS.sub("", said).strip()})
 
 
-def check(name: str, text: str) -> str:
-    """A P4 program's messages: JSON with `ok` and `said`."""
-    RUN.mkdir(parents=True, exist_ok=True)
-    path = RUN / Path(name).name
-    path.write_text(text)
-    program, _, said = native.compile(path, include=[path.parent], define=[])
-    return json.dumps({"ok": program is not None, "said": said.strip()})
+def _check(request: Mapping[str, Any]) -> tuple[Check, Answer, runner.Grading]:
+    """A check of a lab, the answer in its folder, and the grading so far."""
+    number = request["lab"]
+    # The grader's own state, such as its random numbers, is as at the start of a process.
+    for name in [name for name in sys.modules if name.startswith(f"fairlane.labs.{number}")]:
+        del sys.modules[name]
+    check = labs.load(number).checks[request["index"]]
+    folder, scratch = GRADED / number, GRADED / "scratch"
+    if request["index"] == 0 or not scratch.is_dir():
+        os.chdir(GRADED.parent)
+        shutil.rmtree(GRADED, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        folder.mkdir()
+        for name, text in request["files"].items():
+            (folder / name).write_text(text)
+        answer = Answer(folder, scratch)
+        for score in map(_score, request["before"]):
+            if score.points >= score.of:
+                answer.remember(score)
+    os.chdir(folder)
+    answer = Answer(folder, scratch)
+    return check, answer, runner.Grading(answer, request["looped"])
+
+
+def _score(told: Mapping[str, Any]) -> runner.Score:
+    return runner.Score(**told)
+
+
+def graded(request_json: str) -> str:
+    """A check of a lab. request_json: `lab`, `files` by name, `index` of the check, `before`: the scores of those before it, `looped`: whether one of
+    them met a loop without end. The answer is JSON: `score`, `looped`, and `shown`: all scores with nothing said twice."""
+    request = json.loads(request_json)
+    check, _, grading = _check(request)
+    score = grading.score(check)
+    return _told(request, score, grading.looped)
+
+
+def not_graded(request_json: str, how: str) -> str:
+    """The same for a check that ended its worker. how: "late", or what ended it."""
+    request = json.loads(request_json)
+    check, _, grading = _check(request)
+    if how == "late":
+        return _told(request, runner.endless(check, runner.SLOWER * grading.limit_s(check)), True)
+    code = _EXIT.search(how)
+    return _told(request, runner.ended(check, int(code[1]) if code else 1), request["looped"])
+
+
+def _told(request: Mapping[str, Any], score: runner.Score, looped: bool) -> str:
+    shown = runner.said_once([*map(_score, request["before"]), score])
+    return json.dumps({"score": asdict(score), "looped": looped, "shown": [asdict(one) for one in shown]})

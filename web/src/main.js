@@ -1,237 +1,282 @@
-// The page: files in an editor, the run's controls, and its curves. All that computes is in worker.js.
+// The page: labs and experiments, their files, checks and runs. All that computes is in worker.js.
 
-import { python } from "@codemirror/lang-python";
-import { StreamLanguage } from "@codemirror/language";
-import { clike } from "@codemirror/legacy-modes/mode/clike";
-import { toml } from "@codemirror/legacy-modes/mode/toml";
-import { setDiagnostics } from "@codemirror/lint";
-import { EditorView, basicSetup } from "codemirror";
-import uPlot from "uplot";
+import { strToU8, zipSync } from "fflate";
+import { marked } from "marked";
+import { Curves } from "./curves.js";
+import { Editor } from "./editor.js";
+import { Ended, Engine } from "./engine.js";
 
-const words = (text) => Object.fromEntries(text.split(" ").map((word) => [word, true]));
-const p4 = clike({
-  name: "p4",
-  keywords: words(
-    "abstract action actions apply const control default default_action else entries enum error exit extern false for header header_union if in inout key list " +
-      "match_kind out package parser priority return select size state struct switch table transition true tuple type typedef value_set void with",
-  ),
-  types: words("bit bool int string varbit match_kind packet_in packet_out"),
-  atoms: words("accept reject true false"),
-});
-const LANGUAGES = { p4: () => StreamLanguage.define(p4), toml: () => StreamLanguage.define(toml), py: python };
-
-const EXPERIMENTS = ["als-3", "als-2", "als-4", "ssvp-3", "rap-4"];
-const PROGRAMS = ["als.p4", "red.p4"];
-const KEPT = "fairlane/files";
 const at = (id) => document.getElementById(id);
+const content = await (await fetch("content.json")).json();
+const LABS = Object.fromEntries(content.labs.map((lab) => [lab.number, lab]));
+const EXPERIMENTS = Object.fromEntries(content.experiments.map((one) => [one.name, one]));
+const OWN = "my_rate.py";
+const BESIDE = ["als.p4", "red.p4", "fair_rate.p4"];
+// A check that loops outside Python is ended so much later than the grader would end it.
+const GRACE_S = 15;
 
-let worker;
+let ready = false;
 let busy = false;
-let files = {};
-let open = "";
-let points = [];
+let timer;
+let lab = null;
+// The experiment that is shown where no lab is: one of the list, or a text of the documentation.
+let shown = null;
+const curves = new Curves(at("rates"), at("queue"));
+const engine = new Engine({
+  state: (text) => (at("state").textContent = text),
+  ready: (now) => {
+    ready = now;
+    buttons();
+    if (now) check_program();
+  },
+  point: (point) => {
+    curves.add(point);
+    say(`${Math.max(0, point.at_s).toFixed(1)} of ${point.of_s} s`);
+  },
+});
+const editor = new Editor(at("tabs"), at("editor"), () => {
+  at("said").textContent = "";
+  clearTimeout(timer);
+  timer = setTimeout(check_program, 400);
+});
 
-function start() {
-  worker?.terminate();
-  worker = new Worker("worker.js", { type: "module" });
-  worker.onmessage = ({ data }) => HEARD[data.is](data);
-  state("Loading…");
-  ready(false);
-}
-
-function ready(now) {
-  at("run").disabled = !now;
-  at("stop").disabled = !busy;
-  at("export").disabled = busy || points.length === 0 || !now;
-}
-
-function state(text) {
+function say(text) {
   at("state").textContent = text;
 }
 
-const HEARD = {
-  ready() {
-    state("Ready.");
-    ready(true);
-    for (const name of PROGRAMS) if (!(name in files)) worker.postMessage({ do: "source", name });
-    ask_experiment();
-    performance.mark("fairlane-ready");
-  },
-  broken({ said }) {
-    state(`The page cannot start: ${said}`);
-  },
-  source({ name, text }) {
-    files[PROGRAMS.includes(name) ? name : "experiment.toml"] ??= { text, own: text };
-    const file = PROGRAMS.includes(name) ? name : "experiment.toml";
-    if (!files[file].changed) files[file] = { text, own: text };
-    tabs();
-    if (!open || open === file) show(file);
-  },
-  point(point) {
-    points.push(point);
-    draw();
-    state(`${Math.max(0, point.at_s).toFixed(1)} of ${point.of_s} s`);
-  },
-  ended({ error, records }) {
-    busy = false;
-    ready(true);
-    at("said").textContent = error ?? "";
-    state(error ? "The run ended early." : `Done: ${Object.keys(records).length} records.`);
-    performance.mark("fairlane-ended");
-  },
-  checked({ name, ok, said }) {
-    if (name !== open) return;
+function buttons() {
+  at("check").disabled = !ready || busy;
+  at("run").disabled = !ready || busy || (!lab && shown?.file?.endsWith(".p4") === true);
+  at("records").disabled = !ready || busy || curves.count === 0;
+  at("stop").disabled = !busy;
+}
+
+// The compiler's messages for the program that is open.
+async function check_program() {
+  const name = editor.open;
+  if (!ready || busy || !name.endsWith(".p4")) return;
+  const text = editor.texts()[name];
+  try {
+    const { said } = await engine.ask("compiled", name, text);
+    if (name !== editor.open || text !== editor.texts()[name]) return;
     at("said").textContent = said;
-    view.dispatch(setDiagnostics(view.state, ok && !said ? [] : marks(said, name)));
-  },
-  records({ archive }) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([archive], { type: "application/zip" }));
-    link.download = "records.zip";
-    link.click();
-    URL.revokeObjectURL(link.href);
-  },
-};
-
-// The compiler's messages at their places: file(line): kind: text, and a caret below.
-function marks(said, name) {
-  const found = [];
-  const all = said.split("\n");
-  all.forEach((line, index) => {
-    const place = line.match(/([^\s/:()]+\.p4)[:(](\d+)\)?(?::(\d+))?/);
-    if (!place || place[1] !== name) return;
-    const number = Math.min(Number(place[2]), view.state.doc.lines);
-    const where = view.state.doc.line(number);
-    const severity = line.includes("warning") ? "warning" : "error";
-    found.push({ from: where.from, to: where.to, severity, message: all.slice(index, index + 4).join("\n") });
-  });
-  return found;
+    editor.mark(said, name);
+  } catch (error) {
+    if (!(error instanceof Ended)) say(String(error));
+  }
 }
 
-let timer;
-const changed = EditorView.updateListener.of((update) => {
-  if (!update.docChanged || !open) return;
-  const text = update.state.doc.toString();
-  files[open] = { ...files[open], text, changed: text !== files[open].own };
-  keep();
-  clearTimeout(timer);
-  if (open.endsWith(".p4") && !busy) timer = setTimeout(() => worker.postMessage({ do: "check", name: open, text }), 400);
-});
-
-let view;
-function show(name) {
-  open = "";
-  view?.destroy();
-  const kind = name.split(".").pop();
-  view = new EditorView({ doc: files[name].text, extensions: [basicSetup, LANGUAGES[kind](), changed], parent: at("editor") });
-  view.contentDOM.setAttribute("aria-label", name);
-  open = name;
-  at("said").textContent = "";
-  tabs();
+// What is asked of the worker while nothing else may be. Stop ends it.
+async function alone(work) {
+  busy = true;
+  buttons();
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Ended)) say(String(error.message ?? error));
+  } finally {
+    busy = false;
+    buttons();
+  }
 }
 
-function tabs() {
-  at("tabs").replaceChildren(
-    ...Object.keys(files).map((name) => {
-      const tab = document.createElement("button");
-      tab.role = "tab";
-      tab.textContent = files[name].changed ? `${name} *` : name;
-      tab.ariaSelected = String(name === open);
-      tab.onclick = () => show(name);
-      return tab;
+// ------------------------------------------------------------------------------------------------------------ places
+
+function go() {
+  const [kind, rest = ""] = location.hash.slice(1).split("=");
+  const [name, page] = rest.split("/");
+  if (busy) engine.restart();
+  lab = kind === "lab" ? (LABS[name] ?? LABS[name.padStart(2, "0")]) : null;
+  document.body.classList.toggle("lab", lab !== null && lab !== undefined);
+  at("said").textContent = at("ended").textContent = at("points").textContent = "";
+  at("score").replaceChildren();
+  if (ready) say("Ready.");
+  if (lab) {
+    curves.clear();
+    at("place").value = `lab=${lab.number}`;
+    document.title = `Lab ${Number(lab.number)}: ${lab.title}`;
+    task(page && lab.pages[`${page}.md`] ? `${page}.md` : "README.md");
+    editor.fill(at("place").value, lab.files);
+    at("experiment").value = "als-3";
+    scores(lab.checks.map((check) => ({ ...check, points: null })));
+    at("seconds").value = EXPERIMENTS[at("experiment").value].duration_s;
+  } else {
+    shown = kind === "try" ? tried(rest) : (EXPERIMENTS[name] ?? EXPERIMENTS["als-3"]);
+    at("place").value = `experiment=${shown.name}`;
+    document.title = `${shown.name}: ${shown.title}`;
+    const programs = shown.name === "my-rate" ? [OWN] : BESIDE;
+    const own = { [shown.file ?? `${shown.name}.toml`]: shown.text, ...Object.fromEntries(programs.map((file) => [file, content.files[file]])) };
+    curves.clear();
+    editor.fill(kind === "try" ? "" : at("place").value, own);
+    at("seconds").value = shown.duration_s;
+  }
+  buttons();
+}
+
+// A text of the documentation, as tools/site/hooks.py writes it into a link: its kind, ":", and UTF-8 in base64url.
+function tried(rest) {
+  const [end, code = ""] = rest.split(":");
+  const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+  const text = new TextDecoder().decode(bytes);
+  const duration_s = Number(text.match(/^duration_s\s*=\s*([\d.]+)/m)?.[1] ?? 60);
+  return { name: "example", title: "an example of the documentation", file: `example.${end === "p4" ? "p4" : "toml"}`, text, duration_s };
+}
+
+function task(page) {
+  const panel = at("task");
+  panel.innerHTML = marked.parse(lab.pages[page]);
+  for (const link of panel.querySelectorAll("a[href]")) {
+    const href = link.getAttribute("href");
+    if (/^[a-z]+:|^#/.test(href)) continue;
+    const name = href.split("/").pop();
+    if (name in lab.pages) link.href = `#lab=${lab.number}${name === "README.md" ? "" : `/${name.replace(".md", "")}`}`;
+    else link.replaceWith(Object.assign(document.createElement("code"), { textContent: name }));
+  }
+  const note = document.createElement("p");
+  note.className = "note";
+  const rest = lab.mininet ? " Its last step runs on Mininet, which needs a checkout." : "";
+  note.textContent = `In this page, Check grades your files. Commands such as make, and plots, need a checkout: Export files gives an archive that unpacks over it.${rest}`;
+  panel.querySelector("h1")?.after(note);
+  panel.scrollTop = 0;
+}
+
+// ------------------------------------------------------------------------------------------------------------ checks
+
+const element = (name, className, text) => Object.assign(document.createElement(name), { className, textContent: text });
+
+function scores(found) {
+  at("score").replaceChildren(
+    ...found.map((score) => {
+      const item = element("li", score.points == null ? "" : score.points >= score.of ? "all" : score.points > 0 ? "part" : "none", "");
+      item.append(element("span", "points", `${score.points ?? "–"}/${score.of}`), ` ${score.title}`);
+      if (score.message) item.append(element(score.message.includes("\n") ? "pre" : "p", "message", score.message));
+      if (score.hint) item.append(element("p", "hint", `Hint: ${score.hint}`));
+      if (score.printed) item.append(element("pre", "printed", `Your program prints:\n${score.printed}`));
+      return item;
     }),
   );
 }
 
-function keep() {
-  const own = Object.fromEntries(Object.entries(files).filter(([, file]) => file.changed));
-  try {
-    localStorage.setItem(KEPT, JSON.stringify(own));
-  } catch {
-    // A browser that keeps nothing: the page works without.
+at("check").onclick = () => alone(grade);
+
+async function grade() {
+  const grading = { lab: lab.number, files: editor.texts() };
+  const before = [];
+  let looped = false;
+  let told = [];
+  const begun = performance.now();
+  at("points").textContent = "";
+  for (const [index, check] of lab.checks.entries()) {
+    scores([...told, ...lab.checks.slice(told.length).map((one) => ({ ...one, points: null }))]);
+    say(`Check ${index + 1} of ${lab.checks.length}: ${check.title}`);
+    const request = JSON.stringify({ ...grading, index, before, looped });
+    let late = false;
+    const clock = setTimeout(() => ((late = true), engine.restart()), 1000 * (check.limit_s + GRACE_S));
+    let found;
+    try {
+      found = await engine.ask("graded", request);
+    } catch (error) {
+      // Ended by its time, or by itself: another worker goes on. Stop ends the grading.
+      if (error instanceof Ended && !late) throw error;
+      if (!late) engine.restart();
+      found = await engine.ask("not_graded", request, late ? "late" : String(error.message));
+    } finally {
+      clearTimeout(clock);
+    }
+    before.push(found.score);
+    looped = found.looped;
+    told = found.shown;
   }
+  scores(told);
+  const points = before.reduce((sum, score) => sum + score.points, 0);
+  const of = before.reduce((sum, score) => sum + score.of, 0);
+  at("points").textContent = `Lab ${lab.number}: ${Math.round(points * 10) / 10} of ${of} points`;
+  say(`Checked in ${((performance.now() - begun) / 1000).toFixed(1)} s.`);
 }
 
-function kept() {
-  try {
-    return JSON.parse(localStorage.getItem(KEPT)) ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function ask_experiment() {
-  worker.postMessage({ do: "source", name: at("experiment").value });
-}
-
-const COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f"];
-let plots = [];
-
-function curves() {
-  plots.forEach((plot) => plot.destroy());
-  const names = Object.keys(points[0].rates_bps);
-  const width = at("rates").clientWidth;
-  const axes = [{ label: "seconds" }, { size: 55 }].map((axis) => ({ ...axis, stroke: () => getComputedStyle(document.body).color }));
-  const common = { width, height: 260, axes, scales: { x: { time: false } }, cursor: { drag: { x: false, y: false } } };
-  const lines = names.map((label, i) => ({ label, stroke: COLOURS[i % COLOURS.length], width: 1.5 }));
-  plots = [
-    new uPlot({ ...common, series: [{ label: "s" }, ...lines, { label: "fair rate", stroke: "#888", dash: [6, 4] }] }, [[]], at("rates")),
-    new uPlot({ ...common, height: 180, series: [{ label: "s" }, { label: "packets", stroke: COLOURS[0] }] }, [[]], at("queue")),
-  ];
-}
-
-let drawing = false;
-function draw() {
-  if (drawing) return;
-  drawing = true;
-  requestAnimationFrame(() => {
-    drawing = false;
-    if (points.length === 0) return;
-    const names = Object.keys(points[0].rates_bps);
-    if (plots.length === 0) curves();
-    const x = points.map((point) => point.at_s);
-    const mega = (value) => (value == null ? null : value / 1e6);
-    plots[0].setData([x, ...names.map((name) => points.map((point) => mega(point.rates_bps[name]))), points.map((point) => mega(point.fair_rate_bps))]);
-    plots[1].setData([x, points.map((point) => point.queue_packets)]);
-    performance.mark("fairlane-drawn");
-  });
-}
-
-function clear() {
-  points = [];
-  plots.forEach((plot) => plot.destroy());
-  plots = [];
-}
+// -------------------------------------------------------------------------------------------------------------- runs
 
 at("controls").onsubmit = (event) => {
   event.preventDefault();
-  clear();
-  busy = true;
-  ready(false);
-  const changedPrograms = Object.entries(files).filter(([name, file]) => name.endsWith(".p4") && file.changed);
-  const request = { experiment: at("experiment").value, duration_s: Number(at("seconds").value), seed: Number(at("seed").value) };
-  if (files["experiment.toml"]?.changed) request.text = files["experiment.toml"].text;
-  request.programs = Object.fromEntries(changedPrograms.map(([name, file]) => [name, file.text]));
-  worker.postMessage({ do: "run", request });
+  if (!at("run").disabled) alone(run);
 };
+
+async function run() {
+  curves.clear();
+  at("ended").textContent = "";
+  const chosen = lab ? EXPERIMENTS[at("experiment").value] : shown;
+  const name = chosen.name;
+  const changed = editor.changed();
+  const texts = editor.texts();
+  const pick = (from, end) => Object.fromEntries(Object.entries(from).filter(([file]) => file.endsWith(end)));
+  const request = { experiment: name, duration_s: Number(at("seconds").value), seed: Number(at("seed").value) };
+  // An experiment of Fairlane's own is taken by its name, unless its text was changed.
+  if (changed[`${name}.toml`] !== undefined || name === "my-rate" || name === "example") request.text = texts[`${name}.toml`] ?? chosen.text;
+  request.programs = pick(changed, ".p4");
+  request.algorithms = pick(texts, ".py");
+  const { error, records } = await engine.ask("run", JSON.stringify(request));
+  at("ended").textContent = error ?? "";
+  say(error ? "The run ended early." : `Done: ${Object.keys(records).length} records.`);
+  performance.mark("fairlane-ended");
+}
+
+at("records").onclick = () => alone(async () => save(await engine.ask("records"), "records.zip"));
+
 at("stop").onclick = () => {
-  busy = false;
-  start();
+  engine.restart();
 };
-at("export").onclick = () => worker.postMessage({ do: "records" });
-at("experiment").onchange = () => {
-  delete files["experiment.toml"];
-  keep();
-  ask_experiment();
+
+// ------------------------------------------------------------------------------------------------------------- files
+
+function save(bytes, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type: "application/zip" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// Paths are those of a checkout.
+at("files").onclick = () => {
+  const folder = (name) => (lab ? `labs/${lab.number}` : name.endsWith(".p4") ? "p4src" : "experiments");
+  const chosen = lab ? editor.texts() : editor.changed();
+  const paths = Object.entries(chosen).map(([name, text]) => [`${folder(name)}/${name}`, strToU8(text)]);
+  if (paths.length === 0) return say("No file is changed: there is nothing to export.");
+  save(zipSync(Object.fromEntries(paths)), `fairlane-${at("place").value.replace("=", "-")}.zip`);
 };
-at("experiment").append(...EXPERIMENTS.map((name) => new Option(name)));
-addEventListener("resize", () => {
-  if (plots.length) curves();
-  draw();
-});
-files = kept();
-tabs();
-if (Object.keys(files).length) show(Object.keys(files)[0]);
-start();
+
+at("reset").onclick = () => {
+  if (confirm(`Give ${editor.open} its first text again? Your changes to it are lost.`)) editor.reset();
+};
+
+at("more").onchange = () => {
+  const name = at("more").value;
+  at("more").value = "";
+  if (name) editor.add(name, content.files[name]);
+};
+
+at("place").append(
+  ...[
+    ["Labs", content.labs.map((one) => new Option(`Lab ${Number(one.number)}: ${one.title} (${one.minutes} min)`, `lab=${one.number}`))],
+    ["Experiments", content.experiments.map((one) => new Option(`${one.name}: ${one.title}`, `experiment=${one.name}`))],
+  ].map(([label, options]) => {
+    const group = Object.assign(document.createElement("optgroup"), { label });
+    group.append(...options);
+    return group;
+  }),
+);
+at("experiment").append(...content.experiments.map((one) => new Option(one.name)));
+at("more").append(new Option("", ""), ...Object.keys(content.files).map((name) => new Option(name)));
+at("place").onchange = () => (location.hash = at("place").value);
+at("experiment").onchange = () => (at("seconds").value = EXPERIMENTS[at("experiment").value].duration_s);
+addEventListener("hashchange", go);
+addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  at(lab ? "check" : "run").click();
+}, true);
+go();
+performance.mark("fairlane-shown");
 // Not everywhere: only pages of https and of loopback may.
 navigator.serviceWorker?.register("offline.js");

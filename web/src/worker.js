@@ -1,4 +1,4 @@
-// The run: Pyodide with Fairlane's Python and its compiled core. In a worker, so that the page never stalls and an endless loop can be ended.
+// Computes: Pyodide with Fairlane's Python and its compiled core. In a worker, so that the page never stalls and an endless loop can be ended.
 
 const base = new URL(".", self.location.href);
 
@@ -23,25 +23,22 @@ page.then(
   (error) => self.postMessage({ is: "broken", said: String(error) }),
 );
 
-const DO = {
-  run: (fairlane, { request }) => ({
-    is: "ended",
-    ...JSON.parse(fairlane.run(JSON.stringify(request), (point) => self.postMessage({ is: "point", ...JSON.parse(point) }))),
-  }),
-  check: (fairlane, { name, text }) => ({ is: "checked", name, ...JSON.parse(fairlane.check(name, text)) }),
-  source: (fairlane, { name }) => ({ is: "source", name, text: fairlane.source(name) }),
-  records: (fairlane) => {
-    const proxy = fairlane.records();
-    const archive = proxy.toJs();
-    proxy.destroy();
-    return { is: "records", archive };
-  },
-};
+const tell = (point) => self.postMessage({ is: "point", ...JSON.parse(point) });
 
-self.onmessage = async ({ data }) => {
+self.onmessage = async ({ data: { number, what, words } }) => {
   try {
-    self.postMessage(DO[data.do](await page, data));
+    const fairlane = await page;
+    const given = what === "run" ? [...words, tell] : words;
+    let answer = fairlane[what](...given);
+    if (what === "records") {
+      const proxy = answer;
+      answer = proxy.toJs();
+      proxy.destroy();
+    } else {
+      answer = JSON.parse(answer);
+    }
+    self.postMessage({ is: "answer", number, answer });
   } catch (error) {
-    self.postMessage({ is: "ended", error: String(error) });
+    self.postMessage({ is: "fault", number, said: String(error) });
   }
 };

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 
-import numpy as np
 
-
-def cov(rates: np.ndarray) -> float:
+def cov(rates: Sequence[float]) -> float:
     """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
-    return float(np.sqrt(np.mean(rates**2) - np.mean(rates) ** 2) / np.mean(rates))
+    mean = statistics.fmean(rates)
+    return math.sqrt(statistics.fmean(rate**2 for rate in rates) - mean**2) / mean
 
 
-def smoothness(rates: np.ndarray) -> float:
+def smoothness(rates: Sequence[Sequence[float]]) -> float:
     """ "The average of CoVs of all flows". rates: a row for each flow, a column for each period."""
-    return float(np.mean([cov(flow) for flow in rates]))
+    return statistics.fmean(cov(flow) for flow in rates)
 
 
 def beta(buffer_packets: float, product_packets: float) -> float:
