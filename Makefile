@@ -4,7 +4,8 @@
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
 # make soak     two hours of a switch and of virtual time: memory and descriptors in one picture (root; HOURS=0.5 for fewer)
 # make chaos    faults in a seeded order, and how each run ended (root; SEED=2, FAULTS=100; tools/chaos/README.md)
-# make web     Fairlane as a page: build/web, for any web server; SERVE=1 shows it on loopback (web/README.md)
+# make web      Fairlane as a page: build/web, for any web server; SERVE=1 shows it on loopback (web/README.md)
+# make web-fuzz  the fuzzers' corpora, and CHANGES=12 changed copies of each input, through the page's WebAssembly
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
@@ -27,7 +28,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web run setup build test lint bench soak chaos fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -41,7 +42,7 @@ build: setup
 	@scripts/build
 
 test: build
-	@scripts/debian-packages test
+	@scripts/debian-packages test film
 	@scripts/venv .venv-shell requirements-shell.lock
 	@scripts/venv .venv-docs requirements-docs.lock
 	@scripts/venv .venv-notebooks requirements-notebooks.lock
@@ -100,8 +101,13 @@ wheel: setup
 web: setup
 	@scripts/debian-packages web
 	cd web && npm ci --silent --no-audit --no-fund
-	.venv/bin/python -m tools.web --native "$$(scripts/web)"
+	native=$$(scripts/web) && .venv/bin/python -m tools.web --native "$$native"
 	$(if $(SERVE),.venv/bin/python -m http.server --directory build/web --bind 127.0.0.1 8001)
+
+web-fuzz: setup
+	@scripts/debian-packages web
+	cd web && npm ci --silent --no-audit --no-fund
+	native=$$(scripts/web --features fuzz) && .venv/bin/python -m tools.web.fuzz --native "$$native" --changes $(or $(CHANGES),12)
 
 shell: build
 	.venv/bin/fairlane shell $(EXPERIMENT) $(ARGS)

@@ -9,8 +9,9 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
+from fairlane.controller.rcp import Rcp
 from fairlane.controller.red import Red
-from fairlane.topologies.model import MAX_PORT, Codel, Pi2, Pie, Step
+from fairlane.topologies.model import MAX_PORT, Codel, Dualpi2, Pi2, Pie, Step
 
 
 class ConfigError(ValueError):
@@ -19,8 +20,8 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Port:
-    """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, step: None of them leaves drops to the full queue.
-    als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
+    """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, dualpi2, step: None of them leaves drops to the full queue.
+    rcp: it writes rates into rate headers. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
     its port; "" towards hosts. multicast_router: packets to every group go there, with or without members (RFC 4541 section 2.1.2), as they
     do on a sender's own link."""
 
@@ -30,7 +31,9 @@ class Port:
     codel: Codel | None = None
     pie: Pie | None = None
     pi2: Pi2 | None = None
+    dualpi2: Dualpi2 | None = None
     step: Step | None = None
+    rcp: Rcp | None = None
     als: bool = True
     peer: str = ""
     peer_port: int = 0
@@ -229,7 +232,9 @@ _NESTED = {
     "codel": (Codel, False),
     "pie": (Pie, False),
     "pi2": (Pi2, False),
+    "dualpi2": (Dualpi2, False),
     "step": (Step, False),
+    "rcp": (Rcp, False),
     "igmp": (Igmp, False),
     "tls": (Tls, False),
 }

@@ -24,7 +24,7 @@ from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info, canonical
 from fairlane.controller.protection import allowance_bps, limits, share_bps
-from fairlane.controller.queues import codel_parameters, pi2_parameters, pie_parameters, step_parameters
+from fairlane.controller.queues import codel_parameters, dualpi2_parameters, pi2_parameters, pie_parameters, step_parameters
 from fairlane.controller.red import link_parameters
 from fairlane.controller.sketch import SketchCounter
 
@@ -45,8 +45,9 @@ PIE_MARKS = ("AlsIngress.pie.decision.marks", "AlsEgress.pie.decision.marks")
 PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
 PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
 PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
+DUALPI2_MARKS = ("AlsEgress.dual.marks",)
 STEP_MARKS = ("AlsEgress.step.marks",)
-_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *STEP_MARKS)
+_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *DUALPI2_MARKS, *STEP_MARKS)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -83,7 +84,7 @@ class PortRecord:
 
 @dataclass
 class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel, PIE, PI2 or a step. aqm_drops: by CoDel, PIE or PI2, whichever the port has. marks: packets marked
+    """For a program that can mark, or that has CoDel, PIE, PI2, DualPI2 or a step. aqm_drops: by CoDel, PIE, PI2 or DualPI2, whichever the port has. marks: packets marked
     instead of dropped, except by a full queue or RED's maximum."""
 
     aqm_drops: int
@@ -202,10 +203,16 @@ class SwitchControl:
                 decision = {key: pie[key] for key in ("target_us", "marking")}
                 yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
                 yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
-            if port.pi2 is not None:
-                pi2 = pi2_parameters(port.pi2)
+            coupled = port.pi2 or port.dualpi2
+            if coupled is not None:
+                pi2 = pi2_parameters(coupled)
                 yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
                 yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
+            if port.dualpi2 is not None:
+                yield "AlsIngress.dual.dualpi2_ports", ingress_key, "AlsIngress.dual.classify", {}
+                yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_step", dualpi2_parameters(port.dualpi2)
+            if port.rcp is not None:
+                yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
             if port.step is not None:
                 yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 
@@ -250,7 +257,8 @@ class SwitchControl:
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
                 if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
-                if port.pi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
+                if port.pi2 is not None or port.dualpi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
+                if port.dualpi2 is not None or name not in DUALPI2_MARKS
                 if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
@@ -282,7 +290,7 @@ class SwitchControl:
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
                 _sum(values, (*CODEL_DROPS, *PIE_DROPS, *PI2_DROPS)),
-                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *STEP_MARKS)),
+                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *DUALPI2_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
             ),

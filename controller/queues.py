@@ -1,8 +1,8 @@
-"""Parameters of the queues: seconds and packets in, the integers of `codel.p4`, `pie.p4`, `pi2.p4` and `step.p4` in `p4src` out."""
+"""Parameters of the queues: seconds and packets in, the integers of `codel.p4`, `pie.p4`, `pi2.p4`, `dualpi2.p4` and `step.p4` in `p4src` out."""
 
 from __future__ import annotations
 
-from fairlane.topologies.model import Codel, Pi2, Pie, Step
+from fairlane.topologies.model import Codel, Dualpi2, Pi2, Pie, Step
 
 _NEVER = 2**32 - 1
 
@@ -24,7 +24,7 @@ def pie_parameters(pie: Pie) -> dict[str, int]:
     }
 
 
-def pi2_parameters(pi2: Pi2) -> dict[str, int]:
+def pi2_parameters(pi2: Pi2 | Dualpi2) -> dict[str, int]:
     """Arguments of the P4 action `set_pi2`; `set_decision` takes the last."""
     return {
         "target_us": round(pi2.target_s * 1e6),
@@ -38,6 +38,11 @@ def pi2_parameters(pi2: Pi2) -> dict[str, int]:
 def _gain(per_second: float) -> int:
     """Per microsecond x 2^48."""
     return round(per_second * 2**48 / 1e6)
+
+
+def dualpi2_parameters(dualpi2: Dualpi2) -> dict[str, int]:
+    """Arguments of the P4 action `set_step` of `dualpi2.p4`; `pi2_parameters` gives those of its Classic queue."""
+    return {"threshold_us": round(dualpi2.step_s * 1e6)}
 
 
 def step_parameters(step: Step) -> dict[str, int]:

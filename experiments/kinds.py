@@ -116,7 +116,7 @@ class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
     window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
-    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp needs no such key.
+    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp and tcp-prague need no such key, tcp-bbr knows no marks.
     file_bytes: the flow ends when so many bytes are delivered; None: it always has more to send. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
@@ -239,7 +239,11 @@ TCP_KINDS = {
     "tcp-sack": "TCP with selective acknowledgements (RFC 2018, RFC 6675)",
     "tcp-cubic": "TCP CUBIC with selective acknowledgements (RFC 9438)",
     "tcp-dctcp": "Data Center TCP: reduces by the part of packets that were marked (RFC 8257); for queues that mark, as step",
+    "tcp-prague": "TCP Prague: DCTCP for the Internet, paced, its rate hardly depends on the round trip (draft-briscoe-iccrg-prague-congestion-control-04); for queues that mark, as dualpi2",
+    "tcp-bbr": "BBR version 1: a rate from the greatest delivery rate and the least round trip measured (draft-cardwell-iccrg-bbr-congestion-control-00)",
 }
+ALWAYS_ECN = ("tcp-dctcp", "tcp-prague")
+"""TCP kinds that have ECN without the key `ecn`: marks are what they go by."""
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
     "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback"),
     "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback"),

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fairlane.controller.rcp import Rcp
 from fairlane.experiments.kinds import FlowSettings
+from fairlane.hosts.algorithms import asks_for_rate
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_rate
 
 
@@ -36,7 +38,8 @@ class Control:
     switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
-    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5]."""
+    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and write no
+    rate headers. rcp: of every port, where a flow asks routers for a rate."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
@@ -46,6 +49,7 @@ class Control:
     source_guard: bool = False
     multicast_router_links: tuple[str, ...] = ()
     plain_switches: tuple[str, ...] = ()
+    rcp: Rcp = field(default_factory=Rcp)
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation_target <= 1:
@@ -251,6 +255,11 @@ class Experiment:
         return rates
 
     @property
+    def asks_for_rate(self) -> bool:
+        """Whether a flow's data packets have rate headers."""
+        return any(asks_for_rate(flow.kind) for flow in self.flows)
+
+    @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with."""
         links = self.topology.links
@@ -258,7 +267,9 @@ class Experiment:
             "RED_ECN": any(link.red is not None and link.red.ecn for link in links),
             "CODEL": any(link.codel is not None for link in links),
             "PIE": any(link.pie is not None for link in links),
-            "PI2": any(link.pi2 is not None for link in links),
+            "PI2": any(link.pi2 is not None or link.dualpi2 is not None for link in links),
+            "RCP": self.asks_for_rate,
+            "DUALPI2": any(link.dualpi2 is not None for link in links),
             "STEP": any(link.step is not None for link in links),
         }
         return (*self.settings.control.defines, *(name for name, wanted in given.items() if wanted))

@@ -17,7 +17,7 @@ from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
-from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Codel, Pi2, Pie, Red, Step
+from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Codel, Dualpi2, Pi2, Pie, Red, Step
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -25,7 +25,7 @@ TOPOLOGIES = {
     "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
 }
 
-QUEUES = ("red", "codel", "pie", "pi2", "step", "droptail")
+QUEUES = ("red", "codel", "pie", "pi2", "dualpi2", "step", "droptail")
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
@@ -89,7 +89,7 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     if queue not in QUEUES:
         raise Refusal(f"--queue {queue}: must be {', '.join(QUEUES[:-1])} or {QUEUES[-1]}{WAY_TO_AN_OWN_AQM}")
     if options.ecn and queue == "droptail":
-        raise Refusal("--ecn: a queue that marks is --queue red, codel, pie, pi2 or step, not droptail")
+        raise Refusal("--ecn: a queue that marks is --queue red, codel, pie, pi2, dualpi2 or step, not droptail")
     flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
     lines = [
         f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
@@ -105,6 +105,7 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         "codel": Codel(ecn=ecn),
         "pie": Pie(ecn=ecn),
         "pi2": Pi2(ecn=ecn),
+        "dualpi2": Dualpi2(),
         "step": Step(),
     }
     scheme = schemes.get(queue)

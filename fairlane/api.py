@@ -25,12 +25,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from fairlane import ad_hoc, execute, floors, user_files
+from fairlane import ad_hoc, floors, user_files
 from fairlane.errors import Interrupted, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments.expressions import Value
@@ -38,36 +35,73 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
-from fairlane.results import fidelity, metrics, plots, report, series
+from fairlane.results import fidelity, metrics, report, series
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 Plot = Literal["rates", "queue", "fair_rate"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """A run's results. summary: as `summary.json` of docs/results.md. flows, links, fair_rates: the tables of that page, times in
-    seconds, rates in bit/s."""
+    """A run's results. summary: as `summary.json` of docs/results.md. recorded: what was measured over time. The frames, which need pandas, are
+    made of both when first asked for; `of_kind`, `goodputs_bps` and `check_values` need nothing."""
 
     experiment: Experiment
     summary: dict[str, Any]
-    flows: pd.DataFrame
-    links: pd.DataFrame
-    fair_rates: pd.DataFrame
+    recorded: series.Series
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """The table of docs/results.md; times in seconds, rates in bit/s."""
+        return series.flow_table(self.recorded, series.ShareTable(self.recorded))
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        """The same of links."""
+        return series.link_table(self.recorded)
+
+    @cached_property
+    def fair_rates(self) -> pd.DataFrame:
+        """The same of what controllers put in force."""
+        return series.fair_rate_table(self.recorded)
 
     @cached_property
     def kinds(self) -> pd.DataFrame:
         """One row for each kind of flow, over the window that the experiment measures."""
+        import pandas as pd
+
         return pd.DataFrame(self.summary["kinds"]).set_index("kind")
 
     @cached_property
     def per_flow(self) -> pd.DataFrame:
         """One row for each flow, over the window."""
+        import pandas as pd
+
         return pd.DataFrame(self.summary["flows"]).set_index("name")
 
     @cached_property
     def checks(self) -> pd.DataFrame:
         """What was expected of the run, and whether it holds."""
+        import pandas as pd
+
         return pd.DataFrame(self.summary["checks"], columns=["name", "value", "low", "high", "holds"])
+
+    def of_kind(self, kind: str) -> dict[str, Any]:
+        """The row of `kinds`. KeyError: no flow was of it."""
+        return {row["kind"]: row for row in self.summary["kinds"]}[kind]
+
+    @property
+    def goodputs_bps(self) -> dict[str, float]:
+        """Of each flow, over the window, in the order in which they were named."""
+        return {flow["name"]: flow["goodput_bps"] for flow in self.summary["flows"]}
+
+    @property
+    def check_values(self) -> dict[str, float]:
+        """Of each check of the experiment, by its name."""
+        return {check["name"]: check["value"] for check in self.summary["checks"]}
 
     @property
     def bottleneck(self) -> dict[str, Any]:
@@ -76,6 +110,8 @@ class Result:
 
     def plot(self, what: Plot = "rates") -> Figure:
         """rates: of each flow, against its fair share. queue: of the bottleneck. fair_rate: R_f and connections, where ALS runs."""
+        from fairlane.results import plots
+
         note = f"virtual time, seed {self.experiment.seed}"
         return plots.figure(what, self.experiment, self.flows, self.links, self.fair_rates, self.summary["bottleneck"], note)
 
@@ -242,9 +278,10 @@ def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out:
         outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)
         figures = metrics.compute(recorded)
-        result = Result(
-            chosen, report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual"), **series.tables(recorded)
-        )
+        summary = report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual")
+        result = Result(chosen, summary, recorded)
         if out is not None:
+            from fairlane import execute
+
             execute.publish(chosen, outcome, Path(folder), Path(out))
         return result

@@ -232,10 +232,23 @@ def sweep_file(
 
 @app.command()
 def suite(
-    name: Annotated[str, typer.Argument(help="rfc8867.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="rfc8867, rfc7928 or l4s.", show_default=False)],
     algorithm: Annotated[
-        str, typer.Option(help="The sender: a flow kind, or FILE.py with one of your own.", metavar="KIND|FILE.py", show_default=False)
+        str,
+        typer.Option(
+            help="The sender: a flow kind, or FILE.py with one of your own; for rfc7928 and l4s one of TCP.",
+            metavar="KIND|FILE.py",
+            show_default=False,
+        ),
     ],
+    queue: Annotated[
+        str | None,
+        typer.Option(help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(ad_hoc.QUEUES), show_default=False),
+    ] = None,
+    program: Annotated[
+        list[Path] | None,
+        typer.Option(help="FILE.p4 that replaces the file of that name in p4src: a queue management of your own. Repeatable.", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of suite.json and the page; must not exist. Default: a new one in results/.", show_default=False),
@@ -245,9 +258,44 @@ def suite(
     """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
     from fairlane.suites import carry_out
 
-    passes = carry_out.carry_out(name, algorithm, out, console)
+    passes = carry_out.carry_out(name, algorithm, out, console, queue, program or ())
     if strict and not passes:
         raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+def film(
+    algorithms: Annotated[list[str], typer.Argument(help="Flow kinds, or FILE.py with your own.", show_default=False)],
+    rate: Annotated[str, typer.Option(help="Rate of the link, and further ones from a time on.")] = "2mbit,1mbit@20s,2mbit@40s",
+    rtt: Annotated[float, typer.Option(help="Round trip without queues in milliseconds.", min=0.0, max=2000.0)] = 40.0,
+    buffer: Annotated[
+        int | None, typer.Option(help="Packets that the link's queue holds. Default: 0.2 s of the first rate.", show_default=False, min=1)
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Seconds of film.", min=2.0, max=3600.0)] = 60.0,
+    film_file: Annotated[
+        Path | None, typer.Option("--film", help="A film of your own (mininet). Default: one that is drawn.", show_default=False)
+    ] = None,
+    fabric: Annotated[
+        Literal["virtual", "mininet"],
+        typer.Option(help="virtual: modelled frames in virtual time; mininet: GStreamer encodes and decodes a film on real hosts (root)."),
+    ] = "virtual",
+    grpc_port: PortOption = FIRST_GRPC_PORT,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of film.json and the page; must not exist. Default: a new one in results/.", show_default=False),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 5 if the machine did not keep up with a run.")] = False,
+) -> None:
+    """Send a film by each algorithm over the same link: quality, freezes and delay of its frames, and a page with pictures."""
+    from fairlane.films import carry_out
+
+    if film_file is not None and fabric == "virtual":
+        raise Refusal("--film: in virtual time frames are modelled, without pictures; add --fabric mininet")
+    wanted = carry_out.Wanted(tuple(algorithms), carry_out.rates(rate), rtt / 1e3, buffer, seconds, film_file, fabric, seed, grpc_port)
+    true = carry_out.carry_out(wanted, out, console)
+    if strict and not true:
+        raise typer.Exit(errors.NOT_VALID)
 
 
 def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:

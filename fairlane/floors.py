@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlane.experiments.kinds import AlgorithmSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings
 from fairlane.experiments.model import Experiment
 from fairlane.topologies import addressing
 
@@ -13,14 +13,15 @@ def warnings(experiment: Experiment) -> list[str]:
 
 
 def _unmarked(experiment: Experiment) -> list[str]:
-    """A warning for DCTCP flows across a bottleneck that does not mark: they are SACK flows there (RFC 8257 section 3.5)."""
+    """A warning for DCTCP and Prague flows across a bottleneck that does not mark: they are SACK flows there (RFC 8257 section 3.5)."""
     node, number = experiment.bottleneck
     port = experiment.topology.ports()[node][number - 1]
-    if port.link.marks or not any(flow.kind == "tcp-dctcp" for flow in experiment.flows):
+    kinds = [kind for kind in ALWAYS_ECN if any(flow.kind == kind for flow in experiment.flows)]
+    if port.link.marks or not kinds:
         return []
     return [
-        f"tcp-dctcp: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
-        'as tcp-sack does. A queue that marks: --queue step, or queue = "step" of the link (or red, codel, pie or pi2 with ecn = true).'
+        f"{', '.join(kinds)}: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
+        'as tcp-sack does. A queue that marks: --queue step or dualpi2, or queue = "step" or "dualpi2" of the link (or red, codel, pie or pi2 with ecn = true).'
     ]
 
 

@@ -41,6 +41,11 @@ def program(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def starts_processes() -> bool:
+    """Not in a browser's page."""
+    return sys.platform != "emscripten"
+
+
 def source(path: str) -> Path:
     """A P4 program that an experiment names: one of Fairlane's own, such as p4src/als.p4, or one of the folder where one stands."""
     return own if (own := PACKAGE / path).is_file() else Path(path)

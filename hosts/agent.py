@@ -21,8 +21,8 @@ from ipaddress import IPv4Address
 from typing import Any, TextIO, get_type_hints
 
 from fairlane import native
-from fairlane.hosts import arguments, own_algorithms
-from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts import arguments, film, own_algorithms
+from fairlane.hosts.algorithms import ALGORITHMS, asks_for_rate
 from fairlane.hosts.records import NS, Clock, FlowWriter, opened
 from fairlane.hosts.sources import Source
 
@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--algorithm", choices=[*sorted(ALGORITHMS), NO_ALGORITHM], default="als")
     parser.add_argument(
         "--source", type=_source, default=Source(), metavar="KIND[:KEY=VALUE,...]",
-        help="what produces the data: persistent (default), cbr, on-off, mpeg4, as in on-off:rate_bps=1e6,on_s=0.5",
+        help="what produces the data: persistent (default), cbr, on-off, mpeg4, film, as in on-off:rate_bps=1e6,on_s=0.5",
     )  # fmt: skip
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
     parser.add_argument(
@@ -121,7 +121,8 @@ def main(argv: list[str] | None = None) -> int:
         clock = Clock()
         start_ns = time.monotonic_ns() if args.start_at is None else clock.mono_ns(args.start_at)
         try:
-            end = open_end(args, parameters, clock, start_ns, stop.fileno())
+            beside = _beside(args, start_ns)
+            end = open_end(args, parameters, clock, start_ns, stop.fileno(), beside)
         except (OSError, ValueError) as error:
             return _refuse(str(error))
         described = {
@@ -129,12 +130,31 @@ def main(argv: list[str] | None = None) -> int:
             "options": {**vars(args), "source": asdict(args.source)},
             "parameters": parameters and asdict(parameters),
         }
-        writer = FlowWriter(file, args.packet_bytes, args.role == "sender", epoch_ns=clock.offset_ns, start=described, start_ns=start_ns)
+        writer = FlowWriter(
+            file,
+            args.packet_bytes,
+            args.role == "sender",
+            epoch_ns=clock.offset_ns,
+            start=described,
+            start_ns=start_ns,
+            rate_header=asks_for_rate(args.algorithm),
+        )
         try:
             run(end, writer, file, stop)
-        except (OSError, TypeError) as error:
+            if beside is not None:
+                beside.close()
+        except (OSError, TypeError, film.FilmError) as error:
             return _refuse(str(error))
     return 0
+
+
+def _beside(args: argparse.Namespace, start_ns: int) -> film.Beside | None:
+    """What encodes or shows the film that the flow carries. Raises `OSError`, `ValueError`."""
+    if args.source.kind != "film":
+        return None
+    if args.log == "-" and args.role == "receiver":
+        raise ValueError("--source film: give --log FILE, beside which the film's packets are kept")
+    return film.encoder(args.source, args.packet_bytes, start_ns) if args.role == "sender" else film.decoder(args.log)
 
 
 def _refuse(what: str) -> int:
@@ -162,7 +182,9 @@ def run(end: native.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> No
         file.flush()
 
 
-def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int) -> native.HostEnd:
+def open_end(
+    args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int, beside: film.Beside | None = None
+) -> native.HostEnd:
     """Raises `OSError`, `ValueError`."""
     make = native.HostEnd
     kind = ALGORITHMS.get(args.algorithm)
@@ -171,6 +193,7 @@ def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: 
         args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
         epoch_ns=clock.offset_ns, name=args.flow or args.algorithm,
         seed=(args.seed if args.run_seed is None else args.run_seed) % (1 << 64), base_group=base_group, wake_fd=wake_fd,
+        film_fd=None if beside is None else beside.socket.fileno(),
     )  # fmt: skip
     if kind is None:
         return make.source(place, args.source.application(), packet_bytes=args.packet_bytes) if args.role == "sender" else make.sink(place)
@@ -180,11 +203,12 @@ def open_end(args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: 
     if args.role == "sender":
         return make.sender(
             place, sender, rng, **common, packet_bytes=args.packet_bytes, pacing_jitter=args.pacing_jitter,
-            exact_loss=args.loss_resolution == "exact", application=args.source.application(), buffer_packets=args.source.buffer_packets,
+            exact_loss=args.loss_resolution == "exact", application=args.source.application(outside=True), buffer_packets=args.source.buffer_packets,
         )  # fmt: skip
     # The receiver asks the sending half whether it wants acknowledgements.
     return make.receiver(
         place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", media=args.source.limits,
+        film=args.source.kind == "film",
         delay_threshold_ns=args.source.delay_threshold_ns,
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 NS = 1_000_000_000
 HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
+RATE_HEADER_BYTES = 16
 TCP_KINDS = ("tcp_sent", "tcp_data")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -77,9 +78,10 @@ class FlowWriter:
         start: Mapping[str, Any] | None = None,
         start_ns: int | None = None,
         kinds: frozenset[str] | None = None,
+        rate_header: bool = False,
     ) -> None:
         """epoch_ns: Unix time of the end's instant 0. start: fields of the `start` record. start_ns: when the end was to start.
-        kinds: of an algorithm's records to write, None for all. TCP's few are always written."""
+        kinds: of an algorithm's records to write, None for all. TCP's few are always written. rate_header: whether its data packets have one."""
         self._file = file
         self._packet_bytes = packet_bytes
         self._is_sender = is_sender
@@ -87,6 +89,7 @@ class FlowWriter:
         self._start = start or {}
         self._start_ns = start_ns
         self._kinds = kinds
+        self._headers_bytes = HEADERS_BYTES + rate_header * RATE_HEADER_BYTES
         self._last_ns = 0
         self._retransmitted = 0
         self._received = (0, 0)
@@ -104,7 +107,7 @@ class FlowWriter:
         if kind == "start":
             self._last_ns = time_ns
             late_ns = 0 if self._start_ns is None else max(0, time_ns - self._start_ns)
-            yield "start", {**self._start, "late_s": late_ns / NS, "headers_bytes": HEADERS_BYTES}
+            yield "start", {**self._start, "late_s": late_ns / NS, "headers_bytes": self._headers_bytes}
         elif kind == "data":
             packets, received = fields["received_packets"], fields["received_bytes"]
             new = packets - self._received[0]

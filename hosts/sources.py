@@ -27,9 +27,12 @@ class Source:
     """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods; on_s, off_s: mean lengths of
     the periods; shape: of Pareto's distribution, > 1; None: exponential. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
     packets that may wait in the sender. delay_threshold_s: a packet that comes more than this after the one before, or after its production,
-    counts as delayed (75 ms in the SSVP paper's delivery index)."""
+    counts as delayed (75 ms in the SSVP paper's delivery index). film: pictures that an encoder follows the flow's rate with, GStreamer's on real
+    hosts and RFC 8593's model in virtual time; file: the pictures, YUV4MPEG2 without compression, on real hosts alone; key_interval_s: between
+    key frames; min_rate_bps, max_rate_bps: the encoder's; most_waiting_s: a picture is left out while more waits in the sender than its rate
+    carries in so long."""
 
-    kind: Literal["persistent", "cbr", "on-off", "mpeg4"] = "persistent"
+    kind: Literal["persistent", "cbr", "on-off", "mpeg4", "film"] = "persistent"
     rate_bps: float = 1_000_000.0
     on_s: float = 0.5
     off_s: float = 0.5
@@ -37,10 +40,23 @@ class Source:
     rate_scale: float = 1.0
     buffer_packets: int = 100
     delay_threshold_s: float = 0.075
+    file: str = ""
+    frames_per_second: float = 25.0
+    key_interval_s: float = 2.0
+    min_rate_bps: float = 80_000.0
+    max_rate_bps: float = 8_000_000.0
+    most_waiting_s: float = 0.2
 
     def __post_init__(self) -> None:
         check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
+        check_positive(self, "frames_per_second", "key_interval_s", "min_rate_bps", "max_rate_bps", "most_waiting_s")
         check_shape(self.shape)
+        if self.min_rate_bps > self.max_rate_bps:
+            raise ValueError(f"min_rate_bps: give at most max_rate_bps, {self.max_rate_bps:g}, got {self.min_rate_bps:g}")
+        if self.key_interval_frames < 8:
+            raise ValueError(f"key_interval_s: give 8 frames or more, {8 / self.frames_per_second:g} s, got {self.key_interval_s:g}")
+        if set(self.file) & set(",="):
+            raise ValueError(f"file: a name without comma and equals sign, got {self.file!r}")
 
     @property
     def limits(self) -> bool:
@@ -51,8 +67,12 @@ class Source:
     def delay_threshold_ns(self) -> int:
         return round(self.delay_threshold_s * 1e9)
 
-    def application(self) -> Any:
-        """What `fairlane.native` takes; None: always more to send."""
+    @property
+    def key_interval_frames(self) -> int:
+        return round(self.key_interval_s * self.frames_per_second)
+
+    def application(self, outside: bool = False) -> Any:
+        """What `fairlane.native` takes; None: always more to send. outside: a film is encoded by a program beside the sender."""
         from fairlane import native
 
         make = native.Application
@@ -64,12 +84,15 @@ class Source:
                 return make.on_off(round(self.rate_bps), on, off)
             case "mpeg4":
                 return make.mpeg4(self.rate_scale)
+            case "film":
+                rates = (self.min_rate_bps, self.max_rate_bps, round(self.most_waiting_s * 1e9))
+                return make.film(self.frames_per_second, self.key_interval_frames, *rates, outside=outside)
         return None
 
     def text(self) -> str:
         """As `--source` takes it: `on-off:rate_bps=1e6,on_s=0.5`, what differs from the defaults."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "kind"}
-        given = [f"{name}={value!r}" for name, value in own.items() if value != getattr(Source, name)]
+        given = [f"{name}={value}" for name, value in own.items() if value != getattr(Source, name)]
         return self.kind + (":" + ",".join(given) if given else "")
 
     @staticmethod

@@ -47,9 +47,9 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
-    """`; did you mean 'x'?` or `; known: a, b`. Without a close name: the names that begin with this one, as tcp-sack does with tcp."""
+    """`; did you mean 'x'?` or `; known: a, b`. x: the names that begin with this one, as tcp-sack does with tcp, or else the closest."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1) or [word for word in known if name and word.startswith(f"{name}-")]
+    close = [word for word in known if name and word.startswith(f"{name}-")] or difflib.get_close_matches(name, known, n=1)
     return (
         f"; did you mean {', '.join(map(repr, close[:-1]))}{' or ' * (len(close) > 1)}{close[-1]!r}?"
         if close

@@ -44,6 +44,16 @@
 #else
 #include "no_pi2.p4"
 #endif
+#ifdef DUALPI2
+#include "dualpi2.p4"
+#else
+#include "no_dualpi2.p4"
+#endif
+#ifdef RCP
+#include "rcp.p4"
+#else
+#include "no_rcp.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
@@ -55,6 +65,8 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     RedArrival() red;
     PieArrival() pie;
     Pi2Arrival() pi2;
+    DualArrival() dual;
+    RcpArrival() rcp;
 
     apply {
         sources.apply(hdr, standard_metadata);
@@ -67,10 +79,13 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             // Before RED: a packet that RED drops still counts for its connection.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
+                // All that wants the link counts, dropped or not.
+                rcp.apply(hdr, standard_metadata);
                 protection.apply(hdr, standard_metadata);
                 // A packet that protection has dropped has no output port for RED, PIE and PI2.
                 red.apply(hdr, standard_metadata);
                 pie.apply(hdr, standard_metadata);
+                dual.apply(hdr, standard_metadata);
                 pi2.apply(hdr, standard_metadata);
             }
         }
@@ -86,6 +101,8 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     Step() step;
     PieDeparture() pie;
     Pi2Departure() pi2;
+    DualDeparture() dual;
+    RcpDeparture() rcp;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -109,10 +126,12 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (standard_metadata.egress_spec != DROP_PORT) {
                 codel.apply(hdr, standard_metadata);
                 step.apply(hdr, standard_metadata);
+                dual.apply(hdr, standard_metadata);
             }
             pie.apply(hdr, standard_metadata);
             pi2.apply(hdr, standard_metadata);
             departure.apply(standard_metadata);
+            rcp.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 fair_rate.apply(hdr, standard_metadata);
                 ports.apply(standard_metadata);

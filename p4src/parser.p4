@@ -1,4 +1,5 @@
 // start -> [packet_out] -> ethernet -> ipv4 -> [options] -> tcp | udp -> [rtcp ...] -> [alsf]
+//                                                                  udp -> [rtp -> rate], if RCP is defined
 //
 // RTCP is parsed only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
 // short, too deep or not RTCP raises a parser error; the packet is forwarded unchanged, only without an ALSF header.
@@ -61,9 +62,37 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.udp);
         transition select(meta.router_alert) {
             true: parse_first_rtcp;
+#ifdef RCP
+            default: parse_data;
+#else
+            default: accept;
+#endif
+        }
+    }
+
+#ifdef RCP
+    // With room for both headers behind that of UDP.
+    state parse_data {
+        transition select(hdr.udp.length) {
+            36..0xFFFF: parse_rtp;
             default: accept;
         }
     }
+
+    state parse_rtp {
+        rtp_start_t start = packet.lookahead<rtp_start_t>();
+        transition select(start.fixed, start.profile, start.length) {
+            (RTP_EXTENDED &&& 0x1FE, RATE_PROFILE, RATE_WORDS): parse_rate;
+            default: accept;
+        }
+    }
+
+    state parse_rate {
+        packet.extract(hdr.rtp);
+        packet.extract(hdr.rate);
+        transition accept;
+    }
+#endif
 
     // A compound begins with a report (RFC 3550 section 6.1).
     state parse_first_rtcp {
@@ -111,5 +140,9 @@ control AlsDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.rtcp);
         packet.emit(hdr.alsf);
+#ifdef RCP
+        packet.emit(hdr.rtp);
+        packet.emit(hdr.rate);
+#endif
     }
 }

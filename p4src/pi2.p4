@@ -12,7 +12,9 @@
 //   while at most two packets wait, neither, as in PIE: no packet would leave and no update would be done if p' = 1 dropped all
 //   from p' = 1/k on (overload, RFC 9332 section 4.2) all are dropped by p'^2, and the ECT(1) that stay are marked
 //
-// The delay is the waiting time of the last packet that left, and 0 if it left nothing behind.
+// The delay is the waiting time of the last packet that left, and 0 if it left nothing behind. With dualpi2.p4 (RFC 9332), delay and queue are
+// those of priority 0, the Classic queue. Packets of priority 1 see p' alone, even while few wait in the Classic queue; their departures
+// do updates, too, since an empty Classic queue has none.
 //
 // P4 has no timer, so each departure does the update that is due, one at most. While packets wait, departures are less than T_UPDATE apart
 // (on a slower link, an update each departure). An idle port misses updates, and the packets that end the idle time catch up, one update
@@ -41,7 +43,7 @@ register<bit<48>>(PORTS) pi2_idle_until;   // end of the last idle time
 register<bit<32>>(PORTS) pi2_queue;
 
 // Whether to drop a packet, or to mark it, that found `queue` packets waiting.
-control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bool ecn, out bool discard) {
+control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bool ecn, in bool low_latency, out bool discard) {
     counter(PORTS, CounterType.packets_and_bytes) drops;
     counter(PORTS, CounterType.packets_and_bytes) marks;
 
@@ -50,7 +52,8 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
         bit<64> p;
         discard = false;
         pi2_probability.read(p, index);
-        if (p != 0 && queue > PI2_FEW) {
+        bool few = queue <= PI2_FEW;
+        if (p != 0 && (!few || low_latency)) {
             bit<2> code = 0;
             if (ecn && hdr.ipv4.isValid()) {
                 code = hdr.ipv4.diffserv[1:0];
@@ -61,7 +64,7 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
             random(second, 0, 0xFFFFFFFF);
             bool once = (bit<64>)first << (PI2_UNIT_BITS - 32) < p << 1;
             bool twice = (bit<64>)first << (PI2_UNIT_BITS - 32) < p && (bit<64>)second << (PI2_UNIT_BITS - 32) < p;
-            if (twice && (code == 0 || p >= PI2_SATURATED)) {
+            if (twice && !few && (code == 0 || p >= PI2_SATURATED)) {
                 discard = true;
                 drops.count(index);
             } else if ((twice && code == 2) || (once && code[0:0] == 1)) {
@@ -92,11 +95,12 @@ control Pi2Arrival(inout headers_t hdr, inout standard_metadata_t standard_metad
         if (pi2_parameters.apply().hit) {
             bit<32> queue;
             bool discard;
+            bool low_latency = standard_metadata.priority != 0;
             pi2_queue.read(queue, index);
-            decision.apply(hdr, standard_metadata.egress_spec, queue, ecn, discard);
+            decision.apply(hdr, standard_metadata.egress_spec, queue, ecn, low_latency, discard);
             if (discard) {
                 mark_to_drop(standard_metadata);
-            } else {
+            } else if (!low_latency) {
                 pi2_queue.write(index, queue + 1);
             }
         }
@@ -139,13 +143,17 @@ control Pi2Departure(inout headers_t hdr, inout standard_metadata_t standard_met
             pi2_next_update.read(due, index);
             pi2_idle_until.read(idle_until, index);
 
-            if (standard_metadata.deq_qdepth == 0) {
-                delay = 0;
-            } else if (delay > PI2_LONGEST) {
-                delay = PI2_LONGEST;
+            if (standard_metadata.priority != 0) {
+                delay = delay_before;
+            } else {
+                if (standard_metadata.deq_qdepth == 0) {
+                    delay = 0;
+                } else if (delay > PI2_LONGEST) {
+                    delay = PI2_LONGEST;
+                }
+                pi2_delay.write(index, delay);
+                pi2_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
             }
-            pi2_delay.write(index, delay);
-            pi2_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
             if (delay_before == 0) {
                 // The packet before left nothing behind.
                 idle_until = now;
@@ -181,7 +189,7 @@ control Pi2Departure(inout headers_t hdr, inout standard_metadata_t standard_met
             // One queueing delay late. On the embedded switch a packet that egress drops uses no link time.
             if (standard_metadata.instance_type == REPLICATION && standard_metadata.egress_spec != DROP_PORT) {
                 bool discard;
-                decision.apply(hdr, standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, ecn, discard);
+                decision.apply(hdr, standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, ecn, false, discard);
                 if (discard) {
                     mark_to_drop(standard_metadata);
                 }

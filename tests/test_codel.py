@@ -35,5 +35,5 @@ def test_a_link_has_one_scheme() -> None:
     assert Link(("a", "b"), 1e6, queue="droptail", codel=Codel()).codel is None
     with pytest.raises(ValueError, match="target_s: CoDel needs 1e-6 <= target_s < interval_s"):
         Codel(target_s=0.2)
-    with pytest.raises(Refusal, match="--queue ared: must be red, codel, pie, pi2, step or droptail"):
+    with pytest.raises(Refusal, match="--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail"):
         fairlane.run("dumbbell", "tcp-sack:1", queue="ared")

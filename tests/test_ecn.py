@@ -69,7 +69,7 @@ def test_flows_without_ecn_meet_the_same_red() -> None:
 
 
 def test_ecn_wants_a_queue_that_marks() -> None:
-    with pytest.raises(Refusal, match="--ecn: a queue that marks is --queue red, codel, pie, pi2 or step, not droptail"):
+    with pytest.raises(Refusal, match="--ecn: a queue that marks is --queue red, codel, pie, pi2, dualpi2 or step, not droptail"):
         fairlane.run("dumbbell", "tcp-sack:1", ecn=True)
     with pytest.raises(Refusal, match="ecn='yes': write it as in ecn=True"):
         fairlane.run("dumbbell", "tcp-sack:1", queue="red", ecn="yes")

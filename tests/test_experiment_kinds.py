@@ -253,7 +253,7 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
     [
         (
             'queue = "ared"',
-            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'step', 'droptail', got 'ared'; for a queue management of your own, write 'red'",
+            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'dualpi2', 'step', 'droptail', got 'ared'; for a queue management of your own, write 'red'",
         ),
         ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
@@ -382,6 +382,8 @@ kind = "als"
     assert dict(s.split("=") for s in small.sysctls) == {"net.ipv4.tcp_sack": "1", **dict(base), "net.ipv4.tcp_timestamps": "0"}
     assert small.route == ("advmss", "60", "quickack", "1", "rto_min", "200ms")
     assert "net.ipv4.tcp_ecn=1" in of("tcp-reno", ecn=True).sysctls
+    assert "net.ipv4.tcp_ecn=1" in of("tcp-dctcp").sysctls
+    assert "net.ipv4.tcp_ecn=3" in of("tcp-prague").sysctls
     assert of("tcp-reno", paper_reno=False) == flows.HostTcp((), ())
     with pytest.raises(ValueError, match="reno and sack set TCP differently, and both are at h1"):
         text = (

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from fairlane.ad_hoc import QUEUES
 from fairlane.cli import app
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
@@ -75,8 +76,9 @@ def test_short_flows_of_5_7_end() -> None:
 @pytest.mark.parametrize(
     ("suite", "kind", "message"),
     [
-        ("rfc8876", "nada", "unknown suite 'rfc8876'; did you mean 'rfc8867'?: there is rfc8867"),
+        ("rfc8876", "nada", "unknown suite 'rfc8876'; did you mean 'rfc8867'?: there is rfc8867, rfc7928, l4s"),
         ("rfc8867", "nadda", "--algorithm nadda: no rate-adaptation algorithm of that name; did you mean 'nada'?"),
+        ("rfc7928", "nada", "--algorithm nada: this suite tests queues with TCP"),
         ("rfc8867", "tcp-reno", "--algorithm tcp-reno: no rate-adaptation algorithm of that name"),
         ("rfc8867", "als-layered", "--algorithm als-layered: a layered flow goes to groups"),
     ],
@@ -92,6 +94,19 @@ def test_an_expectation_of_no_figure_names_the_place(tmp_path: Path) -> None:
         (tmp_path / path.name).write_text(path.read_text().replace('"least_use"', '"least_used"'))
     with pytest.raises(ConfigError, match=r"5\.1\.toml.*unknown figure 'least_used'; did you mean 'least_use'"):
         cases.load(tmp_path / "5.1.toml", "nada")
+
+
+def test_every_queue_can_be_tested_with_every_tcp() -> None:
+    for suite in ("rfc7928", "l4s"):
+        for path in cases.files(suite):
+            assert cases.load(path, "tcp-sack").suite.case.startswith(path.stem.lstrip("0").split("-")[0])
+            for queue in QUEUES:
+                found = cases.load(path, "tcp-cubic", queue).experiment
+                links = [p.link for p in found.topology.ports()[found.bottleneck[0]] if p.number == found.bottleneck[1]]
+                assert [link.queue for link in links] == [queue]
+                assert {f.kind for f in found.flows if f.name.startswith("tested")} == {"tcp-cubic"}
+    unresponsive = cases.load(cases.FOLDER / "rfc7928/5.3.toml", "tcp-sack").experiment
+    assert [f.kind for f in unresponsive.flows] == ["tcp-sack", "cbr"]
 
 
 # -------------------------------------------------------------------------------------------------------------------- figures
@@ -158,6 +173,17 @@ def test_figures_of_constant_flows() -> None:
     totals = media.totals([phase])
     assert (totals["lowest_share"], totals["highest_share"]) == (pytest.approx(0.6), pytest.approx(1.2))
     assert math.isnan(totals["lowest_tcp_share"])
+
+
+def test_the_wait_of_tcp_is_that_of_the_queue() -> None:
+    """On average 2 datagrams of 1000 bytes wait for a link of 2 Mb/s: 8 ms."""
+    given = records([1e6, 1e6], 0.0)
+    flows = cases.load(cases.FOLDER / "rfc7928/5.1.1.toml", "tcp-sack").experiment.flows
+    sized = [dataclasses.replace(flow, settings=dataclasses.replace(flow.settings, packet_bytes=1000)) for flow in flows]
+    links = {key: dataclasses.replace(link, queue=steps(2.0)) for key, link in given.links.items()}
+    tcp = [dataclasses.replace(record, flow=flow) for record, flow in zip(given.flows, sized)]
+    (phase,) = media.phases(dataclasses.replace(given, flows=tcp, links=links))
+    assert phase.queueing_s == pytest.approx(0.008)
 
 
 def test_metrics_of_a_flow() -> None:

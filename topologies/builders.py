@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlane.topologies.model import OF_THE_TRACE, Codel, Discipline, Link, Node, Pi2, Pie, Red, Step, Topology, TopologyError
+from fairlane.topologies.model import OF_THE_TRACE, Codel, Discipline, Dualpi2, Link, Node, Pi2, Pie, Red, Step, Topology, TopologyError
 from fairlane.topologies.trace import Trace
 
 
@@ -23,6 +23,7 @@ class LinkSpec:
     codel: Codel | None = None
     pie: Pie | None = None
     pi2: Pi2 | None = None
+    dualpi2: Dualpi2 | None = None
     step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0

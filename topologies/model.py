@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from fairlane.topologies.trace import Trace
 
 WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-Discipline = Annotated[Literal["red", "codel", "pie", "pi2", "step", "droptail"], WAY_TO_AN_OWN_AQM]
+Discipline = Annotated[Literal["red", "codel", "pie", "pi2", "dualpi2", "step", "droptail"], WAY_TO_AN_OWN_AQM]
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -131,6 +131,29 @@ class Pi2:
         check_controller("PI2", self.target_s, self.update_s, self.alpha, self.beta)
 
 
+@dataclass(frozen=True)
+class Dualpi2:
+    """DualPI2 of a queue (RFC 9332): packets of ECT(1) or CE wait in a queue of their own, the low-latency queue, coupled to PI2 of the others.
+
+    target_s, update_s, alpha, beta: of the Classic queue, ranges as for PIE; the defaults: RFC 9332 section 2.5.1, for a longest round trip
+    of 0.1 s. It marks packets of ECT(0) instead of dropping them. step_s: a low-latency packet that waited longer is marked, in [0, 1000]. shift_s: a low-latency
+    packet goes first unless a Classic one has waited so much longer, in [0, 1000] (the time-shifted FIFO of appendix A.1, 2 target_s there).
+    """
+
+    target_s: float = 0.015
+    update_s: float = 0.016
+    alpha: float = 0.16
+    beta: float = 3.2
+    step_s: float = 0.001
+    shift_s: float = 0.03
+    ecn: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_controller("DualPI2", self.target_s, self.update_s, self.alpha, self.beta)
+        check_delay("step_s", self.step_s)
+        check_delay("shift_s", self.shift_s)
+
+
 def check_controller(name: str, target_s: float, update_s: float, alpha: float, beta: float) -> None:
     """ValueError for values of a proportional integral controller that its P4 program cannot hold."""
     if not 1e-5 <= target_s <= 1:
@@ -189,11 +212,14 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
-_SCHEMES: dict[Literal["red", "codel", "pie", "pi2", "step"], type[Red] | type[Codel] | type[Pie] | type[Pi2] | type[Step]] = {
+SCHEMES: dict[
+    Literal["red", "codel", "pie", "pi2", "dualpi2", "step"], type[Red] | type[Codel] | type[Pie] | type[Pi2] | type[Dualpi2] | type[Step]
+] = {
     "red": Red,
     "codel": Codel,
     "pie": Pie,
     "pi2": Pi2,
+    "dualpi2": Dualpi2,
     "step": Step,
 }
 
@@ -204,7 +230,7 @@ class Link:
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red", "codel", "pie", "pi2" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
+    queue: "red", "codel", "pie", "pi2", "dualpi2" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
@@ -219,6 +245,7 @@ class Link:
     codel: Codel | None = None
     pie: Pie | None = None
     pi2: Pi2 | None = None
+    dualpi2: Dualpi2 | None = None
     step: Step | None = None
     queue: Discipline | None = None
     loss: float = 0.0
@@ -234,14 +261,14 @@ class Link:
             if self.trace is None:
                 raise ValueError("missing key 'rate_bps'")
             object.__setattr__(self, "rate_bps", self.trace.mean_bps())
-        discipline = self.queue or next((name for name in _SCHEMES if getattr(self, name) is not None), "droptail")
-        if discipline not in (*_SCHEMES, "droptail"):
-            raise ValueError(f"queue: must be {', '.join(map(repr, _SCHEMES))} or 'droptail', got {discipline!r}")
-        given = [name for name in _SCHEMES if getattr(self, name) is not None]
+        discipline = self.queue or next((name for name in SCHEMES if getattr(self, name) is not None), "droptail")
+        if discipline not in (*SCHEMES, "droptail"):
+            raise ValueError(f"queue: must be {', '.join(map(repr, SCHEMES))} or 'droptail', got {discipline!r}")
+        given = [name for name in SCHEMES if getattr(self, name) is not None]
         if self.queue is None and len(given) > 1:
             raise ValueError(f'queue: {given[0]} and {given[1]} are both given: write queue = "{given[0]}" or queue = "{given[1]}"')
         object.__setattr__(self, "queue", discipline)
-        for name, scheme in _SCHEMES.items():
+        for name, scheme in SCHEMES.items():
             object.__setattr__(self, name, (getattr(self, name) or scheme()) if name == discipline else None)
         if self.framing not in ("ethernet", "ip"):
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
@@ -266,8 +293,13 @@ class Link:
     @property
     def marks(self) -> bool:
         """Whether its queues mark packets by ECN."""
-        scheme = self.red or self.codel or self.pie or self.pi2 or self.step
+        scheme = self.red or self.codel or self.pie or self.pi2 or self.dualpi2 or self.step
         return scheme is not None and scheme.ecn
+
+    @property
+    def priorities(self) -> int:
+        """Queues of each port, the highest the most urgent."""
+        return 2 if self.dualpi2 else 1
 
     @property
     def uncounted_bytes(self) -> int:

@@ -48,6 +48,13 @@ PICTURES = {
             "dumbbell --flow als:1 --flow als:1@30s --flow als:1@60s --queue red --bottleneck 3mbit --rtt 20ms --duration 120 --seed 1",
         ),
     ),
+    "rcp": (
+        Run(
+            "three flows, 10 Mb/s, one joins every 10 s",
+            "dumbbell --flow rcp:1 --flow rcp:1@10s --flow rcp:1@20s --bottleneck 10mbit --rtt 60ms --buffer 4bdp --duration 40 --seed 1",
+        ),
+        Run("two flows and one TCP", "dumbbell --flow rcp:2 --flow tcp-sack:1 --bottleneck 10mbit --rtt 60ms --duration 40 --seed 1"),
+    ),
     "aimd-rtcp": (
         Run("one TCP, two AIMD over RTCP [DAA fig 3]", f"dumbbell --flow tcp-reno:1 --flow aimd-rtcp:2 {DAA_PATH}", 5.0),
         Run(

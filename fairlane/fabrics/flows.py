@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.sources import Source
@@ -148,6 +149,11 @@ def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Sourc
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
+def carries_film(flow: Flow) -> bool:
+    """Whether pictures are encoded at the flow's rate."""
+    return isinstance(flow.settings, AlgorithmSettings) and flow.settings.source.kind == "film"
+
+
 def _argument(value: object) -> str:
     if isinstance(value, (tuple, list)):
         return ",".join(map(_argument, value))
@@ -163,6 +169,13 @@ def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tu
 
 def obstacle(flow: Flow) -> str | None:
     """Why processes on real hosts cannot be this flow, whatever the machine; None when they can."""
+    if isinstance(flow.settings, AlgorithmSettings) and carries_film(flow) and not Path(flow.settings.source.file).is_file():
+        name = flow.settings.source.file
+        return (
+            f"source.file: no pictures in {name!r}: name a YUV4MPEG2 file"
+            if name
+            else "source.file: real hosts need the film's pictures, a YUV4MPEG2 file"
+        )
     if isinstance(flow.settings, TcpSettings) and flow.settings.only_virtual():
         return f"the kernel's TCP cannot be given {', '.join(flow.settings.only_virtual())}"
     return None
@@ -201,7 +214,10 @@ def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
     sysctls = dict({"tcp-reno": PAPER_RENO_SYSCTLS, "tcp-sack": PAPER_SACK_SYSCTLS}.get(kind, {}) if settings.paper_reno else {})
     if not settings.timestamps:
         sysctls["net.ipv4.tcp_timestamps"] = "0"
-    if settings.ecn or kind == "tcp-dctcp":
+    if kind == "tcp-prague":
+        # Accurate ECN (RFC 9768), which Prague needs.
+        sysctls["net.ipv4.tcp_ecn"] = "3"
+    elif settings.ecn or kind in ALWAYS_ECN:
         sysctls["net.ipv4.tcp_ecn"] = "1"
     route: list[str] = []
     if settings.packet_bytes - IPV4_TCP_HEADER_BYTES < LEAST_MSS:

@@ -10,12 +10,13 @@ from fairlane.experiments.kinds import TCP_KINDS
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import flows
 from fairlane.fabrics.switch_process import Target, thrift_port
+from fairlane.hosts import film
 
 # Program -> Debian package.
 PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 
 _ONLY_VIRTUAL = "Linux has no such module; virtual time has"
-_KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL}
+_KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL, "prague": "the L4S team's kernel has it, github.com/L4STeam/linux"}
 
 
 def check_machine(experiment: Experiment) -> None:
@@ -39,6 +40,10 @@ def check_machine(experiment: Experiment) -> None:
     missing = {name: package for name, package in programs.items() if probes.program(name) is None}
     if missing:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
+    films = [f for f in experiment.flows if flows.carries_film(f)]
+    lacking = film.missing() if films else None
+    if lacking is not None:
+        raise no_gstreamer(f"flow {films[0].name}: a film", lacking)
     for flow in experiment.flows:
         if flow.kind in TCP_KINDS:
             algorithm = flows.kernel_congestion(flow)
@@ -48,6 +53,11 @@ def check_machine(experiment: Experiment) -> None:
                     f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).",
                     CANNOT_RUN_HERE,
                 )
+
+
+def no_gstreamer(what: str, lacking: str) -> Refusal:
+    """lacking: as `film.missing` says it."""
+    return Refusal(f"{what} needs GStreamer, and here is missing: {lacking}. apt-get install {film.PACKAGES}", CANNOT_RUN_HERE)
 
 
 def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:

@@ -9,14 +9,18 @@ FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
+from fairlane.arrays import np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
@@ -37,38 +41,54 @@ _CONTROLLER_SUMS = (
 )
 
 
+Columns = dict[str, "np.ndarray"]
+"""A table: its columns by name, of one length."""
+
+
 def switch_counters(
     folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True, every_s: float = SAMPLED_S
 ) -> pd.DataFrame:
+    """As `switch_columns`, as a frame."""
+    return _frame(switch_columns(folder, switch, wanted, every_s))
+
+
+def switch_columns(folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True, every_s: float = SAMPLED_S) -> Columns:
     """The rows of a switch; sums go on over its restarts. Empty when it wrote none. wanted: of the columns, those to read. every_s: of each port
     about one row in so long a time is kept; all of them unless that is more than they are apart."""
     thin = every_s > SAMPLED_S
-    parts = [_small(_thinned(piece, every_s) if thin else piece) for piece in counter_pieces(folder, switch, wanted)]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return _joined([_small(_thinned(piece, every_s) if thin else piece) for piece in _pieces(folder, switch, wanted)])
 
 
-def counter_pieces(folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True) -> Iterator[pd.DataFrame]:
-    """The same rows in their order, piece by piece: all rows of hours do not fit into memory at once."""
+def counter_pieces(folder: Path, switch: str) -> Iterator[pd.DataFrame]:
+    """The same rows in their order, as frames, piece by piece: all rows of hours do not fit into memory at once."""
+    return map(_frame, _pieces(folder, switch, lambda column: True))
+
+
+def _pieces(folder: Path, switch: str, wanted: Callable[[str], bool]) -> Iterator[Columns]:
     paths = sorted(
         (p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
         key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1,
     )
-    before = last = pd.DataFrame()
+    # Each port's row at the end of the file before.
+    before: dict[int, dict[str, float]] = {}
     for path in paths:
+        last = dict(before)
         for piece in _csv_pieces(path, wanted):
-            if not before.empty:
-                for column in piece.columns.difference(list(_GAUGES)):
-                    piece[column] = piece[column] + piece["port"].map(before[column]).fillna(0)
+            if before:
+                ports = piece["port"].tolist()
+                for column in piece.keys() - _GAUGES:
+                    piece[column] = piece[column] + np.asarray([before.get(port, {}).get(column, 0) for port in ports])
             if len(paths) > 1:
-                # One row per port: its last before the restart.
-                ends = piece.groupby("port").last()
-                last = ends if last.empty else pd.concat([last, ends]).groupby(level=0).last()
+                for port, row in {port: row for row, port in enumerate(piece["port"].tolist())}.items():
+                    last[port] = {column: values[row] for column, values in piece.items()}
             yield piece
         before = last
 
 
 def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
     """port, bytes_up_to, ratio_up_to, frames: sums over a switch's restarts, by rising ratio. Empty where there are none."""
+    import pandas as pd
+
     paths = [p for p in folder.glob(f"{switch}*.gaps.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.gaps\.csv", p.name)]
     parts = [frame for frame in map(_csv, sorted(paths)) if not frame.empty]
     keys = ["port", "bytes_up_to", "ratio_up_to"]
@@ -78,20 +98,46 @@ def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
 
 
 def controller_records(folder: Path, wanted: Collection[str] | None = None) -> pd.DataFrame:
-    """All lines of the controller; sums go on where a switch was restarted. wanted: of the columns, those to read; None for all."""
-    frame = _csv(folder / "controller.csv", lambda column: wanted is None or column in wanted)
-    if frame.empty:
-        return frame
-    frame = frame.sort_values(["switch", "port", "time_s"], kind="stable").reset_index(drop=True)
-    switches, ports = frame["switch"].cat.codes.to_numpy(), frame["port"].to_numpy()
-    goes_on = np.concatenate([[False], (switches[1:] == switches[:-1]) & (ports[1:] == ports[:-1])])
-    for column in frame.columns.intersection(list(_CONTROLLER_SUMS), sort=False):
-        # A sum that falls has restarted: its earlier value is added from there on.
-        values = frame[column].to_numpy(dtype=float)
-        previous = np.where(goes_on, np.roll(values, 1), 0.0)
-        lost = pd.Series(np.where(values < previous, previous, 0.0))
-        frame[column] = values + (lost.groupby([switches, ports]).cumsum() if lost.any() else 0.0)
-    return frame
+    """As `controller_columns`, as one frame."""
+    import pandas as pd
+
+    ports = controller_columns(folder, wanted)
+    if not ports:
+        return pd.DataFrame()
+    frame = _frame(
+        {"switch": np.concatenate([[switch] * len(rows["port"]) for (switch, _), rows in ports.items()]), **_joined(ports.values())}
+    )
+    return frame.astype({"switch": "category"})
+
+
+def controller_columns(folder: Path, wanted: Collection[str] | None = None) -> dict[tuple[str, int], Columns]:
+    """All lines of the controller by switch and port, in time; sums go on where a switch was restarted. wanted: of the columns, those to read; None
+    for all. `switch` is left out."""
+    whole = _joined(list(_csv_pieces(folder / "controller.csv", lambda column: wanted is None or column in wanted)))
+    if not whole:
+        return {}
+    keys = list(zip(whole.pop("switch").tolist(), whole["port"].tolist()))
+    rows: dict[tuple[str, int], list[int]] = {}
+    times = whole["time_s"].tolist()
+    for row in sorted(range(len(keys)), key=lambda row: (keys[row], times[row])):
+        rows.setdefault(keys[row], []).append(row)
+    found = {}
+    for key, chosen in rows.items():
+        found[key] = {column: values[np.asarray(chosen)] for column, values in whole.items()}
+        for column in found[key].keys() & set(_CONTROLLER_SUMS):
+            found[key][column] = _going_on(found[key][column])
+    return found
+
+
+def _going_on(sums: np.ndarray) -> np.ndarray:
+    """A sum that falls has restarted: its earlier value is added from there on."""
+    added = previous = 0.0
+    found = []
+    for value in sums.tolist():
+        added += previous if value < previous else 0.0
+        found.append(value + added)
+        previous = value
+    return np.asarray(found, dtype=float)
 
 
 def flow_records(folder: Path, flow: str, role: str) -> Iterator[dict[str, Any]]:
@@ -120,38 +166,77 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _thinned(piece: pd.DataFrame, every_s: float) -> pd.DataFrame:
+def _thinned(piece: Columns, every_s: float) -> Columns:
     """Each piece keeps its ports' last rows, too."""
-    again = piece.assign(part=(piece["unix_s"] / every_s).round()).duplicated(["port", "part"])
-    return piece[~again | ~piece["port"].duplicated(keep="last")]
+    ports = piece["port"].tolist()
+    parts = [round(time_s / every_s) for time_s in piece["unix_s"].tolist()]
+    first: dict[tuple[int, int], int] = {}
+    for row, key in enumerate(zip(ports, parts)):
+        first.setdefault(key, row)
+    kept = {*first.values(), *{port: row for row, port in enumerate(ports)}.values()}
+    return {column: values[np.asarray(sorted(kept))] for column, values in piece.items()}
 
 
-def _small(piece: pd.DataFrame) -> pd.DataFrame:
-    """Counters of drops take most of a table's columns, and stay at zero: one byte each."""
-    return piece.assign(**{c: pd.to_numeric(piece[c], downcast="unsigned") for c in piece.columns if c.startswith("drop_")})
+def _small(piece: Columns) -> Columns:
+    """Counters of drops take most of a table's columns, and stay at zero: one byte each, where arrays have such numbers."""
+    least = getattr(np, "min_scalar_type", None)
+    if least is None:
+        return piece
+    return {c: v.astype(least(int(v.max()))) if c.startswith("drop_") and (v >= 0).all() else v for c, v in piece.items()}
 
 
-_NAMES: Any = {"switch": "category"}
-"""A name for each row takes more than all its numbers."""
+def _joined(parts: Collection[Columns]) -> Columns:
+    """One below the other."""
+    return {column: np.concatenate([part[column] for part in parts]) for column in next(iter(parts), {})}
 
 
-def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[pd.DataFrame]:
+def _frame(columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
+    """The whole rows of a table, so many at a time: a process that was killed leaves half a line. By pandas, which is faster, where it is."""
+    if find_spec("pandas") is None:
+        yield from _plain_csv_pieces(path, wanted)
+        return
+    import pandas as pd
+
     try:
         with pd.read_csv(path, on_bad_lines="skip", usecols=wanted, chunksize=_PIECE_ROWS) as pieces:
             for piece in pieces:
-                # A process that was killed leaves half a line.
                 whole = piece.dropna()
                 if not whole.empty:
-                    yield whole
+                    yield {str(column): whole[column].to_numpy() for column in whole}
     except (OSError, pd.errors.EmptyDataError):
         return
 
 
-def _csv(path: Path, wanted: Callable[[str], bool] = lambda column: True) -> pd.DataFrame:
+def _plain_csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
     try:
-        return pd.read_csv(path, on_bad_lines="skip", usecols=wanted, dtype=_NAMES).dropna()
-    except (OSError, pd.errors.EmptyDataError):
-        return pd.DataFrame()
+        with path.open(newline="", errors="replace") as file:
+            rows = csv.reader(file)
+            header = next(rows, [])
+            chosen = [(at, column) for at, column in enumerate(header) if wanted(column)]
+            whole = (row for row in rows if len(row) == len(header) and all(row[at] for at, _ in chosen))
+            while piece := list(itertools.islice(whole, _PIECE_ROWS)):
+                yield {column: np.asarray([_value(row[at]) for row in piece]) for at, column in chosen}
+    except OSError:
+        return
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    return _frame(_joined(list(_csv_pieces(path, lambda column: True))))
 
 
 class Tail:

@@ -17,7 +17,7 @@ FIRST_GRPC_PORT = 9559
 @dataclass(frozen=True)
 class PortSetting:
     """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves. uncounted_bytes: of each
-    frame, those that the rate does not count."""
+    frame, those that the rate does not count. priorities: queues. time_shift_s: between them, in place of strict priority."""
 
     number: int
     interface: str
@@ -25,6 +25,8 @@ class PortSetting:
     queue_packets: int
     delay_s: float
     uncounted_bytes: int = 0
+    priorities: int = 1
+    time_shift_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,16 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
             command += ["--port-delay", f"{port.number}={port.delay_s * 1e9:.0f}ns"]
         if port.uncounted_bytes:
             command += ["--port-overhead", f"{port.number}={-port.uncounted_bytes}"]
+        if port.time_shift_s is not None:
+            command += ["--port-time-shift", f"{port.number}={port.time_shift_s * 1e9:.0f}ns"]
     if settings.links is not None:
         command += ["--links", str(settings.links)]
     command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]
-    return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]
+    command += ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]
+    priorities = max((port.priorities for port in settings.ports), default=1)
+    return command + (["--priority-queues", str(priorities)] if priorities > 1 else [])
 
 
 def bmv2_command(program: Path, settings: SwitchSettings) -> list[str]:

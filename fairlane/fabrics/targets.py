@@ -65,6 +65,28 @@ class Toolchain:
         return json, p4info
 
 
+@dataclass(frozen=True)
+class ModuleCompiler:
+    """As a `Toolchain` for runs in virtual time, where no program can be started: the compiler of `fairlane.native`."""
+
+    why: str = "switches and compiler in the process"
+
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+        """As `Toolchain.compile`."""
+        from fairlane import native
+
+        json_path, p4info_path = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
+        program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
+        if program is None or p4info is None:
+            raise Refusal(f"{source} does not compile:\n{said.strip()}")
+        json_path.write_text(program)
+        p4info_path.write_text(p4info)
+        return json_path, p4info_path
+
+
+Compiles = Toolchain | ModuleCompiler
+
+
 def resolve(
     choice: Choice,
     topology: Topology,
@@ -114,8 +136,10 @@ def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Pa
     return chosen
 
 
-def compiler(choice: CompilerChoice = "auto") -> Toolchain:
+def compiler(choice: CompilerChoice = "auto") -> Compiles:
     """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
+    if not probes.starts_processes():
+        return ModuleCompiler()
     ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
     chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
     return Toolchain("embedded", chosen, chosen, f"switches in the process, compiled by {chosen.name}")

@@ -25,9 +25,9 @@ from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
-from fairlane.fabrics.targets import Toolchain
+from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
-from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.hosts.algorithms import ALGORITHMS, asks_for_rate
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
 from fairlane.topologies.model import CPU_PORT, Link
@@ -86,7 +86,7 @@ class Options:
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
     change it. needed: records to write, None for all; the run is the same."""
 
-    toolchain: Toolchain
+    toolchain: Compiles
     control_delay_s: float = 0.001
     pcap: Path | None = None
     trace: Path | None = None
@@ -201,7 +201,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
     for i, name in enumerate(topology.switches):
-        network.add_switch(name, i + 1, cpu_port=CPU_PORT)
+        network.add_switch(name, i + 1, cpu_port=CPU_PORT, priorities=max(p.link.priorities for p in topology.ports()[name]))
     for name in topology.hosts:
         host = addresses.hosts[name]
         network.add_host(name, host.ip, host.mac, host.gateway_mac)
@@ -227,6 +227,7 @@ def _link(link: Link):
         loss=link.loss or None,
         jitter_ns=round(link.jitter_s * NS),
         overhead_bytes=-link.uncounted_bytes,
+        time_shift_ns=None if link.dualpi2 is None else round(link.dualpi2.shift_s * NS),
     )
 
 
@@ -409,7 +410,11 @@ class Records:
         for role in flows.record_roles(flow):
             file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
             self._writers[flow.name, role] = FlowWriter(
-                file, flow.settings.packet_bytes, role == "sender", kinds=self._needed.kinds if self._needed else None
+                file,
+                flow.settings.packet_bytes,
+                role == "sender",
+                kinds=self._needed.kinds if self._needed else None,
+                rate_header=asks_for_rate(flow.kind),
             )
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)

@@ -9,7 +9,7 @@ from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.topologies import trace
-from fairlane.topologies.model import Codel, Link, Node, Pi2, Pie, Red, Step, Topology
+from fairlane.topologies.model import Codel, Dualpi2, Link, Node, Pi2, Pie, Red, Step, Topology
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _link(given: dict[str, Any]) -> Link:
     traces = {key: _trace(given.get(key)) for key in trace.KEYS}
     schemes = {
         key: make(**values)
-        for key, make in (("red", Red), ("codel", Codel), ("pie", Pie), ("pi2", Pi2), ("step", Step))
+        for key, make in (("red", Red), ("codel", Codel), ("pie", Pie), ("pi2", Pi2), ("dualpi2", Dualpi2), ("step", Step))
         if (values := given.get(key)) is not None
     }
     return Link(**{**given, "ends": tuple(given["ends"]), **schemes, **traces})

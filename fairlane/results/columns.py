@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-import numpy as np
+from fairlane.arrays import np
 
 _AT_ONCE = 1000
 T = TypeVar("T")
@@ -31,11 +31,16 @@ class Rows(Sequence[T], Generic[T]):
 
     def __getitem__(self, index: int | slice) -> T | Rows[T]:
         chosen = [column[index] for column in self.columns]
-        return Rows(self._make, *chosen) if isinstance(index, slice) else self._make(*(value.item() for value in chosen))
+        return Rows(self._make, *chosen) if isinstance(index, slice) else self._make(*map(_own, chosen))
 
     def __iter__(self) -> Iterator[T]:
         for at in range(0, len(self), _AT_ONCE):
             yield from map(self._make, *(column[at : at + _AT_ONCE].tolist() for column in self.columns))
+
+
+def _own(value: Any) -> Any:
+    """Python's number of numpy's."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def tuples(*columns: np.ndarray) -> Rows[Any]:
@@ -71,8 +76,7 @@ class Columns:
     def get(self, key: str, default: float) -> np.ndarray:
         """The values of a key in the records' order, the default where one has none."""
         column = self._values.get(key, array("d"))
-        values = np.full(self._count, math.nan)
-        values[: len(column)] = column
+        values = np.concatenate([np.asarray(column, dtype=float), np.full(self._count - len(column), math.nan)])
         return values if math.isnan(default) else np.where(np.isnan(values), default, values)
 
     def pairs(self, first: str, second: str) -> Rows[tuple[float, float]]:

@@ -12,16 +12,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import pandas as pd
-
+from fairlane.arrays import np
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.outcome import Outcome
 from fairlane.topologies import addressing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Verdict = Literal["true", "doubtful", "invalid"]
 _ORDER: tuple[Verdict, ...] = ("true", "doubtful", "invalid")
@@ -217,6 +218,8 @@ def _of_switches(folder: Path, experiment: Experiment, begin_unix_s: float, dura
 def _seen(pieces: Iterator[pd.DataFrame], begin_unix_s: float, duration: float) -> tuple[pd.DataFrame, dict[str, float]] | None:
     """Of a switch's rows from shortly before what is judged to shortly after it: one each instant with its two clocks, unix_s from the begin of what is judged.
     And the growth of each column during it. None: there are no rows."""
+    import pandas as pd
+
     clocks: list[pd.DataFrame] = []
     first = last = pd.DataFrame()
     for piece in pieces:

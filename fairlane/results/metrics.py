@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
+from fairlane.arrays import np
 from fairlane.results import metrics_layers, metrics_rtcp
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of

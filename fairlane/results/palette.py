@@ -19,6 +19,7 @@ OF_KIND = {
     "nada": "#56B4E9",
     "scream": "#CC79A7",
     "gcc": "#882255",
+    "rcp": "#999933",
     "cbr": "#661100",
     "on-off": "#AA4499",
     "mpeg4": "#44AA99",
@@ -28,6 +29,8 @@ OF_KIND = {
     "tcp-sack": "#882255",
     "tcp-cubic": "#999933",
     "tcp-dctcp": "#332288",
+    "tcp-prague": "#117733",
+    "tcp-bbr": "#44AA99",
 }
 LABELS = {
     "als": "ALS",
@@ -45,6 +48,7 @@ LABELS = {
     "nada": "NADA",
     "scream": "SCReAM",
     "gcc": "GCC",
+    "rcp": "RCP",
     "cbr": "constant bit rate",
     "on-off": "on-off",
     "mpeg4": "MPEG-4",
@@ -54,12 +58,16 @@ LABELS = {
     "tcp-sack": "TCP SACK",
     "tcp-cubic": "TCP CUBIC",
     "tcp-dctcp": "DCTCP",
+    "tcp-prague": "TCP Prague",
+    "tcp-bbr": "BBR",
 }
 # Line styles (matplotlib) of kinds that share a colour with another kind. All others are solid.
 LINES = {
     "rap": "--", "ssvp-adp": "-.", "tfrc": "--", "trabol": "-.", "ssvp": "--", "tcp-dctcp": "--", "nada": "--",
     "scream": "--",
     "gcc": "--",
+    "rcp": ":",
+    "tcp-prague": "-.", "tcp-bbr": "--",
 }  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""

@@ -9,11 +9,9 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
+from fairlane.arrays import np
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
@@ -21,6 +19,9 @@ from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.results import columns, layers
 from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BIN_S = 1.0
 LONG_S = 1500.0
@@ -45,7 +46,7 @@ class Steps:
     def at(self, time_s: float | np.ndarray) -> Any:
         """0 before the first instant, the last value after the last."""
         if len(self.times_s) == 0:
-            return np.zeros_like(np.asarray(time_s, dtype=float))[()]
+            return np.zeros(len(time_s)) if isinstance(time_s, np.ndarray) else 0.0
         return np.interp(time_s, self.times_s, self.values, left=0.0)
 
     def over(self, start_s: float, end_s: float) -> float:
@@ -134,23 +135,23 @@ class Series:
 
 def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection[tuple[str, int]] | None = None) -> Series:
     """Read a run's raw records from `folder`. ports: of links and fair rates those of these ports alone, by switch and number; None for all."""
-    control = raw.controller_records(folder, _CONTROL)
-    if not control.empty:
-        control["time_s"] -= timing.begin_s
+    control = raw.controller_columns(folder, _CONTROL)
+    for rows in control.values():
+        rows["time_s"] = rows["time_s"] - timing.begin_s
     links = {}
     for switch in experiment.topology.switches:
         wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
         if not wanted:
             continue
-        counters = raw.switch_counters(folder, switch, _is_read, _bin_s(experiment.duration_s))
-        if not counters.empty:
-            counters["unix_s"] -= timing.begin_s
+        counters = raw.switch_columns(folder, switch, _is_read, _bin_s(experiment.duration_s))
+        if counters:
+            counters["unix_s"] = counters["unix_s"] - timing.begin_s
         for port in wanted:
-            rows = counters[counters["port"] == port.number] if not counters.empty else counters
-            records = control[(control["switch"] == switch) & (control["port"] == port.number)] if not control.empty else control
-            links[switch, port.number] = _link(port, rows, records, experiment.link_rates_bps(port))
+            there = counters["port"] == port.number if counters else None
+            rows = {column: values[there] for column, values in counters.items()}
+            links[switch, port.number] = _link(port, rows, control.get((switch, port.number), {}), experiment.link_rates_bps(port))
     interval = experiment.settings.control.interval_s
-    fair_rates = {key: _fair_rates(control, key, timing, interval) for key in links}
+    fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
     every_s = _bin_s(experiment.duration_s)
     flows = [
@@ -188,6 +189,7 @@ _DROPS = {
     "codel": {"codel": "aqm_drops"},
     "pie": {"pie": "aqm_drops"},
     "pi2": {"pi2": "aqm_drops"},
+    "dualpi2": {"dualpi2": "aqm_drops"},
 }
 """By the queue whose P4 program drops: causes, and where it counts them."""
 
@@ -202,46 +204,45 @@ def _bin_s(duration_s: float) -> float:
     return 0.1 * math.ceil(duration_s / LONG_S)
 
 
-def _link(port: Port, rows: pd.DataFrame, control: pd.DataFrame, rates: list[tuple[float, float]]) -> LinkRecord:
+def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
     queue = str(port.link.queue)
-    told = {c: Steps(control["time_s"].to_numpy(), control[c].to_numpy(dtype=float)) for c in _COUNTED if c in control}
+    told = {c: Steps(control["time_s"], control[c].astype(float)) for c in _COUNTED if c in control}
     marks = told.get("marks") if port.link.marks else None
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
     drops = {cause: told[column] for cause, column in _DROPS.get(queue, {}).items() if column in told}
-    if rows.empty:
+    if not rows or not len(rows["unix_s"]):
         # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
         return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
-    times = rows["unix_s"].to_numpy()
+    times = rows["unix_s"]
     others = {
-        name.removeprefix("drop_"): Steps(times, rows[name].to_numpy(dtype=float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
-        for name in rows.columns
+        name.removeprefix("drop_"): Steps(times, rows[name].astype(float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
+        for name in rows
         if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and queue in drops)
     }
     drops = {**others, **drops}
     if "held_packets" in control:
-        drops["held"] = Steps(control["time_s"].to_numpy(), control["held_packets"].to_numpy(dtype=float))
+        drops["held"] = Steps(control["time_s"], control["held_packets"].astype(float))
     counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]
     return LinkRecord(
         name,
         port,
-        Steps(times, counted.to_numpy(dtype=float)),
-        Steps(times, rows["queue_integral_packet_s"].to_numpy(dtype=float)),
+        Steps(times, counted.astype(float)),
+        Steps(times, rows["queue_integral_packet_s"].astype(float)),
         drops,
         rates,
         marks,
     )
 
 
-def _fair_rates(control: pd.DataFrame, key: tuple[str, int], timing: Timing, interval_s: float) -> Sequence[FairRate]:
-    if control.empty:
+def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> Sequence[FairRate]:
+    if not rows:
         return []
-    rows = control[(control["switch"] == key[0]) & (control["port"] == key[1])]
-    times = rows["time_s"].to_numpy()
+    times = rows["time_s"]
     # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
     ends = (times + timing.begin_s) // interval_s * interval_s - timing.begin_s
-    rates, utilisation = rows["fair_rate_bps"].to_numpy(dtype=float), rows["utilisation_ppm"].to_numpy() / 1e6
-    return columns.Rows(FairRate, times, ends, rows["connections"].to_numpy(dtype=int), rates, utilisation)
+    rates, utilisation = rows["fair_rate_bps"].astype(float), rows["utilisation_ppm"] / 1e6
+    return columns.Rows(FairRate, times, ends, rows["connections"].astype(int), rates, utilisation)
 
 
 def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Collection[float]) -> list[FlowRecord]:
@@ -415,8 +416,15 @@ def tables(series: Series) -> dict[str, pd.DataFrame]:
 
 def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
     """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
+    import pandas as pd
+
+    frames = [pd.DataFrame(columns) for columns in flow_columns(series, shares)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def flow_columns(series: Series, shares: ShareTable) -> Iterator[dict[str, Any]]:
+    """The same, flow by flow as columns, where a flow ever sent."""
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
-    frames = []
     for record in series.flows:
         if record.active is None:
             continue
@@ -426,31 +434,30 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
         rated = record.sending_rate
         known = np.searchsorted(np.fromiter((t for t, _ in rated), float, len(rated)), b, side="right")
         rates = np.concatenate([[math.nan], np.fromiter((rate for _, rate in rated), float, len(rated))])
-        frames.append(
-            pd.DataFrame(
-                {
-                    "time_s": b,
-                    "flow": record.flow.name,
-                    "kind": record.flow.kind,
-                    "goodput_bps": 8 * (record.goodput.at(b) - record.goodput.at(a)) / (b - a),
-                    "fair_share_bps": [shares.at(t).get(record.flow.name, math.nan) for t in ((a + b) / 2).tolist()],
-                    "sending_rate_bps": rates[known],
-                    "sent_packets": record.sent.at(b) - record.sent.at(a),
-                    "lost_packets": record.lost.at(b) - record.lost.at(a),
-                }
-            )
-        )
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        yield {
+            "time_s": b,
+            "flow": record.flow.name,
+            "kind": record.flow.kind,
+            "goodput_bps": 8 * (record.goodput.at(b) - record.goodput.at(a)) / (b - a),
+            "fair_share_bps": [shares.at(t).get(record.flow.name, math.nan) for t in ((a + b) / 2).tolist()],
+            "sending_rate_bps": rates[known],
+            "sent_packets": record.sent.at(b) - record.sent.at(a),
+            "lost_packets": record.lost.at(b) - record.lost.at(a),
+        }
 
 
 def link_table(series: Series) -> pd.DataFrame:
     """time_s (end of a bin of 0.1 s; longer in runs of more than 1,500 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
+    import pandas as pd
+
     rows = [table for _, table in link_tables(series)]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
 def link_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
     """The same, link by link: together they are the largest table of a run. All have the same columns."""
+    import pandas as pd
+
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _bin_s(series.experiment.duration_s))
     causes = dict.fromkeys(cause for link in series.links.values() for cause in link.drops)
     for key, link in series.links.items():
@@ -473,12 +480,16 @@ def link_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
+    import pandas as pd
+
     rows = [table for _, table in fair_rate_tables(series)]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
 def fair_rate_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
     """The same, link by link, where there are any."""
+    import pandas as pd
+
     for key, records in series.fair_rates.items():
         values: dict[str, Any] = {"time_s": [], "link": series.links[key].name, "connections": [], "fair_rate_bps": [], "utilisation": []}
         if isinstance(records, columns.Rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -25,12 +26,14 @@ def kind_of(algorithm: str) -> str:
     return kinds[0]
 
 
-def carry_out(suite: str, algorithm: str, out: Path | None, console: Console) -> bool:
-    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. Refusal, before anything runs, for an unknown suite or
+def carry_out(
+    suite: str, algorithm: str, out: Path | None, console: Console, queue: str | None = None, programs: Sequence[Path] = ()
+) -> bool:
+    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. queue, programs: of `cases.load`. Refusal, before anything runs, for an unknown suite or
     sender, or a folder that exists. RunFailed: a run ended early."""
     files = cases.files(suite)
     kind = kind_of(algorithm)
-    chosen = [cases.load(path, kind) for path in files]
+    chosen = [cases.load(path, kind, queue, programs) for path in files]
     folder = result_folder.ResultFolder(out or result_folder.default_folder(f"{suite}-{kind}", chosen[0].experiment.seed))
     try:
         with interruptible():

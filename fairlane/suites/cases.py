@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlane import user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader, sweep
 from fairlane.experiments.model import Experiment
@@ -22,9 +23,24 @@ from fairlane.inputs.located_toml import Document
 from fairlane.results import series
 from fairlane.results.series import Series
 from fairlane.suites import media
+from fairlane.topologies.model import SCHEMES
 
 FOLDER = Path(__file__).parent
-SUITES = {"rfc8867": "Test Cases for Evaluating Congestion Control for Interactive Real-Time Media (RFC 8867), metrics of RFC 8868"}
+
+
+@dataclass(frozen=True)
+class _About:
+    """tcp: it tests a queue with TCP flows; otherwise a rate-adaptation algorithm."""
+
+    title: str
+    tcp: bool = False
+
+
+SUITES = {
+    "rfc8867": _About("Test Cases for Evaluating Congestion Control for Interactive Real-Time Media (RFC 8867), metrics of RFC 8868"),
+    "rfc7928": _About("Characterization Guidelines for Active Queue Management (RFC 7928)", tcp=True),
+    "l4s": _About("Low latency, low loss, scalable throughput (RFC 9330): the L4S team's grid of rates and round trips", tcp=True),
+}
 
 
 @dataclass(frozen=True)
@@ -117,21 +133,27 @@ def files(suite: str) -> list[Path]:
     return sorted(path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_"))
 
 
-def load(path: Path, kind: str) -> Case:
-    """A case with flows of `kind` in place of its media flows: those whose kind is an algorithm. Refusal when it cannot be a media flow;
-    ConfigError names file, line and key."""
-    algorithm = kinds.algorithm(kind)
-    if algorithm is None:
-        raise Refusal(
-            f"--algorithm {kind}: no rate-adaptation algorithm of that name{schema.nearest(kind, ALGORITHMS)}: 'fairlane list' shows them"
-        )
-    if algorithm.layered:
-        raise Refusal(f"--algorithm {kind}: a layered flow goes to groups; these cases have one receiver for each flow")
+def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Path] = ()) -> Case:
+    """A case with flows of `kind` in place of those that it tests: media flows, whose kind is an algorithm, or TCP flows named "tested". queue,
+    programs: in place of the bottleneck's, and of files of those names in p4src. Refusal when the kind cannot be such a flow; ConfigError names file, line and
+    key."""
+    about = SUITES.get(path.parent.name)
+    if about is not None and about.tcp:
+        if not kinds.is_tcp(kind):
+            raise Refusal(f"--algorithm {kind}: this suite tests queues with TCP{schema.nearest(kind, kinds.TCP_KINDS)}")
+    else:
+        _check_media(kind)
     document = loader.read(path)
     values = copy.deepcopy(document.values)
     for group in values["flows"]:
-        if kinds.algorithm(group["kind"]) is not None:
+        if media.is_name_of_tested(group["name"], kinds.algorithm(group["kind"]) is not None):
             group["kind"] = kind
+    if queue is not None:
+        topology = values["topology"]
+        link = topology["bottleneck"] if "bottleneck" in topology else topology["links"][0]
+        for key in [key for key in link if key in ("queue", *SCHEMES)]:
+            del link[key]
+        link["queue"] = queue
     document = Document(document.name, values, document.places)
     keys = schema.build(_Keys, Document(document.name, {"suite": values["suite"]}, document.places))
     figures = media.totals([])
@@ -140,7 +162,19 @@ def load(path: Path, kind: str) -> Case:
             raise document.error(
                 ("suite", "expect", i, "figure"), f"unknown figure {expect.figure!r}{schema.nearest(expect.figure, figures)}"
             )
-    return Case(keys.suite, loader.from_document(sweep.plain(document), f"{path.parent.name}-{path.stem}"))
+    experiment = loader.from_document(sweep.plain(document), f"{path.parent.name}-{path.stem}")
+    return Case(keys.suite, user_files.with_programs(experiment, programs))
+
+
+def _check_media(kind: str) -> None:
+    """Refusal for what is no media flow of one receiver."""
+    algorithm = kinds.algorithm(kind)
+    if algorithm is None:
+        raise Refusal(
+            f"--algorithm {kind}: no rate-adaptation algorithm of that name{schema.nearest(kind, ALGORITHMS)}: 'fairlane list' shows them"
+        )
+    if algorithm.layered:
+        raise Refusal(f"--algorithm {kind}: a layered flow goes to groups; these cases have one receiver for each flow")
 
 
 def run(case: Case) -> Judged:

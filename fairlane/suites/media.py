@@ -1,4 +1,6 @@
-"""Figures of media flows over a changing link: RFC 8868's metrics for each flow, and what each phase of a case came to.
+"""Figures of the tested flows over a changing link: RFC 8868's metrics for each flow, and what each phase of a case came to.
+
+Tested are media flows, or, by suites of queues, TCP flows with names that begin with "tested"; `media` below means either.
 
 A phase is a time in which neither the capacity of a direction nor the set of its long flows changes; its figures are over its second
 half, when flows should have converged. Short TCP flows begin no phase and have no share.
@@ -19,6 +21,7 @@ from fairlane.results.figures import jain_index
 from fairlane.results.series import FlowRecord, LinkRecord, Series
 from fairlane.studies.measures import coefficient_of_variation
 from fairlane.topologies import addressing
+from fairlane.topologies.model import ETHERNET_BYTES
 
 BIN_S = 0.2
 """RFC 8868 has rates of each 200 ms."""
@@ -50,13 +53,18 @@ class Phase:
     tcp_shares: dict[str, float]
 
 
-def is_media(record: FlowRecord) -> bool:
-    return isinstance(record.flow.settings, AlgorithmSettings)
+def is_name_of_tested(name: str, is_algorithm: bool) -> bool:
+    """Whether a flow is of the sender that the suite tests: any algorithm's but "unresponsive" ones, and of TCP those named "tested"."""
+    return name.startswith("tested") or (is_algorithm and not name.startswith("unresponsive"))
+
+
+def is_tested(record: FlowRecord) -> bool:
+    return is_name_of_tested(record.flow.name, isinstance(record.flow.settings, AlgorithmSettings))
 
 
 def _is_long(record: FlowRecord) -> bool:
     settings = record.flow.settings
-    return is_media(record) or (isinstance(settings, TcpSettings) and settings.file_bytes is None)
+    return is_tested(record) or (isinstance(settings, TcpSettings) and settings.file_bytes is None)
 
 
 def most_bps(record: FlowRecord) -> float:
@@ -95,6 +103,14 @@ def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
     return record.delay.over(start_s, end_s) / packets if packets > 0 else math.nan
 
 
+def _waiting_s(link: LinkRecord, tested: Sequence[FlowRecord], start_s: float, end_s: float, capacity_bps: float) -> float:
+    """Mean wait in the bottleneck's queue, by its mean length: what there is of TCP, whose receivers measure no delay."""
+    if link.queue is None or not tested:
+        return math.nan
+    bits = 8 * (tested[0].flow.settings.packet_bytes + ETHERNET_BYTES - link.port.link.uncounted_bytes)
+    return link.queue.over(start_s, end_s) / (end_s - start_s) * bits / capacity_bps
+
+
 def _rate_bps(record: FlowRecord, start_s: float, end_s: float) -> float:
     return 8 * record.received.over(start_s, end_s) / (end_s - start_s)
 
@@ -112,7 +128,7 @@ def _phase(
     series: Series, link: LinkRecord, flows: Sequence[FlowRecord], everyone: Sequence[FlowRecord], start_s: float, end_s: float
 ) -> Phase:
     half_s = (start_s + end_s) / 2
-    media = [f for f in flows if is_media(f)]
+    media = [f for f in flows if is_tested(f)]
     capacity_bps = link.capacity_bits().over(half_s, end_s) / (end_s - half_s)
     rates = {f.flow.name: _rate_bps(f, half_s, end_s) for f in flows}
     fair = dict(zip(rates, fair_shares(capacity_bps, [most_bps(f) for f in flows])))
@@ -120,8 +136,9 @@ def _phase(
     media_bps = sum(rates[f.flow.name] for f in media)
     available_bps = sum(fair[f.flow.name] for f in media)
     total_bps = sum(_rate_bps(f, half_s, end_s) for f in everyone)
-    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps) for f in media]
-    known = [delay for delay in delays if not math.isnan(delay)]
+    timed = [f for f in media if isinstance(f.flow.settings, AlgorithmSettings)]
+    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps) for f in timed]
+    known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, media, half_s, end_s, capacity_bps)]
     sent = sum(f.sent.over(half_s, end_s) for f in media)
     return Phase(
         link.name,
@@ -137,7 +154,7 @@ def _phase(
         jain_index([rates[f.flow.name] for f in media]),
         _converged_s(media, start_s, end_s),
         {f.flow.name: share[f.flow.name] for f in media},
-        {f.flow.name: share[f.flow.name] for f in flows if not is_media(f)},
+        {f.flow.name: share[f.flow.name] for f in flows if not is_tested(f)},
     )
 
 
@@ -145,7 +162,7 @@ def phases(series: Series) -> list[Phase]:
     """Of each direction that media flows take, in the order of time."""
     found: list[Phase] = []
     duration_s = series.experiment.duration_s
-    for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_media(f)):
+    for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_tested(f)):
         crossing = [f for f in series.flows if _trunk(series, f) == key]
         long = [f for f in crossing if _is_long(f)]
         edges = {0.0, duration_s, *(t for t, _ in series.links[key].rates_bps)}
@@ -153,7 +170,7 @@ def phases(series: Series) -> list[Phase]:
         times = sorted(t for t in edges if 0 <= t <= duration_s)
         for start_s, end_s in itertools.pairwise(times):
             active = [f for f in long if f.flow.start_s <= start_s and (f.flow.stop_s is None or f.flow.stop_s >= end_s)]
-            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_media, active)):
+            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_tested, active)):
                 found.append(_phase(series, series.links[key], active, crossing, start_s, end_s))
     return sorted(found, key=lambda phase: (phase.start_s, phase.link))
 
@@ -169,7 +186,7 @@ def flow_figures(series: Series, record: FlowRecord) -> dict[str, Any]:
     packets, delays = np.diff(record.packets.at(edges)), np.diff(record.delay.at(edges))
     means = delays[packets > 0] / packets[packets > 0]
     sent, seconds = record.sent.over(start_s, end_s), end_s - start_s
-    has_delay = len(means) > 0 and is_media(record)
+    has_delay = len(means) > 0 and is_tested(record)
     return {
         "name": record.flow.name,
         "kind": record.flow.kind,

@@ -31,7 +31,7 @@ def write(suite: str, kind: str, judged: Sequence[Judged], folder: Path) -> None
     text = (
         environment(Path(__file__).parent)
         .get_template("suite.html")
-        .render(title=SUITES[suite], kind=kind, version=version("fairlane"), cases=list(zip(cases, drawn, strict=True)), bounds=_bounds)
+        .render(title=SUITES[suite].title, kind=kind, version=version("fairlane"), cases=list(zip(cases, drawn, strict=True)), bounds=_bounds)
     )
     result_folder.write_whole(folder / PAGE, text)
 
@@ -50,7 +50,7 @@ def _rates(axes: Any, judged: Judged) -> None:
         times = [*(t for t, _ in link.rates_bps), records.experiment.duration_s]
         rates = [rate / 1e6 for _, rate in link.rates_bps]
         axes.step(times, [*rates, rates[-1]], where="post", color=palette.SHARE, linewidth=0.8, label=f"capacity {name}")
-    shown = [f for f in records.flows if media.is_media(f) or not getattr(f.flow.settings, "file_bytes", None)][:_MOST_LINES]
+    shown = [f for f in records.flows if media.is_tested(f) or not getattr(f.flow.settings, "file_bytes", None)][:_MOST_LINES]
     for number, flow in enumerate(shown):
         colour = palette.OTHERS[number % len(palette.OTHERS)]
         axes.plot(edges[1:], 8e-6 * np.diff(flow.received.at(edges)) / _SECOND_S, color=colour, linewidth=1.1, label=flow.flow.name)
@@ -66,7 +66,7 @@ def _rates(axes: Any, judged: Judged) -> None:
 def _delays(axes: Any, judged: Judged) -> None:
     records = judged.records
     edges = np.arange(0.0, records.experiment.duration_s + 1e-9, _SECOND_S)
-    for number, flow in enumerate(f for f in records.flows if media.is_media(f)):
+    for number, flow in enumerate(f for f in records.flows if media.is_tested(f)):
         packets = np.diff(flow.packets.at(edges))
         means = np.where(packets > 0, np.diff(flow.delay.at(edges)) / np.maximum(packets, 1e-9), math.nan)
         colour = palette.OTHERS[number % len(palette.OTHERS)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
-from fairlane.fabrics.targets import Toolchain
+from fairlane.fabrics.targets import Compiles
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.tutorials import runtime
 from fairlane.tutorials.runtime import LocatedUpdate, RuntimeFile
@@ -51,14 +51,14 @@ def exercise_folder(topology: TutorialTopology) -> Path:
     return next((folder for folder in candidates[:2] if any(folder.glob("*.p4"))), own)
 
 
-def find(topology: TutorialTopology, given: Sequence[Path], toolchain: Toolchain, folder: Path) -> list[SwitchProgram]:
+def find(topology: TutorialTopology, given: Sequence[Path], toolchain: Compiles, folder: Path) -> list[SwitchProgram]:
     """Each switch's program, compiled into `folder` if necessary. given: sources to compile instead of those next to the files; each
     replaces the program of the same name. ConfigError or Refusal says what is missing."""
     return _Finder(topology, given, toolchain, folder).all()
 
 
 class _Finder:
-    def __init__(self, topology: TutorialTopology, given: Sequence[Path], toolchain: Toolchain, folder: Path) -> None:
+    def __init__(self, topology: TutorialTopology, given: Sequence[Path], toolchain: Compiles, folder: Path) -> None:
         self._topology = topology
         self._exercise = exercise_folder(topology)
         self._given = {path.stem: path for path in given}

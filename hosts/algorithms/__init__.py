@@ -43,3 +43,10 @@ def file_of(kind: str) -> str:
 
 for _name in sorted(module.name for module in iter_modules(__path__)):
     take(getattr(import_module(f"{__name__}.{_name}"), "KINDS", ()), f"hosts/algorithms/{_name}.py")
+
+
+def asks_for_rate(kind: str) -> bool:
+    """Whether its data packets have rate headers, in which switches write (p4src/rcp.p4)."""
+    found = ALGORITHMS.get(kind)
+    interests = getattr(found.sender, "interests", None) if found else None
+    return interests is not None and interests.rate_header

@@ -21,6 +21,7 @@ periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedbac
 inter-packet gap (RAP)                    an ack for each packet     `on_loss` (gap or timeout), a timer each SRTT
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
 delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
+explicit rate (RCP)                       an ack for each packet     `on_ack` with `router_rate_bps`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================
@@ -73,6 +74,9 @@ class Interests:
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
     history of acks that is what RFC 8888 reports of each packet, but for ECN marks."""
+    rate_header: bool = False
+    """For a sender: each data packet has a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back
+    the smallest, `Ack.router_rate_bps`. Wants acks."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -90,6 +94,8 @@ class PathState:
     in_flight_packets: int
     last_sent_sequence: int
     highest_acked_sequence: int
+    waiting_bytes: int | None = None
+    """Of an application's data that wait in the sender, as IPv4 datagrams. `None`: there is always more to send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,8 @@ class Ack:
     one_way_delay_s: float | None = None
     """From sending to arrival, plus what the receiver's clock is ahead of the sender's: only differences mean something. `None`: the
     receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
+    router_rate_bps: float | None = None
+    """The smallest rate that a router wrote into the packet's rate header; `None`: none did."""
 
 
 class LossCause(Enum):
@@ -227,6 +235,15 @@ class SetWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class SetEncoderRate:
+    """What an encoder above the flow is to produce from now on, in packets with their headers. An algorithm that never says so leaves it to
+    the runner: the rate of `SetRate`, less while data wait in the sender (RFC 8698, equation 8)."""
+
+    rate_bps: float
+    """> 0 and finite."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetLossTimeout:
     """Packets outstanding longer than this are lost, "using the updated value of the SRTT estimate" [RAP sec III]: with
     `srtt_factor` > 0, and once a round trip is known, at each moment
@@ -317,7 +334,7 @@ class Note:
     values: tuple[tuple[str, float | int | str | None], ...]
 
 
-SenderAction = SetRate | SetWindow | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
+SenderAction = SetRate | SetWindow | SetEncoderRate | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
 ReceiverAction = SetReport | SendFeedback | JoinLayers | SetTimer | CancelTimer | Note
 
 

@@ -20,8 +20,12 @@ and else gradually:
 
 The RFC's receiver reports x_curr, the mode and r_recv every DELTA. Here acknowledgements say when each packet arrived, and the sender
 computes the same every DELTA, which section 6 of the RFC discusses: its receiver only stamps them. There are no marks in
-acknowledgements: p_mark is 0. The flow always has data, and no encoder lies between r_ref and the packets, so that the rate shaping
-buffer of equations 8 and 9 is empty and both its rates are r_ref.
+acknowledgements: p_mark is 0. Where an application's data wait in the sender, that is the rate shaping buffer, of buffer_len bytes:
+
+    r_vin = max(RMIN, r_ref - BETA_V 8 buffer_len FPS)                                  (8)
+    r_send = min(RMAX, r_ref + BETA_S 8 buffer_len FPS)                                 (9)
+
+r_vin is the encoder's rate, r_send the packets'. A flow that always has data has no encoder, and both its rates are r_ref.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from fairlane.hosts.algorithms.base import (
     Rng,
     Sender,
     SenderAction,
+    SetEncoderRate,
     SetRate,
     SetTimer,
     Timer,
@@ -128,6 +133,15 @@ class NadaParameters:
     max_signal_s: float = 0.5
     """Largest x_curr. The RFC has none; the authors' code has this one (cisco/ns3-rmcat), and ours needs one against forged delays."""
 
+    encoder_weight: float = 0.1
+    """BETA_V."""
+
+    sending_weight: float = 0.1
+    """BETA_S."""
+
+    frames_per_second: float = 30.0
+    """FPS: of the encoder, where there is one."""
+
     silence_s: float = 2.0
     """After so long without an acknowledgement the rate is `min_rate_bps`. The RFC does not say."""
 
@@ -166,6 +180,12 @@ def gradual_rate_bps(p: NadaParameters, rate_bps: float, signal_s: float, before
     diff_s = signal_s - before_s  # [RFC 8698 eq 6]
     change = p.kappa * (delta_s / p.tau_s) * (offset_s / p.tau_s) + p.kappa * p.eta * diff_s / p.tau_s
     return rate_bps - change * rate_bps  # [RFC 8698 eq 7]
+
+
+def shaped_rates_bps(p: NadaParameters, rate_bps: float, waiting_bytes: float) -> tuple[float, float]:
+    """r_vin and r_send [RFC 8698 eq 8, 9]."""
+    waiting_bps = 8 * waiting_bytes * p.frames_per_second
+    return max(p.lowest_bps, rate_bps - p.encoder_weight * waiting_bps), min(p.max_rate_bps, rate_bps + p.sending_weight * waiting_bps)
 
 
 class NadaSender(Sender):
@@ -217,10 +237,16 @@ class NadaSender(Sender):
                 return (self._plan(now_s),)
             self.rate_bps = p.lowest_bps
             return (SetRate(self.rate_bps), self._plan(now_s))
-        rtt_s = clamp(timer.path.srtt_s if timer.path is not None else 0.0, 0.0, p.tau_s)
-        return (*self._update(now_s, rtt_s), self._plan(now_s))
+        path = timer.path
+        rtt_s = clamp(path.srtt_s if path is not None else 0.0, 0.0, p.tau_s)
+        note = self._update(now_s, rtt_s)
+        waiting_bytes = None if path is None else path.waiting_bytes
+        if waiting_bytes is None:
+            return (SetRate(self.rate_bps), note, self._plan(now_s))
+        encoder_bps, sending_bps = shaped_rates_bps(p, self.rate_bps, waiting_bytes)
+        return (SetRate(sending_bps), SetEncoderRate(encoder_bps), note, self._plan(now_s))
 
-    def _update(self, now_s: float, rtt_s: float) -> tuple[SenderAction, ...]:
+    def _update(self, now_s: float, rtt_s: float) -> Note:
         """A report of the RFC's receiver and the sender's answer to it [RFC 8698 sec 4.2, 4.3]."""
         p, self._news = self.parameters, False
         # p_loss = ALPHA p_inst + (1 - ALPHA) p_loss [RFC 8698 sec 5.1.2]
@@ -236,7 +262,7 @@ class NadaSender(Sender):
             self.rate_bps = self._limited(gradual_rate_bps(p, self.rate_bps, signal_s, self.signal_s, delta_s))
         self.signal_s, self._updated_s = signal_s, now_s
         values = (("x_s", signal_s), ("queueing_s", queueing_s), ("p_loss", self.loss), ("r_recv_bps", received_bps))
-        return (SetRate(self.rate_bps), Note("nada.update", (*values, ("accelerated", int(accelerated)), ("r_ref_bps", self.rate_bps))))
+        return Note("nada.update", (*values, ("accelerated", int(accelerated)), ("r_ref_bps", self.rate_bps)))
 
     def _accelerated(self, now_s: float) -> bool:
         """rmode 0: no loss, and no delay of QEPS, within LOGWIN [RFC 8698 sec 4.2]."""

@@ -22,7 +22,8 @@ The RFC's line has no target_bitrate: then the rate would fall only when a secon
 
 Acknowledgements of single packets that say when each arrived are the RFC's feedback; they come for each packet, where the RFC allows
 one for many. The encoder and the queue behind it stand inside the sender: an encoder that makes exactly `target_bitrate`, and a queue of
-what it made and the window did not let go. Marks (ECN) are not in acknowledgements, and there is one stream.
+what it made and the window did not let go. Where an application produces the data, its own queue counts, and an encoder is told
+`target_bitrate`. Marks (ECN) are not in acknowledgements, and there is one stream.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from fairlane.hosts.algorithms.base import (
     Rng,
     Sender,
     SenderAction,
+    SetEncoderRate,
     SetLossTimeout,
     SetRate,
     SetTimer,
@@ -254,8 +256,10 @@ class ScreamSender(Sender):
         self._srtt_s = 0.1
         self._sent = self._queue_sent = 0
         self._queue_s = self._adjusted_s = self._next_s = 0.0
+        self._encoder = False
+        """Whether an application is there, whose queue is seen and not imagined."""
         self._adjusted_sent = self._adjusted_acked = 0
-        self._in_force: tuple[int, float] = (0, 0.0)
+        self._in_force: tuple[int, float, float] = (0, 0.0, 0.0)
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         self._queue_s = self._adjusted_s = self._calm_since_s = self._rtt_began_s = now_s
@@ -310,10 +314,13 @@ class ScreamSender(Sender):
         if path.srtt_s > 0.0:
             self._srtt_s = clamp(path.srtt_s, MIN_RTT_S, MAX_RTT_S)
         self._sent = max(self._sent, path.last_sent_sequence + 1)
-        self.queue_bits += self.target_bps * max(0.0, now_s - self._queue_s) - 8 * p.packet_bytes * (self._sent - self._queue_sent)
-        self.queue_bits = max(0.0, self.queue_bits)
-        if self.queue_bits > p.max_queue_s * self.target_bps:
-            self.queue_bits = 0.0
+        if path.waiting_bytes is not None:
+            self._encoder, self.queue_bits = True, 8.0 * path.waiting_bytes
+        else:
+            self.queue_bits += self.target_bps * max(0.0, now_s - self._queue_s) - 8 * p.packet_bytes * (self._sent - self._queue_sent)
+            self.queue_bits = max(0.0, self.queue_bits)
+            if self.queue_bits > p.max_queue_s * self.target_bps:
+                self.queue_bits = 0.0
         self._queue_s, self._queue_sent = now_s, self._sent
         # From the newest sent down to the highest acknowledged [RFC 8298 sec 4.1.2]
         flight_bytes = float(max(0, path.last_sent_sequence - max(path.highest_acked_sequence, self._highest_acked)) * p.packet_bytes)
@@ -384,21 +391,24 @@ class ScreamSender(Sender):
         self.target_bps = clamp(min(self.target_bps, limit_bps), p.lowest_bps, p.max_rate_bps)
 
     def _said(self) -> tuple[SenderAction, ...]:
-        """The send window [RFC 8298 sec 4.1.2.5], one packet more while the delay is below its target, and the pace: the encoder's where
-        nothing waits behind it."""
+        """The send window [RFC 8298 sec 4.1.2.5], one packet more while the delay is below its target, and the pace: the window's, and the
+        imagined encoder's where nothing waits behind it."""
         p = self.parameters
         allowed_bytes = self.window_bytes + (p.packet_bytes if self.queueing_s <= self.target_s else 0)
         window = max(1, min(floor(allowed_bytes / p.packet_bytes), int(MAX_WINDOW_PACKETS)))
-        waits = self.queue_bits >= 8 * p.packet_bytes
+        waits = self._encoder or self.queue_bits >= 8 * p.packet_bytes
         rate_bps = min(max(self.target_bps, pace_bps(p, self.window_bytes, self._srtt_s)) if waits else self.target_bps, p.max_rate_bps)
-        before_window, before_bps = self._in_force
+        before_window, before_bps, before_encoder_bps = self._in_force
         actions: list[SenderAction] = []
+        if self._encoder and self.target_bps != before_encoder_bps:
+            actions.append(SetEncoderRate(self.target_bps))
+            before_encoder_bps = self.target_bps
         if window != before_window:
             actions.append(SetWindow(float(window)))
         if abs(rate_bps - before_bps) > 0.005 * rate_bps:  # the pacer starts anew with each rate
             actions.append(SetRate(rate_bps))
             before_bps = rate_bps
-        self._in_force = (window, before_bps)
+        self._in_force = (window, before_bps, before_encoder_bps)
         return tuple(actions)
 
     def _plan(self, now_s: float) -> SetTimer:

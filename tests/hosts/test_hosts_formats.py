@@ -31,7 +31,9 @@ def bits(count: int) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, (1 << count) - 1), st.sampled_from([0, 1, (1 << count) - 1]))
 
 
-ACKS = st.fixed_dictionaries({"sequence": bits(48), "history": bits(32), "arrived_ns": st.none() | bits(64)})
+ACKS = st.tuples(bits(48), bits(32), st.just((None, None)) | st.tuples(bits(64), st.none() | bits(64))).map(
+    lambda drawn: {"sequence": drawn[0], "history": drawn[1], "arrived_ns": drawn[2][0], "rate_bps": drawn[2][1]}
+)
 REPORTS = st.fixed_dictionaries({
     "highest_sequence": bits(48), "echo_ns": bits(64), "delay_us": bits(32), "receive_rate_bps": bits(64),
     "loss_event_rate": st.none() | bits(32), "expected_packets": bits(32), "lost_packets": bits(32), "reporter": bits(32),
@@ -44,8 +46,8 @@ ALSFS = st.tuples(bits(32), bits(64), bits(32), st.lists(st.tuples(bits(32), bit
 @given(ACKS)
 def test_acks_are_as_described(ack: dict[str, int | None]) -> None:
     data = native.emit_ack(**ack)
-    assert (FORMATS["ack"].least_bytes, FORMATS["ack"].bytes) == (12, 20)
-    assert len(data) == (12 if ack["arrived_ns"] is None else 20)
+    assert (FORMATS["ack"].least_bytes, FORMATS["ack"].bytes) == (12, 28)
+    assert len(data) == 12 + 8 * sum(ack[key] is not None for key in ("arrived_ns", "rate_bps"))
     there = {name: value for name, value in ack.items() if value is not None}
     assert described(FORMATS["ack"], data) == {"version": 1, "type": 1, "flags": 0, **there}
     assert native.parse_ack(data) == ack
@@ -113,7 +115,7 @@ def test_the_bytes_by_hand() -> None:
 @given(data=st.data())
 def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: st.DataObject) -> None:
     whole = emit(**data.draw(packets))
-    shorter = {FORMATS["ack"].least_bytes} if parse is native.parse_ack else set()  # an ack without its last field is one
+    shorter = {12, 20} if parse is native.parse_ack else set()  # an ack without its last fields is one
     assert all(parse(whole[:size]) is None for size in range(len(whole)) if size not in shorter) and parse(whole + b"\0") is None
     assert parse(bytes([whole[0] ^ 0x30]) + whole[1:]) is None  # another version
     assert parse(bytes([whole[0] ^ 0x03]) + whole[1:]) is None  # another type
@@ -153,6 +155,10 @@ def test_the_page_draws_headers_to_the_bit() -> None:
         "|                            history                            |",
         "+---------------------------------------------------------------+",
         "|                           arrived_ns                          |",
+        "+---------------------------------------------------------------+",
+        "|                              ...                              |",
+        "+---------------------------------------------------------------+",
+        "|                            rate_bps                           |",
         "+---------------------------------------------------------------+",
         "|                              ...                              |",
         "+---------------------------------------------------------------+",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(File(__file__).parent))
 
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, Note, PathState, SetRate, Timer
+from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, Note, PathState, SetEncoderRate, SetRate, Timer
 from fairlane.hosts.algorithms.nada import (
     UPDATE_TIMER,
     NadaParameters,
@@ -24,6 +24,7 @@ from fairlane.hosts.algorithms.nada import (
     aggregate_signal_s,
     gradual_rate_bps,
     ramp_up_rate_bps,
+    shaped_rates_bps,
     warped_delay_s,
 )
 from path_model import ClosedLoop, Path
@@ -167,6 +168,19 @@ def test_the_rate_stays_within_its_limits(events: list[tuple[float, float, bool]
 
 def test_the_receiver_stamps_what_it_acknowledges() -> None:
     assert NadaReceiver().interests.timed_acks
+
+
+def test_what_waits_slows_the_encoder_and_speeds_the_sending() -> None:
+    """[RFC 8698 eq 8, 9]: 3000 bytes, 30 a second: 0.1 x 8 x 3000 x 30 = 72 kb/s less and more, within RMIN and RMAX."""
+    assert shaped_rates_bps(P, 1e6, 3000) == (pytest.approx(928e3), pytest.approx(1.072e6))
+    assert shaped_rates_bps(P, 1e6, 1_000_000) == (150e3, 1.5e6)
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 10)
+    actions = sender.on_timer(0.1, Timer(UPDATE_TIMER, replace(path(), waiting_bytes=3000)), RNG)
+    assert [type(a) for a in actions[:2]] == [SetRate, SetEncoderRate]
+    assert actions[0].rate_bps - sender.rate_bps == pytest.approx(72e3)
+    assert actions[1].rate_bps == max(150e3, sender.rate_bps - 72e3)
 
 
 # ---------------------------------------------------------------------------------------------------------------- closed loop

@@ -126,7 +126,16 @@ def test_scapy_reads_our_rtp_and_we_read_scapys() -> None:
         assert (theirs.version, theirs.payload_type, theirs.sequence) == (2, 96, ours["sequence"])
         assert (theirs.timestamp, theirs.sourcesync, theirs.marker) == (ours["timestamp"], ours["ssrc"], 0)
         assert theirs.sync == [] and bytes(theirs.payload) == ours["payload"]
-        assert parse_rtp(bytes(theirs)) == ours
+        assert parse_rtp(bytes(theirs)) == {**ours, "rate": None}
+
+
+def test_scapy_reads_our_rate_header() -> None:
+    RTP = pytest.importorskip("scapy.layers.rtp", reason="scapy is not installed").RTP
+    theirs = RTP(emit_rtp(7, 8, 9, b"data", rate=(10**9, 60_000)))
+    extension = theirs.payload
+    assert (theirs.extension, extension.header_id, extension.header_len, extension.header) == (1, 0x5243, 3, [0, 10**9, 60_000])
+    assert bytes(extension.payload) == b"data"
+    assert parse_rtp(bytes(theirs))["rate"] == (10**9, 60_000)
 
 
 def test_scapy_reads_our_ipv4_header_and_option() -> None:

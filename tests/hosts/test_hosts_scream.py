@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(File(__file__).parent))
 
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetRate, SetWindow, Timer
+from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetEncoderRate, SetRate, SetWindow, Timer
 from fairlane.hosts.algorithms.scream import (
     SAMPLE_TIMER,
     ScreamParameters,
@@ -198,6 +198,18 @@ def test_rate_and_window_stay_within_their_limits(events: list[tuple[float, int,
         sender.on_timer(now_s, Timer(SAMPLE_TIMER, path(3 * n + flight, 3 * n)), RNG)
         assert min(150e3, max_rate_bps) <= sender.target_bps <= max_rate_bps
         assert sender.window_bytes >= 3000 and 0.1 <= sender.target_s <= 0.4 and sender.queue_bits >= 0
+
+
+def test_the_queue_of_an_application_is_seen_and_its_encoder_told() -> None:
+    """5000 bytes wait: 40,000 bits, whatever the imagined encoder would have made; the pace is the window's, 8 x 30,000 / 0.1 s within RMAX."""
+    sender = started(target_bps=1e6, window_bytes=30_000.0, fast_increase=False)
+    actions = sender.on_ack(1.0, Ack(10, 0.1, 1, replace(path(50, 10), waiting_bytes=5000), 0.05), RNG)
+    assert sender.queue_bits == 40_000
+    assert SetEncoderRate(1e6) in actions and SetRate(1.5e6) in actions
+    assert not any(
+        isinstance(a, SetEncoderRate) for a in sender.on_ack(1.001, Ack(11, 0.1, 1, replace(path(50, 11), waiting_bytes=0), 0.05), RNG)
+    )
+    assert sender.queue_bits == 0
 
 
 def test_the_receiver_stamps_what_it_acknowledges() -> None:

@@ -1,6 +1,6 @@
-// Long TCP flows (New Reno with SACK, or DCTCP) over one link whose queue ns-3 manages. Prints a JSON object of results.
+// Long TCP flows (New Reno with SACK, DCTCP or BBR, some of them perhaps CUBIC) over one link whose queue ns-3 manages. Prints a JSON object of results.
 //
-// run_aqm.py compiles and runs it, with Debian's libns3-dev.
+// run_aqm.py and run_bbr.py compile and run it, with Debian's libns3-dev.
 
 #include <cstdio>
 #include <iostream>
@@ -19,7 +19,9 @@ namespace {
 
 // Of packets that left the queue and the device in the window.
 double delay_s = 0;
-uint64_t dequeued = 0, received_bytes = 0;
+uint64_t dequeued = 0, received_bytes = 0, beside_bytes = 0, retransmitted = 0;
+// Of each sender, the highest sequence number sent.
+std::vector<SequenceNumber32> highest;
 // Packet seconds of the queue, from the window's beginning on.
 double integral = 0;
 Time since;
@@ -51,19 +53,46 @@ void received(Ptr<const Packet> packet, const Address&) {
     }
 }
 
+void received_beside(Ptr<const Packet> packet, const Address&) {
+    if (counts) {
+        beside_bytes += packet->GetSize();
+    }
+}
+
+// A packet leaves the host of sender `i`.
+void sent(uint32_t i, Ptr<const Packet> packet, Ptr<Ipv4>, uint32_t) {
+    Ptr<Packet> copy = packet->Copy();
+    Ipv4Header ip;
+    TcpHeader tcp;
+    copy->RemoveHeader(ip);
+    copy->RemoveHeader(tcp);
+    if (copy->GetSize() == 0) {
+        return;
+    }
+    SequenceNumber32 first = tcp.GetSequenceNumber();
+    if (first < highest[i]) {
+        retransmitted += counts;
+    } else {
+        highest[i] = first + SequenceNumber32(copy->GetSize());
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     std::string queue = "CoDel";
     double rate_bps = 10e6, rtt_ms = 40, seconds = 200, from = 100, target_ms = 5, interval_ms = 100;
-    uint32_t flows = 4, buffer = 200, packet_bytes = 1000, seed = 1;
+    uint32_t flows = 4, beside = 0, buffer = 200, packet_bytes = 1000, initial_window = 2, seed = 1;
     double threshold = 20;
     std::string tcp = "sack";
-    bool ecn = false;
+    bool ecn = false, timestamps = true;
     CommandLine options(__FILE__);
     options.AddValue("queue", "CoDel, PIE, Step or FIFO", queue);
     options.AddValue("threshold", "of the step, in packets", threshold);
-    options.AddValue("tcp", "sack or dctcp", tcp);
+    options.AddValue("tcp", "sack, dctcp, bbr or cubic", tcp);
+    options.AddValue("beside", "CUBIC flows beside those", beside);
+    options.AddValue("timestamps", "RFC 7323", timestamps);
+    options.AddValue("initial_window", "segments", initial_window);
     options.AddValue("rate_bps", "of the bottleneck", rate_bps);
     options.AddValue("rtt_ms", "without queues", rtt_ms);
     options.AddValue("seconds", "length", seconds);
@@ -79,22 +108,36 @@ int main(int argc, char** argv) {
     RngSeedManager::SetSeed(seed);
 
     // On the link: 2 bytes of PPP, 20 of IP, 20 of TCP, 12 of timestamps.
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(packet_bytes - 54));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(packet_bytes - (timestamps ? 54 : 42)));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(timestamps));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(initial_window));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 22));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 22));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(ecn ? "On" : "Off"));
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(tcp == "dctcp" ? TcpDctcp::GetTypeId() : TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(tcp == "dctcp"   ? TcpDctcp::GetTypeId()
+                                                                           : tcp == "bbr"   ? TcpBbr::GetTypeId()
+                                                                           : tcp == "cubic" ? TcpCubic::GetTypeId()
+                                                                                            : TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
+
+    // Its allowance for aggregated ACKs would count octets as packets and whole seconds: with 0, one ACK at most.
+    Config::SetDefault("ns3::TcpBbr::AckEpochAckedResetThresh", UintegerValue(0));
 
     NodeContainer left, right, routers;
     routers.Create(2);
-    left.Create(flows);
-    right.Create(flows);
+    left.Create(flows + beside);
+    right.Create(flows + beside);
     InternetStackHelper().InstallAll();
+    highest.resize(flows + beside);
+    for (uint32_t i = 0; i < flows + beside; i++) {
+        left.Get(i)->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("Tx", MakeBoundCallback(&sent, i));
+        if (i >= flows) {
+            left.Get(i)->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(TcpCubic::GetTypeId()));
+        }
+    }
 
     PointToPointHelper trunk, access;
     trunk.SetDeviceAttribute("DataRate", DataRateValue(DataRate(uint64_t(rate_bps))));
@@ -135,13 +178,13 @@ int main(int argc, char** argv) {
     addresses.Assign(link);
     Ptr<UniformRandomVariable> starts = CreateObject<UniformRandomVariable>();
     PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5000));
-    for (uint32_t i = 0; i < flows; i++) {
+    for (uint32_t i = 0; i < flows + beside; i++) {
         addresses.NewNetwork();
         addresses.Assign(access.Install(left.Get(i), routers.Get(0)));
         addresses.NewNetwork();
         Ipv4InterfaceContainer end = addresses.Assign(access.Install(routers.Get(1), right.Get(i)));
         ApplicationContainer receiver = sink.Install(right.Get(i));
-        receiver.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(&received));
+        receiver.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(i < flows ? &received : &received_beside));
         BulkSendHelper sender("ns3::TcpSocketFactory", InetSocketAddress(end.GetAddress(1), 5000));
         sender.Install(left.Get(i)).Start(Seconds(starts->GetValue(0.0, 1.0)));
     }
@@ -158,8 +201,8 @@ int main(int argc, char** argv) {
     add();
     const QueueDisc::Stats& after = disc->GetStats();
     double window = seconds - from;
-    std::printf("{\"received_bytes\": %llu, \"drops\": %u, \"marks\": %u, \"mean_queue\": %.4f, \"mean_delay_s\": %.6f}\n",
-                (unsigned long long)received_bytes, after.nTotalDroppedPackets - before.nTotalDroppedPackets,
+    std::printf("{\"received_bytes\": %llu, \"beside_bytes\": %llu, \"retransmitted\": %llu, \"drops\": %u, \"marks\": %u, \"mean_queue\": %.4f, \"mean_delay_s\": %.6f}\n",
+                (unsigned long long)received_bytes, (unsigned long long)beside_bytes, (unsigned long long)retransmitted, after.nTotalDroppedPackets - before.nTotalDroppedPackets,
                 after.nTotalMarkedPackets - before.nTotalMarkedPackets, integral / window, delay_s / double(dequeued));
     Simulator::Destroy();
     return 0;

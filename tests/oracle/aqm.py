@@ -23,8 +23,10 @@ FIGURES = ("goodput", "drops", "marks", "mean_queue")
 
 def run(case: dict[str, Any]) -> dict[str, float]:
     """The figures of one case: goodput in full segments, and drops, marks and the mean queue in packets, over the second half."""
+    kind, timestamps = f"tcp-{case.get('tcp', 'sack')}", case.get("timestamps", True)
+    beside = ("tcp-cubic:" + str(case["beside"]),) if case.get("beside") else ()
     options = ad_hoc.Options(
-        flows=(f"tcp-{case.get('tcp', 'sack')}:{case['flows']}",),
+        flows=(f"{kind}:{case['flows']}", *beside),
         bottleneck=f"{case['rate_bps'] / 1e6:g}mbit",
         rtt=f"{case['rtt_ms']}ms",
         queue={"FIFO": "droptail"}.get(case["queue"], case["queue"].lower()),
@@ -34,7 +36,13 @@ def run(case: dict[str, Any]) -> dict[str, float]:
         side_delay="0.001ms",
         packet_bytes=case["packet_bytes"] - 14,
         start_jitter="1s",
-        settings=("tcp.delayed_ack=false", "tcp.initial_window_packets=2", "tcp.timer_granularity_s=0.001"),
+        settings=(
+            "tcp.delayed_ack=false",
+            f"tcp.initial_window_packets={case.get('initial_window', 2)}",
+            "tcp.timer_granularity_s=0.001",
+            *(() if timestamps else ("tcp.timestamps=false",)),
+            *((f"tcp.min_rto_s={case['min_rto_s']}",) if "min_rto_s" in case else ()),
+        ),
     )
     file = ad_hoc.text("dumbbell", options, case["seconds"], case["seed"])
     if case["queue"] == "Step":
@@ -46,9 +54,12 @@ def run(case: dict[str, Any]) -> dict[str, float]:
         result = fairlane.run(path)
     link = result.bottleneck
     seconds = case["seconds"] - case["from"]
-    payload = case["packet_bytes"] - 14 - 52
+    payload = case["packet_bytes"] - 14 - (52 if timestamps else 40)
+    packets = result.per_flow.groupby("kind")["goodput_bps"].sum() * seconds / 8 / payload
     return {
-        "goodput": sum(result.per_flow["goodput_bps"]) * seconds / 8 / payload,
+        "goodput": packets[kind],
+        "beside": packets.get("tcp-cubic", 0.0) if beside else 0.0,
+        "retransmitted": sum(result.per_flow["lost_packets"]),
         "drops": sum(link["drops"].values()),
         "marks": link.get("marks", 0),
         "mean_queue": link["mean_queue_packets"],

@@ -50,9 +50,10 @@ def cases() -> list[dict]:
     )
 
 
-def main() -> int:
+def measure(wanted: list[dict], data: Path) -> int:
+    """Compiles ``aqm.cc``, runs the cases, writes them with their results."""
     if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
-        print("run_aqm.py needs g++ and ns-3 (Debian: apt install g++ libns3-dev); aqm.json stays as it is", file=sys.stderr)
+        print(f"ns-3's side needs g++ and ns-3 (Debian: apt install g++ libns3-dev); {data.name} stays as it is", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         program = Path(folder) / "aqm"
@@ -63,9 +64,13 @@ def main() -> int:
             command = [str(program), *(f"--{key}={str(value).lower() if value in (True, False) else value}" for key, value in case.items())]
             return {"case": case, "ns3": json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)}
 
-        rows = list(pool.map(run, cases()))
-    DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        rows = list(pool.map(run, wanted))
+    data.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     return 0
+
+
+def main() -> int:
+    return measure(cases(), DATA)
 
 
 if __name__ == "__main__":

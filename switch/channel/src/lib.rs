@@ -47,11 +47,13 @@ pub struct ChannelConfig {
     pub jitter_ns: Nanos,
     /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
     pub overhead_bytes: i32,
+    /// Of a switch's port with several queues, in place of strict priority: `fairlane_tm::PortConfig`.
+    pub time_shift_ns: Option<Nanos>,
 }
 
 impl Default for ChannelConfig {
     fn default() -> Self {
-        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter_ns: 0, overhead_bytes: 0 }
+        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter_ns: 0, overhead_bytes: 0, time_shift_ns: None }
     }
 }
 

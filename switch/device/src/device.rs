@@ -23,6 +23,8 @@ pub struct PortConfig {
     pub delay_ns: Nanos,
     /// Priority queues, 1 to [`crate::MAX_PRIORITIES`]; the highest is served first.
     pub priorities: usize,
+    /// In place of strict priority: [`fairlane_tm::PortConfig`].
+    pub time_shift: Option<Nanos>,
     /// Bytes added to each frame on the link, or taken away: [`fairlane_tm::PortConfig`].
     pub overhead_bytes: i32,
 }
@@ -30,7 +32,7 @@ pub struct PortConfig {
 impl Default for PortConfig {
     /// `simple_switch`'s: no rate limit, 64 packets, one priority queue; and no delay.
     fn default() -> Self {
-        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), delay_ns: 0, priorities: 1, overhead_bytes: 0 }
+        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), delay_ns: 0, priorities: 1, time_shift: None, overhead_bytes: 0 }
     }
 }
 
@@ -40,6 +42,7 @@ impl PortConfig {
             rate_bps: self.rate_bps,
             capacity: self.capacity,
             priorities: self.priorities,
+            time_shift: self.time_shift,
             overhead_bytes: self.overhead_bytes,
         }
     }

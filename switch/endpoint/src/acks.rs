@@ -9,45 +9,58 @@ use std::collections::VecDeque;
 
 use crate::algorithm::{Ack, Loss, LossCause, LossTimeout, PathState};
 use crate::report::{SEQUENCE_MASK, VERSION};
+use crate::wire::rate::UNLIMITED;
 use crate::{instant, seconds, Nanos};
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
 const ACK_BYTES: usize = 12;
 /// With 64 bits of the instant of arrival.
 const TIMED_ACK_BYTES: usize = 20;
+/// With 64 bits of the rate that routers wrote into the packet, too.
+const RATED_ACK_BYTES: usize = 28;
 const TYPE_ACK: u8 = 1;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AckPacket {
     pub sequence: u64,
     pub history: u32,
     /// When the packet arrived, on the receiver's clock.
     pub arrived: Option<Nanos>,
+    /// In bit/s, of the packet's rate header; only beside `arrived`.
+    pub rate_bps: Option<u64>,
 }
 
 impl AckPacket {
     /// Its bytes, and how many of them there are.
-    pub fn emit(&self) -> ([u8; TIMED_ACK_BYTES], usize) {
-        let mut bytes = [0; TIMED_ACK_BYTES];
+    pub fn emit(&self) -> ([u8; RATED_ACK_BYTES], usize) {
+        let mut bytes = [0; RATED_ACK_BYTES];
         let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
         bytes[8..ACK_BYTES].copy_from_slice(&self.history.to_be_bytes());
-        bytes[ACK_BYTES..].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
-        (bytes, if self.arrived.is_some() { TIMED_ACK_BYTES } else { ACK_BYTES })
+        bytes[ACK_BYTES..TIMED_ACK_BYTES].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
+        bytes[TIMED_ACK_BYTES..].copy_from_slice(&self.rate_bps.unwrap_or(0).to_be_bytes());
+        let length = match (self.arrived, self.rate_bps) {
+            (None, _) => ACK_BYTES,
+            (Some(_), None) => TIMED_ACK_BYTES,
+            (Some(_), Some(_)) => RATED_ACK_BYTES,
+        };
+        (bytes, length)
     }
 
     /// `None` for what is no acknowledgement of this version. Flags are for later versions.
     pub fn parse(payload: &[u8]) -> Option<AckPacket> {
-        if payload.first() != Some(&(VERSION << 4 | TYPE_ACK)) || ![ACK_BYTES, TIMED_ACK_BYTES].contains(&payload.len()) {
+        if payload.first() != Some(&(VERSION << 4 | TYPE_ACK)) || ![ACK_BYTES, TIMED_ACK_BYTES, RATED_ACK_BYTES].contains(&payload.len()) {
             return None;
         }
         let (first, rest) = payload.split_first_chunk::<8>()?;
         let (history, rest) = rest.split_first_chunk::<4>()?;
+        let double = |at: usize| rest.get(at..).and_then(|rest| rest.first_chunk::<8>()).map(|bytes| u64::from_be_bytes(*bytes));
         Some(AckPacket {
             sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK,
             history: u32::from_be_bytes(*history),
-            arrived: rest.first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes)),
+            arrived: double(0),
+            rate_bps: double(8),
         })
     }
 }
@@ -75,7 +88,7 @@ impl Arrivals {
         }
         let behind = self.highest.map_or(0, |highest| u32::try_from(highest - sequence).unwrap_or(u32::MAX));
         let history = self.seen.checked_shr(behind.saturating_add(1)).unwrap_or(0) as u32;
-        AckPacket { sequence, history, arrived: None }
+        AckPacket { sequence, history, ..AckPacket::default() }
     }
 }
 
@@ -194,7 +207,11 @@ impl AckBook {
             return Some((loss, None));
         }
         let rtt_s = sample.unwrap_or(self.rtt.latest_rtt_s);
-        Some((loss, Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path(), one_way_delay_s })))
+        let router_rate_bps = ack.rate_bps.filter(|&rate| rate != UNLIMITED).map(|rate| rate as f64);
+        Some((
+            loss,
+            Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path(), one_way_delay_s, router_rate_bps }),
+        ))
     }
 
     /// A packet is known to have arrived, for the first time.
@@ -307,14 +324,14 @@ mod tests {
         arrivals.arrived(1);
         let (loss, ack) = book.acknowledge(1_000, arrivals.arrived(2)).expect("was sent");
         assert_eq!((loss, ack.map(|ack| ack.newly_acked_packets)), (None, Some(3)));
-        assert_eq!(book.acknowledge(1_000, AckPacket { sequence: 3, history: 0, arrived: None }), None);
+        assert_eq!(book.acknowledge(1_000, AckPacket { sequence: 3, history: 0, ..AckPacket::default() }), None);
     }
 
     #[test]
     fn the_delay_one_way_is_arrival_less_sending() {
         let mut book = book(3);
         let mut delay = |sequence, arrived| {
-            let (_, ack) = book.acknowledge(1_000, AckPacket { sequence, history: 0, arrived }).expect("was sent");
+            let (_, ack) = book.acknowledge(1_000, AckPacket { sequence, history: 0, arrived, rate_bps: None }).expect("was sent");
             ack.expect("is news").one_way_delay_s
         };
         // Sent at 0, 10, 20 ns: 600 ns later; 5 ns earlier by a clock that is behind; not said.
@@ -354,10 +371,10 @@ mod tests {
         let found: Vec<_> = [0, 4, 6, 7, 8].into_iter().map(|number| lost(&mut book, arrivals.arrived(number))).collect();
         assert_eq!(found, [None, None, None, Some((1, 3, 3)), Some((5, 5, 1))]);
         // What an acknowledgement implies counts as well.
-        assert_eq!(lost(&mut book, AckPacket { sequence: 11, history: 0b11, arrived: None }), None);
+        assert_eq!(lost(&mut book, AckPacket { sequence: 11, history: 0b11, ..AckPacket::default() }), None);
         assert_eq!(book.in_flight(), 0);
         let mut book = self::book(5);
-        assert_eq!(lost(&mut book, AckPacket { sequence: 4, history: 0b110, arrived: None }), Some((0, 0, 1)));
+        assert_eq!(lost(&mut book, AckPacket { sequence: 4, history: 0b110, ..AckPacket::default() }), Some((0, 0, 1)));
         assert_eq!(book.in_flight(), 1);
     }
 
@@ -366,14 +383,21 @@ mod tests {
         let mut book = book(400);
         book.set_timeout(fixed(100e-9));
         assert_eq!(book.expire(10_000, false).map(|loss| loss.lost_packets), Some(400));
-        let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0, arrived: None }).expect("was sent");
+        let (loss, ack) = book.acknowledge(20_000, AckPacket { sequence: 399, history: 0, ..AckPacket::default() }).expect("was sent");
         let ack = ack.expect("a sample is news");
         assert_eq!((loss, ack.newly_acked_packets), (None, 0));
         assert!((ack.path.srtt_s - 16_010e-9).abs() < 1e-15);
         // Once: what comes twice is no sample; nor is what was given up long ago.
-        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 399, history: 0, arrived: None }), Some((None, None)));
-        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT - 1, history: 0, arrived: None }), Some((None, None)));
-        assert!(book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT, history: 0, arrived: None }).expect("was sent").1.is_some());
+        assert_eq!(book.acknowledge(30_000, AckPacket { sequence: 399, history: 0, ..AckPacket::default() }), Some((None, None)));
+        assert_eq!(
+            book.acknowledge(30_000, AckPacket { sequence: 400 - KEPT - 1, history: 0, ..AckPacket::default() }),
+            Some((None, None))
+        );
+        assert!(book
+            .acknowledge(30_000, AckPacket { sequence: 400 - KEPT, history: 0, ..AckPacket::default() })
+            .expect("was sent")
+            .1
+            .is_some());
         assert_eq!(book.in_flight(), 0);
     }
 
@@ -392,10 +416,10 @@ mod tests {
         });
         assert_eq!(expires(&book), Some(3 * second));
         // A first round trip of 0.2 s: SRTT = 0.2, RTTVAR = 0.1.
-        book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0, arrived: None }).expect("was sent");
+        book.acknowledge(second / 5, AckPacket { sequence: 0, history: 0, ..AckPacket::default() }).expect("was sent");
         assert_eq!(expires(&book), Some(second + second * 6 / 10));
         // A second one: RTTVAR = 0.075.
-        book.acknowledge(second * 6 / 5, AckPacket { sequence: 1, history: 0, arrived: None }).expect("was sent");
+        book.acknowledge(second * 6 / 5, AckPacket { sequence: 1, history: 0, ..AckPacket::default() }).expect("was sent");
         assert_eq!(expires(&book), Some(2 * second + second / 2));
         assert_eq!(LossTimeout { granularity_s: 0.5, srtt_factor: 2.0, ..fixed(3.0) }.in_force_s(0.25, 0.01), 1.0);
     }
@@ -422,12 +446,13 @@ mod tests {
         }
 
         #[test]
-        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, arrived: Option<Nanos>) {
-            let ack = AckPacket { sequence, history, arrived };
+        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, arrived: Option<Nanos>, rated: Option<u64>) {
+            let rate_bps = arrived.and(rated);
+            let ack = AckPacket { sequence, history, arrived, rate_bps };
             let (bytes, length) = ack.emit();
             prop_assert_eq!(AckPacket::parse(&bytes[..length]), Some(ack));
             prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, 0]);
-            for cut in (0..length).filter(|&cut| cut != ACK_BYTES) {
+            for cut in (0..length).filter(|&cut| cut != ACK_BYTES && cut != TIMED_ACK_BYTES) {
                 prop_assert_eq!(AckPacket::parse(&bytes[..cut]), None);
             }
         }

@@ -34,11 +34,13 @@ pub struct Interests {
     pub loss_distance_packets: u64,
     /// For a receiver: acknowledgements say when their packet arrived.
     pub timed_acks: bool,
+    /// For a sender: each data packet has a rate header, in which routers write.
+    pub rate_header: bool,
 }
 
 impl Default for Interests {
     fn default() -> Self {
-        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3, timed_acks: false }
+        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3, timed_acks: false, rate_header: false }
     }
 }
 
@@ -53,6 +55,8 @@ pub struct PathState {
     pub in_flight_packets: u64,
     pub last_sent_sequence: i64,
     pub highest_acked_sequence: i64,
+    /// Of an application's data that wait in the sender, as IPv4 datagrams; `None`: there is always more to send.
+    pub waiting_bytes: Option<u64>,
 }
 
 /// One report of one receiver.
@@ -77,6 +81,8 @@ pub struct Ack {
     pub path: PathState,
     /// From sending to arrival, plus what the receiver's clock is ahead of the sender's; `None`: the acknowledgement does not say it.
     pub one_way_delay_s: Option<f64>,
+    /// The smallest rate that a router wrote into the packet's rate header; `None`: none did.
+    pub router_rate_bps: Option<f64>,
 }
 
 /// How a loss was found.
@@ -175,6 +181,7 @@ impl LossTimeout {
 pub enum Action {
     SetRate { rate_bps: f64, burst_packets: u32 },
     SetWindow { window_packets: f64 },
+    SetEncoderRate { rate_bps: f64 },
     SetLossTimeout(LossTimeout),
     SetControl { desired_rate_bps: f64, utilisation: f64, layers: Vec<Layer> },
     StampData { rtt_s: f64 },
@@ -193,6 +200,7 @@ impl Action {
         match self {
             Action::SetRate { .. } => "SetRate",
             Action::SetWindow { .. } => "SetWindow",
+            Action::SetEncoderRate { .. } => "SetEncoderRate",
             Action::SetLossTimeout(_) => "SetLossTimeout",
             Action::SetControl { .. } => "SetControl",
             Action::StampData { .. } => "StampData",

@@ -18,13 +18,14 @@
 //! | `sender.rs`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
-//! | `application.rs`, `raw.rs` | applications above a flow, and flows of datagrams without feedback |
+//! | `application.rs`, `film.rs`, `raw.rs` | applications above a flow, films among them, and flows of datagrams without feedback |
 //! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
 //! | `record.rs` | records |
 
 mod acks;
 pub mod algorithm;
 mod application;
+mod film;
 mod gaps;
 pub mod pacer;
 mod raw;
@@ -40,9 +41,10 @@ mod timers;
 pub mod wire;
 
 pub use acks::AckPacket;
-pub use application::{Application, Backlog};
+pub use application::{Application, Backlog, Produces};
 pub use fairlane_sources as sources;
 pub use fairlane_sources::Nanos;
+pub use film::Film;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
 pub use receiver::{ReceiverSpec, RtpReceiver};
 pub use report::ReportPacket;
@@ -101,7 +103,7 @@ pub struct Outgoing<'a> {
     /// IPv4 address of the peer or the group.
     pub to: u32,
     pub kind: Kind,
-    /// Of an even length.
+    /// Of an even length where the network computes checksums itself: in virtual time.
     pub head: &'a [u8],
     pub padding: usize,
 }
@@ -127,6 +129,8 @@ pub trait Network {
     fn join(&mut self, group: u32) -> Result<(), Fault>;
     /// The end leaves a group.
     fn leave(&mut self, group: u32);
+    /// Hands something to the program beside the end that encodes or shows a film.
+    fn hand(&mut self, _message: &[u8]) {}
 }
 
 /// What an end is given at an instant.
@@ -174,6 +178,14 @@ pub trait End: Send {
     /// # Errors
     /// As of [`End::act`].
     fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault>;
+
+    /// A packet came from the program beside the end that encodes a film: instant of the picture, 64 bits, and an RTP packet.
+    ///
+    /// # Errors
+    /// As of [`End::act`].
+    fn produced(&mut self, _message: &[u8], _io: &mut Io) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Ends at once, before its stop: with a BYE if that need not wait (RFC 3550 section 6.3.7), and its last records.
     fn close(&mut self, io: &mut Io);

@@ -3,6 +3,7 @@
 
 use crate::acks::{AckPacket, Arrivals};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
+use crate::film::Frames;
 use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
 use crate::report::{loss_event_field, ReportBook, ReportPacket};
@@ -13,7 +14,7 @@ use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::RtpHeader;
-use crate::wire::stamp::Stamp;
+use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 use fairlane_sources::Rng;
 
@@ -34,6 +35,8 @@ pub struct ReceiverSpec {
     pub acks: bool,
     /// Whether data carry an instant of production.
     pub media: bool,
+    /// Whether they carry a film.
+    pub film: bool,
     pub delay_threshold: Nanos,
     /// The base layer's group, of a layered flow.
     pub base_group: Option<u32>,
@@ -76,6 +79,7 @@ pub struct RtpReceiver {
     reported: ReportBook,
     feedback_sent: u64,
     echo: Option<Alsf>,
+    frames: Frames,
     /// Middle of the last SR's NTP timestamp, and when it arrived.
     last_sr: Option<(u32, Nanos)>,
     rtcp_sent: u64,
@@ -112,6 +116,7 @@ impl RtpReceiver {
             reported: ReportBook::default(),
             feedback_sent: 0,
             echo: None,
+            frames: Frames::default(),
             last_sr: None,
             rtcp_sent: 0,
             rtcp_received: 0,
@@ -224,6 +229,7 @@ impl End for RtpReceiver {
             media: Some(media),
         };
         self.log.push((now, record));
+        self.log.extend(self.frames.done(now, false).map(|frame| (now, frame)));
         for (layer, Heard { group, member, reception }) in self.heard.iter().enumerate() {
             if let Some(group) = *group {
                 let (packets, bytes, lost) = (reception.packets, reception.bytes, reception.lost_packets());
@@ -264,6 +270,11 @@ impl RtpReceiver {
         };
         self.last_arrival = now;
         self.stamped = stamp.sent;
+        if let (true, Some(produced), Some(packet)) = (self.spec.film, stamp.produced, rest.get(MEDIA_BYTES..)) {
+            if self.frames.arrived(now, produced, packet) {
+                io.network.hand(&[&now.to_be_bytes(), packet].concat());
+            }
+        }
         if let Some(micros) = stamp.sender_rtt_us {
             self.sender_rtt_s = Some(f64::from(micros) / 1e6);
         }
@@ -276,7 +287,9 @@ impl RtpReceiver {
             self.log.push((now, FlowRecord::Source { ssrc: header.ssrc }));
         }
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
-            let ack = AckPacket { arrived: self.timed_acks.then_some(now), ..arrivals.arrived(stamp.number) };
+            let rate_bps = header.rate.map(|rate| rate.rate_bps);
+            let arrived = (self.timed_acks || rate_bps.is_some()).then_some(now);
+            let ack = AckPacket { arrived, rate_bps, ..arrivals.arrived(stamp.number) };
             let (bytes, length) = ack.emit();
             self.send_direct(&bytes[..length], io);
         }
@@ -451,6 +464,7 @@ impl RtpReceiver {
     /// in the base layer's group, where it hears the BYE of others.
     fn leave(&mut self, io: &mut Io) {
         self.sample(io.now);
+        self.log.extend(self.frames.done(io.now, true).map(|frame| (io.now, frame)));
         let mut bye = Vec::new();
         self.report(io, false, true).emit(&mut bye);
         let now_s = io.now_s();

@@ -105,6 +105,25 @@ pub enum FlowRecord {
         waiting_packets: u64,
         discarded_packets: u64,
     },
+    /// A frame of a film has been handed to its sender as a whole: RTP timestamp, packets with those for which the buffer had no room, bytes of
+    /// the film's RTP packets, instant of the picture, and what the encoder was allowed then.
+    FrameProduced {
+        timestamp: u32,
+        packets: u64,
+        bytes: u64,
+        discarded: u64,
+        produced: Nanos,
+        encoder_bps: f64,
+    },
+    /// What has arrived of a frame, and when its first and last packets did.
+    FrameArrived {
+        timestamp: u32,
+        packets: u64,
+        bytes: u64,
+        produced: Nanos,
+        first: Nanos,
+        last: Nanos,
+    },
     /// What a TCP sender has counted, and where it is.
     TcpSent {
         segments: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::acks::{AckBook, AckPacket};
 use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
 use crate::application::Backlog;
+use crate::film::TELL_PERIOD;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::report::ReportPacket;
@@ -63,8 +64,13 @@ pub struct RtpSender {
     /// For an algorithm that wants acknowledgements of single packets.
     acks: Option<AckBook>,
     hears_all: bool,
+    asks_for_rate: bool,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
+    /// What the algorithm wants of an encoder, where that is not its pace.
+    encoder_bps: Option<f64>,
+    /// When to tell an encoder outside its rate.
+    next_tell: Option<Nanos>,
     /// When to fill it again, after the host refused a packet.
     retry: Option<Nanos>,
     log: FlowLog,
@@ -89,7 +95,10 @@ impl RtpSender {
         let interests = algorithm.interests();
         let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets));
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
-        let stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, &mut rng);
+        let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, &mut rng);
+        if interests.rate_header {
+            stream.ask_for_rate(0);
+        }
         RtpSender {
             life,
             spec,
@@ -110,7 +119,10 @@ impl RtpSender {
             next_log: 0,
             acks,
             hears_all: interests.acks == AckDetail::Every,
+            asks_for_rate: interests.rate_header,
             window: None,
+            encoder_bps: None,
+            next_tell: None,
             retry: None,
             log: FlowLog::new(),
         }
@@ -128,7 +140,7 @@ impl End for RtpSender {
                 let produced = self.backlog.as_ref().and_then(Backlog::next);
                 let scheduled = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
                 let expiry = self.acks.as_ref().and_then(AckBook::next_expiry);
-                let due = [paced, produced, scheduled, expiry, self.timers.next(), self.retry].into_iter().flatten().min();
+                let due = [paced, produced, scheduled, expiry, self.timers.next(), self.retry, self.next_tell].into_iter().flatten().min();
                 Some(due.unwrap_or(Nanos::MAX).min(self.next_log).min(self.life.stop))
             }
         }
@@ -159,6 +171,9 @@ impl End for RtpSender {
         if self.retry.is_some_and(|at| at <= now) {
             self.fill_window(io);
         }
+        if self.next_tell.is_some_and(|at| at <= now) {
+            self.tell(io);
+        }
         if self.next_paced().is_some_and(|at| at <= now) {
             self.expire(true, io)?;
         }
@@ -178,7 +193,7 @@ impl End for RtpSender {
             }
         }
         while let Some(name) = self.timers.take_due(now)? {
-            let path = self.acks.as_ref().map(AckBook::path);
+            let path = self.path();
             self.algorithm.on_timer(now, &name, path.as_ref(), &mut self.actions)?;
             self.apply(io)?;
         }
@@ -225,6 +240,19 @@ impl End for RtpSender {
                 schedule.received_bye(now_s, gone, bytes);
             }
         }
+        Ok(())
+    }
+
+    fn produced(&mut self, message: &[u8], io: &mut Io) -> Result<(), Fault> {
+        let Some((at, packet)) = message.split_first_chunk::<8>().filter(|_| self.state == State::Running) else { return Ok(()) };
+        let encoder_bps = self.encoder_rate_bps();
+        let Some(backlog) = &mut self.backlog else { return Ok(()) };
+        let idle = backlog.waiting() == 0;
+        match backlog.take_film(u64::from_be_bytes(*at), packet, encoder_bps) {
+            Ok(frame) => self.log.extend(frame.map(|frame| (io.now, frame))),
+            Err(()) => self.malformed += 1,
+        }
+        self.resume(idle, io);
         Ok(())
     }
 
@@ -279,9 +307,44 @@ impl RtpSender {
         }
         self.note_sent(io.now);
         self.next_log = io.now + SENT_PERIOD;
+        if self.backlog.as_ref().is_some_and(Backlog::is_outside) {
+            self.tell(io);
+        }
         self.produce(io);
         self.fill_window(io);
         Ok(())
+    }
+
+    /// What the flow may send, from its pace or its window.
+    fn rate_bps(&self) -> f64 {
+        let paced: f64 = self.streams.iter().filter_map(|stream| stream.pacer.as_ref()).map(|pacer| pacer.rate_bps).sum();
+        if paced > 0.0 {
+            return paced;
+        }
+        let srtt_s = self.acks.as_ref().map_or(0.0, |acks| acks.path().srtt_s);
+        let window = self.window.unwrap_or(1.0);
+        // Before a round trip is known: 0.1 s.
+        window * 8.0 * f64::from(self.spec.packet_bytes) / if srtt_s > 0.0 { srtt_s } else { 0.1 }
+    }
+
+    /// What an encoder above the flow may produce; 0 where there is none. An algorithm that says so itself looks after what waits.
+    fn encoder_rate_bps(&self) -> f64 {
+        let rate_bps = self.encoder_bps.unwrap_or_else(|| self.rate_bps());
+        let drains = self.encoder_bps.is_none();
+        self.backlog.as_ref().and_then(|backlog| backlog.encoder_rate_bps(rate_bps, drains)).unwrap_or(0.0)
+    }
+
+    /// Tells the encoder beside the end what it may produce, the flow's rate, and the bytes that wait: three numbers of 64 bits.
+    fn tell(&mut self, io: &mut Io) {
+        let waiting = self.backlog.as_ref().map_or(0, Backlog::waiting_bytes);
+        let said = [self.encoder_rate_bps() as u64, self.rate_bps() as u64, waiting];
+        io.network.hand(&said.map(u64::to_be_bytes).concat());
+        self.next_tell = Some(io.now + TELL_PERIOD);
+    }
+
+    /// What is known of the path, for an algorithm that is told of acknowledgements.
+    fn path(&self) -> Option<PathState> {
+        self.acks.as_ref().map(|acks| PathState { waiting_bytes: self.backlog.as_ref().map(Backlog::waiting_bytes), ..acks.path() })
     }
 
     /// No more data. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the sender reflects.
@@ -354,9 +417,19 @@ impl RtpSender {
 
     /// Takes in what the application has produced. The first packet after a time without any leaves as soon as its gap allows.
     fn produce(&mut self, io: &mut Io) {
-        let Some(backlog) = self.backlog.as_mut().filter(|backlog| backlog.next().is_some_and(|at| at <= io.now)) else { return };
+        let (rate_bps, encoder_bps) = match &self.backlog {
+            Some(backlog) if backlog.next().is_some_and(|at| at <= io.now) => (self.rate_bps(), self.encoder_rate_bps()),
+            _ => return,
+        };
+        let Some(backlog) = &mut self.backlog else { return };
         let idle = backlog.waiting() == 0;
-        backlog.produce(io.now);
+        let frames = backlog.produce(io.now, rate_bps, encoder_bps);
+        self.log.extend(frames.into_iter().map(|frame| (io.now, frame)));
+        self.resume(idle, io);
+    }
+
+    /// Data have come. `idle`: nothing waited before.
+    fn resume(&mut self, idle: bool, io: &mut Io) {
         if idle {
             if let Some(pacer) = &mut self.streams[0].pacer {
                 pacer.resume(io.now);
@@ -396,8 +469,11 @@ impl RtpSender {
 
     /// Sends a packet, when there is something to send and the host takes it; whether it left.
     fn send_data(&mut self, index: usize, io: &mut Io) -> bool {
+        if !self.has_data() {
+            return false;
+        }
         let piece = self.backlog.as_ref().and_then(Backlog::first);
-        if !self.has_data() || !self.streams[index].send(piece, io) {
+        if !self.streams[index].send(piece, io) {
             return false;
         }
         if let Some(backlog) = &mut self.backlog {
@@ -447,8 +523,13 @@ impl RtpSender {
             return Ok(());
         };
         self.feedback_received += 1;
+        if self.asks_for_rate {
+            let rtt_us = self.acks.as_ref().map_or(0, |acks| (acks.path().srtt_s * 1e6).round_ties_even() as u32);
+            self.streams.iter_mut().for_each(|stream| stream.ask_for_rate(rtt_us));
+        }
         self.on_loss(loss, io)?;
-        if let Some(ack) = ack.filter(|_| self.hears_all) {
+        if let Some(mut ack) = ack.filter(|_| self.hears_all) {
+            ack.path.waiting_bytes = self.backlog.as_ref().map(Backlog::waiting_bytes);
             self.algorithm.on_ack(io.now, &ack, &mut self.actions)?;
             self.apply(io)?;
         }
@@ -489,7 +570,8 @@ impl RtpSender {
     }
 
     fn on_loss(&mut self, loss: Option<Loss>, io: &mut Io) -> Result<(), Fault> {
-        let Some(loss) = loss else { return Ok(()) };
+        let Some(mut loss) = loss else { return Ok(()) };
+        loss.path.waiting_bytes = self.backlog.as_ref().map(Backlog::waiting_bytes);
         let Loss { first_sequence, last_sequence, lost_packets, cause, .. } = loss;
         self.log.push((io.now, FlowRecord::Loss { first_sequence, last_sequence, lost_packets, cause }));
         self.algorithm.on_loss(io.now, &loss, &mut self.actions)?;
@@ -592,6 +674,7 @@ impl RtpSender {
                     let window = window_packets.max(1.0).min(MAX_WINDOW);
                     self.window = Some(window);
                 }
+                Action::SetEncoderRate { rate_bps } if rate_bps > 0.0 && rate_bps.is_finite() => self.encoder_bps = Some(rate_bps),
                 Action::SetLossTimeout(timeout) => {
                     if let Some(acks) = &mut self.acks {
                         acks.set_timeout(timeout);

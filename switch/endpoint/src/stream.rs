@@ -3,6 +3,7 @@
 use crate::algorithm::Fault;
 use crate::application::Piece;
 use crate::pacer::Pacer;
+use crate::wire::rate::{RateHeader, UNLIMITED};
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
@@ -21,6 +22,8 @@ pub(crate) struct DataStream {
     packet_bytes: u32,
     /// Of the flow, in microseconds: where the algorithm stamps data with it.
     rtt_us: Option<u32>,
+    /// Where packets have one.
+    rate: Option<RateHeader>,
     /// Of pacers that were before.
     forgiven_packets: u64,
     first_sequence: u16,
@@ -39,6 +42,7 @@ impl DataStream {
             pacer: None,
             packet_bytes,
             rtt_us: None,
+            rate: None,
             forgiven_packets: 0,
             first_sequence,
             timestamp_offset,
@@ -50,7 +54,8 @@ impl DataStream {
     /// # Errors
     /// Packets without room for it.
     pub(crate) fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
-        let least = IP_UDP_BYTES + HEADER_BYTES + stamp::LONG_BYTES;
+        let header = if self.rate.is_some() { rtp::MOST_BYTES } else { HEADER_BYTES };
+        let least = IP_UDP_BYTES + header + stamp::LONG_BYTES;
         if (self.packet_bytes as usize) < least {
             return Err(format!("StampData needs packets of {least} bytes or more").into());
         }
@@ -58,23 +63,32 @@ impl DataStream {
         Ok(())
     }
 
+    /// All data from now on has a rate header, with the round-trip time in microseconds, 0 where it is not known.
+    pub(crate) fn ask_for_rate(&mut self, rtt_us: u32) {
+        self.rate = Some(RateHeader { rate_bps: UNLIMITED, rtt_us });
+    }
+
     /// Sends the next packet. `piece`: what it carries, when it is of an application; full otherwise. False: the host refused it, and
     /// its number is the next packet's.
-    pub(crate) fn send(&mut self, piece: Option<Piece>, io: &mut Io) -> bool {
+    pub(crate) fn send(&mut self, piece: Option<&Piece>, io: &mut Io) -> bool {
         let header = RtpHeader {
             sequence: self.first_sequence.wrapping_add(self.sent_packets as u16),
             timestamp: self.rtp_timestamp(piece.map_or(io.now, |piece| piece.produced)),
             ssrc: self.ssrc,
+            rate: self.rate,
         };
         let stamp =
             Stamp { sent: io.now, number: self.sent_packets, sender_rtt_us: self.rtt_us, produced: piece.map(|piece| piece.produced) };
-        let (stamp, length) = stamp.emit();
-        let mut head = [0; HEADER_BYTES + stamp::MEDIA_BYTES];
-        head[..HEADER_BYTES].copy_from_slice(&header.emit());
-        head[HEADER_BYTES..].copy_from_slice(&stamp);
-        let (bytes, used) = (piece.map_or(self.packet_bytes, |piece| piece.bytes), HEADER_BYTES + length);
-        let padding = (bytes as usize).saturating_sub(IP_UDP_BYTES + used);
-        let sent = io.network.send(&Outgoing { to: self.to, kind: Kind::Data, head: &head[..used], padding });
+        let ((header, header_bytes), (stamp, stamp_bytes)) = (header.emit(), stamp.emit());
+        let mut head = [0; rtp::MOST_BYTES + stamp::MEDIA_BYTES];
+        head[..header_bytes].copy_from_slice(&header[..header_bytes]);
+        head[header_bytes..header_bytes + stamp_bytes].copy_from_slice(&stamp[..stamp_bytes]);
+        let (head, content) = (&head[..header_bytes + stamp_bytes], piece.map_or(&[][..], |piece| &piece.content));
+        let used = IP_UDP_BYTES + head.len() + content.len();
+        let bytes = piece.map_or(self.packet_bytes, |piece| piece.bytes.max(used as u32));
+        let padding = (bytes as usize).saturating_sub(used);
+        let mut send = |head: &[u8]| io.network.send(&Outgoing { to: self.to, kind: Kind::Data, head, padding });
+        let sent = if content.is_empty() { send(head) } else { send(&[head, content].concat()) };
         if sent {
             self.sent_packets += 1;
             self.sent_bytes += u64::from(bytes);
@@ -100,6 +114,7 @@ impl DataStream {
 
     /// Bytes of RTP payload sent (RFC 3550 section 6.4.1).
     pub(crate) fn payload_bytes(&self) -> u64 {
-        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + HEADER_BYTES) as u64
+        let header = if self.rate.is_some() { rtp::MOST_BYTES } else { HEADER_BYTES };
+        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + header) as u64
     }
 }

@@ -58,6 +58,7 @@ fn receiver(algorithm: impl ReceiverAlgorithm + 'static, acks: bool) -> RtpRecei
         cname: b"receiver".to_vec(),
         acks,
         media: false,
+        film: false,
         delay_threshold: 75 * MS,
         base_group: None,
     };
@@ -177,7 +178,7 @@ proptest! {
             (true, bytes)
         };
         let data = |sequence: u16| {
-            let mut bytes = RtpHeader { sequence, timestamp: 0, ssrc: 7 }.emit().to_vec();
+            let mut bytes = RtpHeader { sequence, timestamp: 0, ssrc: 7, rate: None }.emit().0[..12].to_vec();
             bytes.resize(100, 0);
             (false, bytes)
         };

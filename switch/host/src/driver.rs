@@ -18,6 +18,11 @@ pub trait Wire: Network {
     /// Nanoseconds on a clock that never goes back.
     fn now(&self) -> Nanos;
 
+    /// Takes a message of the program beside the end that encodes a film; its length.
+    fn message(&mut self, _buffer: &mut [u8]) -> Option<usize> {
+        None
+    }
+
     /// Waits for an instant or for datagrams, and takes those in. False: somebody interrupted the waiting.
     fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool;
 }
@@ -77,13 +82,14 @@ pub struct Driver<W> {
     epoch: Nanos,
     next_sample: Nanos,
     arrivals: Arrivals,
+    message: Vec<u8>,
 }
 
 impl<W: Wire> Driver<W> {
     /// `epoch`: Unix time of the clock's instant 0.
     pub fn new(end: Box<dyn End>, wire: W, epoch: Nanos) -> Driver<W> {
         let next_sample = after(wire.now(), epoch);
-        Driver { end, wire, epoch, next_sample, arrivals: Arrivals::default() }
+        Driver { end, wire, epoch, next_sample, arrivals: Arrivals::default(), message: vec![0; MOST_BYTES] }
     }
 
     /// Runs up to an instant, an interruption, or the end's end.
@@ -116,6 +122,11 @@ impl<W: Wire> Driver<W> {
                 let Some(datagram) = self.arrivals.get(index) else { continue };
                 let now = self.wire.now();
                 self.end.receive(&datagram, &mut Io { now, epoch: self.epoch, network: &mut self.wire })?;
+            }
+            for _ in 0..MOST_ACTS {
+                let Some(length) = self.wire.message(&mut self.message) else { break };
+                let now = self.wire.now();
+                self.end.produced(&self.message[..length], &mut Io { now, epoch: self.epoch, network: &mut self.wire })?;
             }
         }
     }

@@ -54,6 +54,8 @@ pub struct Addresses {
     pub port: u16,
     /// A file that interrupts the waiting when it can be read.
     pub wake: Option<RawFd>,
+    /// A socket, SOCK_SEQPACKET, to the program beside the end that encodes or shows a film.
+    pub film: Option<RawFd>,
 }
 
 struct Open {
@@ -69,6 +71,8 @@ pub struct Sockets {
     open: Vec<Open>,
     /// Datagrams that the host refused.
     pub refused: u64,
+    /// The program beside the end has gone.
+    film_over: bool,
 }
 
 impl Sockets {
@@ -101,7 +105,7 @@ impl Sockets {
         }
         // SAFETY: the option takes one number. Without it the kernel may wake the thread 50 us late.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
-        Ok(Sockets { addresses, open, refused: 0 })
+        Ok(Sockets { addresses, open, refused: 0, film_over: false })
     }
 
     fn transmit(&self, datagram: &Outgoing) -> io::Result<usize> {
@@ -152,6 +156,14 @@ impl Network for Sockets {
     fn leave(&mut self, group: u32) {
         self.open.retain(|open| open.group != Some(group));
     }
+
+    /// A program that does not keep up misses the message.
+    fn hand(&mut self, message: &[u8]) {
+        if let Some(film) = self.addresses.film {
+            // SAFETY: the kernel reads `message` within its length.
+            unsafe { libc::send(film, message.as_ptr().cast(), message.len(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+        }
+    }
 }
 
 impl Wire for Sockets {
@@ -159,9 +171,20 @@ impl Wire for Sockets {
         monotonic()
     }
 
+    fn message(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let film = self.addresses.film.filter(|_| !self.film_over)?;
+        // SAFETY: the kernel writes into `buffer` within its length.
+        let length = unsafe { libc::recv(film, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+        // 0: the program has ended.
+        self.film_over = length == 0;
+        usize::try_from(length).ok().filter(|&length| length > 0)
+    }
+
     fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool {
         let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut polled: Vec<libc::pollfd> = self.open.iter().map(|open| poll(open.socket.as_raw_fd())).collect();
+        polled.extend(self.addresses.film.filter(|_| !self.film_over).map(poll));
+        let others = polled.len();
         polled.extend(self.addresses.wake.map(poll));
         let left = until.saturating_sub(monotonic());
         let timeout = libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
@@ -173,7 +196,7 @@ impl Wire for Sockets {
         for (open, _) in self.open.iter().zip(&polled).filter(|(_, polled)| polled.revents != 0) {
             receive(open, self.addresses.peer, arrivals);
         }
-        polled.len() == self.open.len() || polled.last().is_none_or(|wake| wake.revents == 0)
+        polled.len() == others || polled.last().is_none_or(|wake| wake.revents == 0)
     }
 }
 

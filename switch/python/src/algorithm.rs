@@ -28,6 +28,7 @@ struct Classes {
     gap: Py<PyAny>,
     set_rate: Py<PyAny>,
     set_window: Py<PyAny>,
+    set_encoder_rate: Py<PyAny>,
     set_loss_timeout: Py<PyAny>,
     set_control: Py<PyAny>,
     stamp_data: Py<PyAny>,
@@ -61,6 +62,7 @@ impl Classes {
             gap: class("Gap")?,
             set_rate: class("SetRate")?,
             set_window: class("SetWindow")?,
+            set_encoder_rate: class("SetEncoderRate")?,
             set_loss_timeout: class("SetLossTimeout")?,
             set_control: class("SetControl")?,
             stamp_data: class("StampData")?,
@@ -75,8 +77,9 @@ impl Classes {
     }
 
     fn path<'py>(&self, py: Python<'py>, path: &PathState) -> Made<'py> {
-        let PathState { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets, last_sent_sequence, highest_acked_sequence } = *path;
-        let fields = (latest_rtt_s, srtt_s, rttvar_s, in_flight_packets, last_sent_sequence, highest_acked_sequence);
+        let PathState { latest_rtt_s, srtt_s, rttvar_s, in_flight_packets, last_sent_sequence, highest_acked_sequence, waiting_bytes } =
+            *path;
+        let fields = (latest_rtt_s, srtt_s, rttvar_s, in_flight_packets, last_sent_sequence, highest_acked_sequence, waiting_bytes);
         self.path_state.bind(py).call1(fields)
     }
 
@@ -108,7 +111,7 @@ impl Classes {
 
     fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
         let path = self.path(py, &ack.path)?;
-        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, ack.one_way_delay_s))
+        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, ack.one_way_delay_s, ack.router_rate_bps))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {
@@ -164,6 +167,7 @@ impl PythonHalf {
             rtcp: stated.getattr("rtcp")?.extract()?,
             loss_distance_packets: stated.getattr("loss_distance_packets")?.extract()?,
             timed_acks: stated.getattr("timed_acks")?.extract()?,
+            rate_header: stated.getattr("rate_header")?.extract()?,
         };
         Ok(PythonHalf { object, rng, classes: CLASSES.get_or_try_init(py, || Classes::import(py))?, interests })
     }
@@ -221,6 +225,8 @@ fn action_of(classes: &Classes, action: &Bound<'_, PyAny>) -> PyResult<Action> {
         Action::SetTimer { name: field!(name, value), at_s: field!(at_s, value) }
     } else if is(&classes.set_window) {
         Action::SetWindow { window_packets: field!(window_packets, value) }
+    } else if is(&classes.set_encoder_rate) {
+        Action::SetEncoderRate { rate_bps: field!(rate_bps, value) }
     } else if is(&classes.note) {
         let pair = |pair: PyResult<Bound<'_, PyAny>>| {
             let (name, value): (String, Bound<'_, PyAny>) = pair?.extract()?;

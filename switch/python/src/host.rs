@@ -17,7 +17,8 @@ use crate::records::Log;
 use crate::{ipv4, refused, Application};
 
 /// Whom an end talks to, and when. Times are of CLOCK_MONOTONIC; epoch_ns: Unix time of its instant 0. name and seed: of its streams of
-/// randomness. base_group: of a flow in layers. wake_fd: a file that interrupts run_until when it can be read.
+/// randomness. base_group: of a flow in layers. wake_fd: a file that interrupts run_until when it can be read. film_fd: a SOCK_SEQPACKET socket to
+/// the program that encodes or shows the flow's film.
 #[pyclass(frozen)]
 #[derive(Clone)]
 pub(crate) struct Place {
@@ -31,6 +32,7 @@ pub(crate) struct Place {
     seed: u64,
     base_group: Option<u32>,
     wake_fd: Option<i32>,
+    film_fd: Option<i32>,
     arrivals: Option<Vec<Arrival>>,
 }
 
@@ -42,7 +44,7 @@ impl Place {
     /// arrivals: `[(time_ns, rtcp, group, payload)]`, what comes to the end: a recorded trace takes the place of sockets and clock. Raises
     /// ValueError.
     #[new]
-    #[pyo3(signature = (local, peer, port, *, start_ns, stop_ns, epoch_ns, name, seed, base_group=None, wake_fd=None, arrivals=None))]
+    #[pyo3(signature = (local, peer, port, *, start_ns, stop_ns, epoch_ns, name, seed, base_group=None, wake_fd=None, film_fd=None, arrivals=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         local: &str,
@@ -55,13 +57,14 @@ impl Place {
         seed: u64,
         base_group: Option<&str>,
         wake_fd: Option<i32>,
+        film_fd: Option<i32>,
         arrivals: Option<Vec<RecordedArrival>>,
     ) -> PyResult<Place> {
         let (local, peer) = (ipv4(local)?.into(), ipv4(peer)?.into());
         let base_group = base_group.map(ipv4).transpose()?;
         let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, payload };
         let arrivals = arrivals.map(|arrivals| arrivals.into_iter().map(arrival).collect());
-        Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, arrivals })
+        Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, film_fd, arrivals })
     }
 }
 
@@ -77,10 +80,10 @@ impl Place {
             (true, Some(_)) => Role::LayeredSender,
             (false, Some(_)) => Role::LayeredReceiver,
         };
-        let &Place { local, peer, port, wake_fd, .. } = self;
+        let &Place { local, peer, port, wake_fd, film_fd, .. } = self;
         let driver = match self.arrivals.clone() {
             None => {
-                let sockets = Sockets::open(Addresses { role, local, peer, port, wake: wake_fd }).map_err(unopened)?;
+                let sockets = Sockets::open(Addresses { role, local, peer, port, wake: wake_fd, film: film_fd }).map_err(unopened)?;
                 Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, self.epoch_ns)))
             }
             Some(arrivals) => Driving::Trace(Box::new(Driver::new(Box::new(end), Trace::new(arrivals), self.epoch_ns))),
@@ -152,7 +155,7 @@ impl HostEnd {
     ) -> PyResult<HostEnd> {
         check_session(packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, None).map_err(refused)?;
         let backlog = application.map(|application| {
-            let application = fairlane_endpoint::Application { traffic: application.traffic(), buffer_packets };
+            let application = fairlane_endpoint::Application { produces: application.produces(), buffer_packets };
             Backlog::new(application, packet_bytes, place.start_ns, place.source()).map_err(refused)
         });
         let spec = SenderSpec {
@@ -171,10 +174,11 @@ impl HostEnd {
         place.open(true, RtpSender::new(life, spec, half, backlog.transpose()?, place.seed))
     }
 
-    /// The receiving end. acks: whether the sender wants an acknowledgement for each packet. media: whether the sender has an application.
+    /// The receiving end. acks: whether the sender wants an acknowledgement for each packet. media: whether the sender has an application. film: whether
+    /// that is a film.
     /// stream: names its randomness.
     #[staticmethod]
-    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, media=false, delay_threshold_ns=75_000_000,
+    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, media=false, film=false, delay_threshold_ns=75_000_000,
                         stream=None))]
     #[allow(clippy::too_many_arguments)]
     fn receiver(
@@ -187,6 +191,7 @@ impl HostEnd {
         session_bandwidth_bps: f64,
         acks: bool,
         media: bool,
+        film: bool,
         delay_threshold_ns: u64,
         stream: Option<String>,
     ) -> PyResult<HostEnd> {
@@ -198,6 +203,7 @@ impl HostEnd {
             cname: cname.into_bytes(),
             acks,
             media,
+            film,
             delay_threshold: delay_threshold_ns,
             base_group: place.base_group,
         };
@@ -209,7 +215,7 @@ impl HostEnd {
     #[staticmethod]
     #[pyo3(signature = (place, application, *, packet_bytes))]
     fn source(place: &Place, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
-        let spec = RawSpec { traffic: application.traffic(), packet_bytes };
+        let spec = RawSpec { traffic: application.traffic()?, packet_bytes };
         let sender = RawSender::new(place.life(place.peer.into()), spec, place.source()).map_err(refused)?;
         place.open(true, sender)
     }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
-use fairlane_endpoint::{RawSpec, RawTraffic};
+use fairlane_endpoint::{Film, RawSpec, RawTraffic};
 use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{
@@ -67,7 +67,7 @@ struct Link(ChannelConfig);
 impl Link {
     /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
     #[new]
-    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0))]
+    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0, time_shift_ns=None))]
     fn new(
         rate_bps: Option<u64>,
         delay_ns: u64,
@@ -75,9 +75,10 @@ impl Link {
         loss: Option<Bound<'_, PyAny>>,
         jitter_ns: u64,
         overhead_bytes: i32,
+        time_shift_ns: Option<u64>,
     ) -> PyResult<Link> {
         let loss = loss_model(loss)?;
-        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes }))
+        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes, time_shift_ns }))
     }
 }
 
@@ -131,6 +132,8 @@ enum Produces {
     ConstantBitRate(u64),
     OnOff(u64, Period, Period),
     Mpeg4(Box<Mpeg4Parameters>, f64),
+    ModelledFilm(Film),
+    Film(Film),
 }
 
 #[pymethods]
@@ -154,15 +157,43 @@ impl Application {
     fn mpeg4(rate_scale: f64, parameters: Option<&str>) -> PyResult<Application> {
         Ok(Application(Produces::Mpeg4(Box::new(mpeg4_parameters(parameters)?), rate_scale)))
     }
+
+    /// A film that is encoded at the rate that the flow has: by the model of RFC 8593 section 5, or with `outside` by the program at the other end
+    /// of Place's film_fd. most_waiting_ns: a picture is left out while more waits in the sender than its rate carries in so long. Raises ValueError.
+    #[staticmethod]
+    #[pyo3(signature = (frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, most_waiting_ns, *, outside=false))]
+    fn film(
+        frames_per_second: f64,
+        key_interval_frames: u64,
+        min_rate_bps: f64,
+        max_rate_bps: f64,
+        most_waiting_ns: u64,
+        outside: bool,
+    ) -> PyResult<Application> {
+        let film = Film { frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, most_waiting: most_waiting_ns };
+        film.check().map_err(refused)?;
+        Ok(Application(if outside { Produces::Film(film) } else { Produces::ModelledFilm(film) }))
+    }
 }
 
 impl Application {
-    fn traffic(&self) -> RawTraffic {
-        match &self.0 {
+    /// What it produces by itself, whatever rate a flow has. Raises ValueError for a film.
+    fn traffic(&self) -> PyResult<RawTraffic> {
+        match self.produces() {
+            fairlane_endpoint::Produces::Traffic(traffic) => Ok(traffic),
+            _ => Err(refused("a film follows the rate of an algorithm, and this flow has none")),
+        }
+    }
+
+    fn produces(&self) -> fairlane_endpoint::Produces {
+        use fairlane_endpoint::Produces as Of;
+        Of::Traffic(match &self.0 {
             Produces::ConstantBitRate(rate_bps) => RawTraffic::ConstantBitRate { rate_bps: *rate_bps },
             Produces::OnOff(rate_bps, on, off) => RawTraffic::OnOff { rate_bps: *rate_bps, on: *on, off: *off },
             Produces::Mpeg4(parameters, rate_scale) => RawTraffic::Mpeg4 { parameters: parameters.clone(), rate_scale: *rate_scale },
-        }
+            Produces::ModelledFilm(film) => return Of::ModelledFilm(*film),
+            Produces::Film(film) => return Of::Film(*film),
+        })
     }
 }
 
@@ -260,7 +291,8 @@ impl Network {
         buffer_packets: u32,
         delay_threshold_ns: u64,
     ) -> PyResult<()> {
-        let application = application.map(|application| fairlane_endpoint::Application { traffic: application.traffic(), buffer_packets });
+        let application =
+            application.map(|application| fairlane_endpoint::Application { produces: application.produces(), buffer_packets });
         let spec = RtpSpec {
             application,
             delay_threshold: delay_threshold_ns,
@@ -378,7 +410,7 @@ impl Network {
         application: &Application,
         packet_bytes: u32,
     ) -> PyResult<()> {
-        let kind = FlowKind::Raw(RawSpec { traffic: application.traffic(), packet_bytes });
+        let kind = FlowKind::Raw(RawSpec { traffic: application.traffic()?, packet_bytes });
         let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
         self.inner.add_flow(flow).map_err(refused)
     }
@@ -576,15 +608,32 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
     Ok(config)
 }
 
-/// The packet network in virtual time.
-/// A P4_16 program as BMv2 JSON and P4Info in text, None where it has errors; and the compiler's messages. Where no program can be started.
-#[cfg(target_family = "wasm")]
+/// A P4_16 program as BMv2 JSON and P4Info in text, None where it has errors; and the compiler's messages.
 #[pyfunction]
 #[pyo3(signature = (program, *, include=Vec::new(), define=Vec::new()))]
 fn compile(program: PathBuf, include: Vec<PathBuf>, define: Vec<String>) -> (Option<String>, Option<String>, String) {
     let options = fairlane_compiler::Options { include, define, ..Default::default() };
     let outcome = fairlane_compiler::compile(&program, &options);
     (outcome.json.map(|json| format!("{json:#}\n")), outcome.p4info, outcome.rendered)
+}
+
+/// Plays a packet test against a program, P4 or BMv2 JSON: whether it passes, and what `fairlane-stf` prints. verbose: also what reading
+/// commands and log_msg say. Raises ValueError, with file and line, when one of the two cannot be read.
+#[pyfunction]
+#[pyo3(signature = (program, test, *, verbose=false))]
+fn packet_test(program: PathBuf, test: PathBuf, verbose: bool) -> PyResult<(bool, String)> {
+    let played = fairlane_stf::play_files(&program, &test, &fairlane_compiler::Options::default()).map_err(refused)?;
+    Ok((played.passed(), played.text(verbose)))
+}
+
+/// Runs a fuzz target on an input; a fault ends the module. Raises ValueError for a target that there is not.
+#[cfg(feature = "fuzz")]
+#[pyfunction]
+fn fuzz(target: &str, data: &[u8]) -> PyResult<()> {
+    let found = fairlane_fuzz_targets::find(target)
+        .ok_or_else(|| refused(format!("no target {target}: there are {}", fairlane_fuzz_targets::names())))?;
+    (found.run)(data);
+    Ok(())
 }
 
 #[pymodule]
@@ -598,8 +647,10 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<host::HostEnd>()?;
         module.add_class::<host::Place>()?;
     }
-    #[cfg(target_family = "wasm")]
     module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(packet_test, module)?)?;
+    #[cfg(feature = "fuzz")]
+    module.add_function(wrap_pyfunction!(fuzz, module)?)?;
     module.add_class::<LayeredReceiver>()?;
     module.add_class::<Log>()?;
     wire::add(module)?;

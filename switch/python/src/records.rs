@@ -88,6 +88,30 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
                 discarded_packets = *discarded_packets,
             ),
         ),
+        FlowRecord::FrameProduced { timestamp, packets, bytes, discarded, produced, encoder_bps } => kind!(
+            "frame_produced",
+            dict!(
+                py,
+                timestamp = *timestamp,
+                packets = *packets,
+                bytes = *bytes,
+                discarded_packets = *discarded,
+                produced_ns = *produced,
+                encoder_bps = *encoder_bps,
+            ),
+        ),
+        FlowRecord::FrameArrived { timestamp, packets, bytes, produced, first, last } => kind!(
+            "frame_arrived",
+            dict!(
+                py,
+                timestamp = *timestamp,
+                packets = *packets,
+                bytes = *bytes,
+                produced_ns = *produced,
+                first_ns = *first,
+                last_ns = *last,
+            ),
+        ),
         FlowRecord::Feedback {
             reporter,
             bytes,

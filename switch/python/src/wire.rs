@@ -1,5 +1,6 @@
 //! The codecs of the ends of flows, for tests and tools: fields of `hosts/wire/formats.toml` by name. What is no packet parses as None.
 
+use fairlane_endpoint::wire::rate::RateHeader;
 use fairlane_endpoint::wire::rtcp::{Alsf, Compound, LayerEntry, ReportBlock, SenderInfo};
 use fairlane_endpoint::wire::rtp::RtpHeader;
 use fairlane_endpoint::wire::{ntp, stamp::Stamp};
@@ -12,15 +13,16 @@ use crate::records::dict;
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
 #[pyfunction]
-#[pyo3(signature = (sequence, history, arrived_ns=None))]
-fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>) -> Bound<'_, PyBytes> {
-    let (bytes, length) = AckPacket { sequence, history, arrived: arrived_ns }.emit();
+#[pyo3(signature = (sequence, history, arrived_ns=None, rate_bps=None))]
+fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>, rate_bps: Option<u64>) -> Bound<'_, PyBytes> {
+    let (bytes, length) = AckPacket { sequence, history, arrived: arrived_ns, rate_bps }.emit();
     PyBytes::new(py, &bytes[..length])
 }
 
 #[pyfunction]
 fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
-    let fields = |ack: AckPacket| Ok(dict!(py, sequence = ack.sequence, history = ack.history, arrived_ns = ack.arrived));
+    let fields =
+        |ack: AckPacket| Ok(dict!(py, sequence = ack.sequence, history = ack.history, arrived_ns = ack.arrived, rate_bps = ack.rate_bps));
     AckPacket::parse(payload).map(fields).transpose()
 }
 
@@ -86,16 +88,28 @@ fn parse_stamp<'py>(py: Python<'py>, payload: &[u8], media: bool) -> Parsed<'py>
     Stamp::parse(payload, media).map(fields).transpose()
 }
 
+/// rate: (rate_bps, rtt_us) of a rate header.
 #[pyfunction]
-fn emit_rtp<'py>(py: Python<'py>, sequence: u16, timestamp: u32, ssrc: u32, payload: &[u8]) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &[&RtpHeader { sequence, timestamp, ssrc }.emit(), payload].concat())
+#[pyo3(signature = (sequence, timestamp, ssrc, payload, rate=None))]
+fn emit_rtp<'py>(
+    py: Python<'py>,
+    sequence: u16,
+    timestamp: u32,
+    ssrc: u32,
+    payload: &[u8],
+    rate: Option<(u64, u32)>,
+) -> Bound<'py, PyBytes> {
+    let rate = rate.map(|(rate_bps, rtt_us)| RateHeader { rate_bps, rtt_us });
+    let (bytes, length) = RtpHeader { sequence, timestamp, ssrc, rate }.emit();
+    PyBytes::new(py, &[&bytes[..length], payload].concat())
 }
 
 #[pyfunction]
 fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
     let fields = |(header, payload): (RtpHeader, &[u8])| {
         let payload = PyBytes::new(py, payload);
-        Ok(dict!(py, sequence = header.sequence, timestamp = header.timestamp, ssrc = header.ssrc, payload = payload))
+        let rate = header.rate.map(|rate| (rate.rate_bps, rate.rtt_us));
+        Ok(dict!(py, sequence = header.sequence, timestamp = header.timestamp, ssrc = header.ssrc, rate = rate, payload = payload))
     };
     RtpHeader::parse(packet).map(fields).transpose()
 }

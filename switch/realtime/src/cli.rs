@@ -58,6 +58,9 @@ struct General {
     /// Bytes that each frame takes on the link beside its own (24 for Ethernet's preamble, FCS and gap; default: 0)
     #[arg(long, value_name = "PORT=BYTES")]
     port_overhead: Vec<String>,
+    /// Between priority queues, in place of strict priority: one step of priority counts as so much time in the queue, as 30ms
+    #[arg(long, value_name = "PORT=TIME")]
+    port_time_shift: Vec<String>,
     /// Losses, jitter, changes and traces of the ports' links, as JSON; read again at SIGHUP
     #[arg(long, value_name = "FILE.json")]
     links: Option<PathBuf>,
@@ -448,6 +451,10 @@ fn port_configs(
         config.delay_ns = units::parse_delay(text).map_err(|error| error.to_string())?;
         Ok(())
     })?;
+    per_port("--port-time-shift", &general.port_time_shift, &mut ports, |config, text| {
+        config.time_shift = Some(units::parse_delay(text).map_err(|error| error.to_string())?);
+        Ok(())
+    })?;
     per_port("--port-overhead", &general.port_overhead, &mut ports, |config, text| {
         config.overhead_bytes = text.parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
         Ok(())
@@ -544,7 +551,7 @@ mod tests {
     fn rates_queues_and_delays() {
         let options = parse(
             "--no-p4 -i 1@a -i 2@b --port-rate 2=10mbit --port-rate all=1gbit --port-queue 2=100p --port-delay all=5ms \
-             -- --priority-queues 8",
+             --port-time-shift 2=30ms -- --priority-queues 8",
         )
         .expect("accepted");
         let expected = PortConfig {
@@ -552,6 +559,7 @@ mod tests {
             capacity: Capacity::Packets(100),
             delay_ns: 5_000_000,
             priorities: 8,
+            time_shift: Some(30_000_000),
             overhead_bytes: 0,
         };
         assert_eq!(options.ports[&2], expected);

@@ -163,6 +163,7 @@ impl Links {
                 loss,
                 jitter_ns: entry.jitter_ns,
                 overhead_bytes: entry.overhead_bytes,
+                time_shift_ns: None,
             };
             self.names.insert(key, format!("{}->{}", entry.from, entry.to));
             self.channels.insert(key, Channel::new(config, entry.direction == Direction::In, file.seed, &entry.from, &entry.to));

@@ -17,6 +17,7 @@
 //! nibble, and without data any packet will do. A larger priority wins.
 
 mod compare;
+mod files;
 mod names;
 mod profiles;
 mod read;
@@ -25,5 +26,6 @@ mod run;
 mod value;
 
 pub use compare::{Difference, Pattern};
+pub use files::{play_files, Played};
 pub use read::{read, ActionText, Command, Comparison, CounterUnit, KeyText, ReadError, Script, Statement};
 pub use run::{run, Outcome, Player, RunError};

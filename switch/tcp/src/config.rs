@@ -1,5 +1,6 @@
 //! What can be set on a connection, with the standards' defaults.
 
+use crate::segment::Ecn;
 use crate::Nanos;
 
 /// The congestion control of a sender.
@@ -17,10 +18,15 @@ pub enum Flavour {
     Cubic,
     /// RFC 8257 with SACK loss recovery. It always uses ECN.
     Dctcp,
+    /// draft-briscoe-iccrg-prague-congestion-control-04 with SACK loss recovery. It always uses ECN, as ECT(1), with feedback by RFC 9768.
+    Prague,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) with SACK loss recovery. It never uses ECN.
+    Bbr,
 }
 
 impl Flavour {
-    pub const ALL: [Flavour; 6] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic, Flavour::Dctcp];
+    pub const ALL: [Flavour; 8] =
+        [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic, Flavour::Dctcp, Flavour::Prague, Flavour::Bbr];
 
     /// Its name in experiment files.
     pub fn name(self) -> &'static str {
@@ -31,12 +37,19 @@ impl Flavour {
             Flavour::Sack => "sack",
             Flavour::Cubic => "cubic",
             Flavour::Dctcp => "dctcp",
+            Flavour::Prague => "prague",
+            Flavour::Bbr => "bbr",
         }
     }
 
     /// Whether its receiver sends SACK blocks.
     pub fn uses_sack(self) -> bool {
-        matches!(self, Flavour::Sack | Flavour::Cubic | Flavour::Dctcp)
+        matches!(self, Flavour::Sack | Flavour::Cubic | Flavour::Dctcp | Flavour::Prague | Flavour::Bbr)
+    }
+
+    /// Whether its sender spaces segments in time, by a rate.
+    pub fn is_paced(self) -> bool {
+        matches!(self, Flavour::Prague | Flavour::Bbr)
     }
 }
 
@@ -47,7 +60,7 @@ impl std::str::FromStr for Flavour {
         Flavour::ALL.into_iter().find(|f| f.name() == text.to_ascii_lowercase()).ok_or_else(|| ConfigError {
             key: "flavour",
             given: text.to_string(),
-            hint: "one of tahoe, reno, newreno, sack, cubic, dctcp",
+            hint: "one of tahoe, reno, newreno, sack, cubic, dctcp, prague, bbr",
         })
     }
 }
@@ -178,7 +191,7 @@ pub struct Config {
     pub limited_transmit: bool,
     /// RFC 7323 timestamps, and a round-trip sample from each ACK of new data.
     pub timestamps: bool,
-    /// RFC 3168. DCTCP has ECN without it.
+    /// RFC 3168. DCTCP and Prague have ECN without it, and BBR has none with it: version 1 says nothing of marks.
     pub ecn: bool,
     /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
     pub handshake: bool,
@@ -188,11 +201,11 @@ pub struct Config {
     pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,
-    /// Of SACK; CUBIC and DCTCP recover by RFC 6675.
+    /// Of SACK; all others with selective acknowledgements recover by RFC 6675.
     pub sack_recovery: SackRecovery,
     pub rtt_estimator: RttEstimator,
     /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit (RFC 6582 section 3.2 step 2, ns-2's
-    /// `bugFix_`). 4.4BSD has no such rule. SACK, CUBIC and DCTCP always keep it (RFC 6675 section 5.1).
+    /// `bugFix_`). 4.4BSD has no such rule. Flavours with selective acknowledgements always keep it (RFC 6675 section 5.1).
     pub avoid_multiple_fast_retransmits: bool,
     /// Whether a second timeout of the same segment leaves the slow start threshold alone (RFC 5681 section 3.1); otherwise it falls to two
     /// segments, as in 4.4BSD and ns-2.
@@ -265,9 +278,25 @@ impl Config {
         Ok(())
     }
 
+    /// What packets of new data say of ECN.
+    pub fn ecn_codepoint(&self) -> Ecn {
+        match self.flavour {
+            Flavour::Dctcp => Ecn::Ect0,
+            Flavour::Prague => Ecn::Ect1,
+            Flavour::Bbr => Ecn::NotEct,
+            _ if self.ecn => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
+
     /// Whether packets say that they are ECN-capable.
     pub fn uses_ecn(&self) -> bool {
-        self.ecn || self.flavour == Flavour::Dctcp
+        self.ecn_codepoint() != Ecn::NotEct
+    }
+
+    /// Whether the receiver counts marks (RFC 9768), instead of echoing that there was one.
+    pub fn counts_marks(&self) -> bool {
+        self.flavour == Flavour::Prague
     }
 
     /// The window scale shift that lets `max_window` be advertised (RFC 7323 section 2.3).
@@ -309,7 +338,7 @@ mod tests {
         }
         assert_eq!(
             "vegas".parse::<Flavour>().unwrap_err().to_string(),
-            "TCP `flavour` = vegas is not possible: one of tahoe, reno, newreno, sack, cubic, dctcp"
+            "TCP `flavour` = vegas is not possible: one of tahoe, reno, newreno, sack, cubic, dctcp, prague, bbr"
         );
     }
 

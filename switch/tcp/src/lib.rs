@@ -14,8 +14,11 @@
 //! | `congestion/sack1.rs` | Fall and Floyd 1996 |
 //! | `congestion/cubic.rs` | RFC 9438, with the loss recovery of `sack.rs` |
 //! | `congestion/dctcp.rs` | RFC 8257, with the loss recovery of `sack.rs` |
+//! | `congestion/prague.rs` | draft-briscoe-iccrg-prague-congestion-control-04, with the loss recovery of `sack.rs` |
+//! | `congestion/bbr.rs` | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1), with the loss recovery of `sack.rs` |
+//! | `delivery.rs` | draft-cheng-iccrg-delivery-rate-estimation-00 |
 //! | `rtt.rs` | RFC 6298; Jacobson 1988 |
-//! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 7323 (options) |
+//! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 9768 (a count of marks), RFC 7323 (options) |
 //!
 //! Stream positions are 64-bit offsets inside (0 is the SYN, data start at 1) and 32-bit sequence numbers outside, so
 //! wrapping is handled in one place, [`seq`]. Payload bytes are not stored: a segment says how many it carries.
@@ -43,7 +46,9 @@
 
 mod config;
 mod congestion;
+mod delivery;
 mod ftp;
+mod pacing;
 mod ranges;
 mod receiver;
 mod rtt;
@@ -56,7 +61,7 @@ pub mod wire;
 pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};
 pub use ftp::Ftp;
 pub use receiver::{Receiver, ReceiverStats};
-pub use segment::{Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};
+pub use segment::{Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};
 pub use sender::{Sender, SenderStats};
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.

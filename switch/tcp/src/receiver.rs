@@ -1,16 +1,23 @@
 //! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo (RFC 3168, and
-//! DCTCP's of each mark, RFC 8257 section 3.2).
+//! DCTCP's of each mark, RFC 8257 section 3.2; a count of marks, RFC 9768).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
 
 use crate::ranges::Ranges;
-use crate::segment::{Flags, SackBlocks, Segment, Timestamps, Transmit};
+use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit};
 use crate::sender::{micros, syn_options};
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
 const RECENT: usize = 8;
+
+/// What ACE begins with at both ends (RFC 9768 section 3.2.1).
+pub(crate) const INITIAL_MARKS: u64 = 5;
+/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT (RFC 9768 section 3.1.1).
+pub(crate) const SYN_WITHOUT_ECT: u64 = 0b010;
+/// The same of the SYN itself.
+pub(crate) const COUNTS_MARKS: u64 = 0b111;
 
 /// Counts since the start of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +52,10 @@ pub struct Receiver {
     finished: bool,
     ts_recent: u32,
     echo_congestion: bool,
+    /// Packets that arrived with a mark, from 5 on (r.cep of RFC 9768 section 3.2.1).
+    marks: u64,
+    /// Whether the last segment had one.
+    marked: bool,
     stats: ReceiverStats,
 }
 
@@ -69,6 +80,8 @@ impl Receiver {
             finished: false,
             ts_recent: 0,
             echo_congestion: false,
+            marks: INITIAL_MARKS,
+            marked: false,
             stats: ReceiverStats::default(),
         })
     }
@@ -93,7 +106,8 @@ impl Receiver {
         if len == 0 && !fin {
             return;
         }
-        // Whether this mark differs from the last one: RFC 8257 section 3.2 echoes every change at once.
+        // Whether this mark differs from the last one: RFC 8257 section 3.2 echoes every change at once, RFC 9768 section 3.2.2.5.1 the
+        // first mark after a segment without one.
         let mut mark_changed = false;
         if self.config.flavour == Flavour::Dctcp {
             mark_changed = self.echo_congestion != congestion_experienced;
@@ -102,7 +116,11 @@ impl Receiver {
                 self.acknowledge(now, out);
             }
             self.echo_congestion = congestion_experienced;
-        } else if self.config.ecn {
+        } else if self.config.counts_marks() {
+            self.marks += u64::from(congestion_experienced);
+            mark_changed = congestion_experienced && !self.marked;
+            self.marked = congestion_experienced;
+        } else if self.config.uses_ecn() {
             if segment.flags.has(Flags::CWR) {
                 self.echo_congestion = false;
             }
@@ -169,10 +187,10 @@ impl Receiver {
             self.ts_recent = ts.value;
         }
         let mut flags = Flags::SYN.with(Flags::ACK);
-        if self.config.uses_ecn() && segment.flags.has(Flags::ECE) {
+        if self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE) {
             flags = flags.with(Flags::ECE);
         }
-        let reply = Segment {
+        let mut reply = Segment {
             seq: self.iss,
             ack: segment.seq.wrapping_add(1),
             flags,
@@ -181,7 +199,10 @@ impl Receiver {
             syn_options: syn_options(&self.config),
             ..Segment::default()
         };
-        out.push(Transmit { segment: reply, ecn_capable: false, retransmission: false });
+        if self.config.counts_marks() && segment.ace() == COUNTS_MARKS as u8 {
+            reply = reply.with_ace(SYN_WITHOUT_ECT);
+        }
+        out.push(Transmit { segment: reply, ecn: Ecn::NotEct, retransmission: false });
     }
 
     /// The delayed-ACK timer ran out; nothing happens before [`Receiver::next_timer`].
@@ -202,7 +223,7 @@ impl Receiver {
         self.unacknowledged = 0;
         self.stats.acks_sent += 1;
         let flags = if self.echo_congestion { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
-        let segment = Segment {
+        let mut segment = Segment {
             seq: self.iss.wrapping_add(1),
             ack: seq::to_wire(irs, self.next),
             flags,
@@ -211,7 +232,10 @@ impl Receiver {
             timestamps: self.timestamps(now),
             ..Segment::default()
         };
-        out.push(Transmit { segment, ecn_capable: false, retransmission: false });
+        if self.config.counts_marks() {
+            segment = segment.with_ace(self.marks);
+        }
+        out.push(Transmit { segment, ecn: Ecn::NotEct, retransmission: false });
     }
 
     fn timestamps(&self, now: Nanos) -> Option<Timestamps> {

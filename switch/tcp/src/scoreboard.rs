@@ -99,6 +99,17 @@ impl Scoreboard {
         at < self.lost_end && self.sacked.containing(at).is_none()
     }
 
+    /// Octets below it that are not SACKed are lost.
+    pub fn lost_end(&self) -> u64 {
+        self.lost_end
+    }
+
+    /// How many octets from `at` on count as lost, sent again or not.
+    pub fn lost_above(&self, at: u64) -> u64 {
+        let sacked = self.sacked.bytes_below(self.lost_end) - self.sacked.bytes_below(at.min(self.lost_end));
+        self.lost_end.saturating_sub(at).saturating_sub(sacked)
+    }
+
     /// `SetPipe`: octets in the network, of `una..high_data`.
     pub fn pipe(&self, una: u64, high_data: u64) -> u64 {
         let lost_end = self.lost_end.max(una);

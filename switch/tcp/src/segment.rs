@@ -101,6 +101,8 @@ pub struct Segment {
     /// Acknowledgement number; meaningful with [`Flags::ACK`].
     pub ack: u32,
     pub flags: Flags,
+    /// AE, the bit before CWR and ECE; the three count marks (RFC 9768 section 3.2.2).
+    pub ae: bool,
     /// The window field as on the wire: to be shifted by the window scale, except in a SYN.
     pub window: u16,
     /// Bytes of payload.
@@ -110,12 +112,53 @@ pub struct Segment {
     pub syn_options: SynOptions,
 }
 
+impl Segment {
+    /// The three bits AE, CWR and ECE as the counter ACE, 0 to 7 (RFC 9768 section 3.2.2).
+    pub fn ace(&self) -> u8 {
+        u8::from(self.ae) << 2 | u8::from(self.flags.has(Flags::CWR)) << 1 | u8::from(self.flags.has(Flags::ECE))
+    }
+
+    /// The same segment whose ACE is `count` modulo 8.
+    #[must_use]
+    pub fn with_ace(mut self, count: u64) -> Segment {
+        self.ae = count & 4 != 0;
+        self.flags.0 &= !(Flags::CWR.0 | Flags::ECE.0);
+        // CWR is the higher of the two in ACE as in the header.
+        self.flags.0 |= (count as u8 & 3) << 6;
+        self
+    }
+}
+
+/// ECN codepoint of a packet that its sender sends (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Ecn {
+    /// A queue may only drop it.
+    #[default]
+    NotEct,
+    /// ECT(0): a mark stands for a loss.
+    Ect0,
+    /// ECT(1): an L4S packet (RFC 9331 section 4.1); marks may be frequent.
+    Ect1,
+}
+
+impl Ecn {
+    /// The two low bits of the type of service.
+    pub fn bits(self) -> u8 {
+        match self {
+            Ecn::NotEct => 0b00,
+            Ecn::Ect0 => 0b10,
+            Ecn::Ect1 => 0b01,
+        }
+    }
+}
+
 /// A segment to be sent, with what the layers below must know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     pub segment: Segment,
-    /// Whether the IP header says ECT(0) (RFC 3168 section 6.1.4: new data only, no retransmission, no pure ACK).
-    pub ecn_capable: bool,
+    /// What the IP header says: new data only are ECN-capable, no retransmission, no pure ACK (RFC 3168 section 6.1.4); of Prague,
+    /// retransmissions too (RFC 8311 section 4.3).
+    pub ecn: Ecn,
     /// Whether any byte of it was sent before.
     pub retransmission: bool,
 }

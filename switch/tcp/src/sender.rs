@@ -1,9 +1,12 @@
 //! The sending end: RFC 9293's state machine for one direction, the retransmission timer, and what may be sent when.
 
-use crate::congestion::{Control, Core};
+use crate::congestion::{Control, Core, Delivered};
+use crate::delivery::Delivery;
+use crate::pacing::Pacer;
+use crate::receiver::{COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
 use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
-use crate::segment::{Flags, Segment, SynOptions, Timestamps, Transmit};
+use crate::segment::{Ecn, Flags, Segment, SynOptions, Timestamps, Transmit};
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// Counts since the start of a connection.
@@ -63,6 +66,13 @@ pub struct Sender {
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
     timeout_una: Option<u64>,
+    /// Of paced flavours.
+    delivery: Option<Delivery>,
+    pacer: Pacer,
+    /// When a segment may leave that waits for the pace.
+    pacing_timer: Option<Nanos>,
+    /// Marks that the receiver has counted (s.cep of RFC 9768 section 3.2.1); `None`: it counts none.
+    marks: Option<u64>,
 }
 
 impl Sender {
@@ -75,7 +85,7 @@ impl Sender {
         let rtt = Rtt::new(config.rtt_estimator, config.initial_rto, config.timer_granularity, config.min_rto, config.max_rto);
         Ok(Sender {
             core: Core::new(&config),
-            control: Control::new(&config),
+            control: Control::new(&config, iss),
             rtt,
             iss,
             state: State::Closed,
@@ -89,6 +99,10 @@ impl Sender {
             send_cwr: false,
             syn_lost: false,
             timeout_una: None,
+            delivery: config.flavour.is_paced().then(Delivery::default),
+            pacer: Pacer::default(),
+            pacing_timer: None,
+            marks: config.counts_marks().then_some(INITIAL_MARKS),
             config,
         })
     }
@@ -105,9 +119,15 @@ impl Sender {
             self.send_syn(now, false, out);
         } else {
             self.core.una = 1;
-            self.state = State::Established;
+            self.establish(now, None);
             self.send(now, out);
         }
+    }
+
+    fn establish(&mut self, now: Nanos, rtt: Option<Nanos>) {
+        self.state = State::Established;
+        self.control.on_established(&self.core, now, rtt);
+        self.pacer.set_rate(self.control.pacing_rate(&self.core));
     }
 
     /// The application writes `bytes` more; `u64::MAX` is data without end. [`Sender::poll`] sends what the window admits.
@@ -131,7 +151,7 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is to be called. It moves with every ACK: a caller may keep an old event and ask again when it fires.
     pub fn next_timer(&self) -> Option<Nanos> {
-        self.timer
+        [self.timer, self.pacing_timer].into_iter().flatten().min()
     }
 
     /// A segment came from the receiver. What is none of this connection's business is ignored.
@@ -140,6 +160,7 @@ impl Sender {
             if self.state != State::Closed {
                 self.state = State::Done;
                 self.timer = None;
+                self.pacing_timer = None;
             }
             return;
         }
@@ -157,7 +178,6 @@ impl Sender {
         if !segment.flags.has(Flags::SYN) || segment.ack != seq::to_wire(self.iss, 1) {
             return;
         }
-        self.state = State::Established;
         self.core.una = 1;
         self.timer = None;
         self.rcv_nxt = segment.seq.wrapping_add(1);
@@ -173,9 +193,13 @@ impl Sender {
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
         }
-        if let Some((_, sent)) = self.timing.take() {
+        // RFC 9768 section 3.1.1: a receiver that does not count marks leaves the sender without ECN
+        self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
+        let sent = self.timing.take().map(|(_, sent)| sent);
+        if let Some(sent) = sent {
             self.rtt.sample(sent, now);
         }
+        self.establish(now, sent.map(|sent| (now - sent).max(1)));
         if self.syn_lost {
             // RFC 5681 section 3.1, RFC 6298 (5.7)
             self.core.cwnd = self.core.mss;
@@ -206,14 +230,15 @@ impl Sender {
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
         }
-        let echo = self.config.uses_ecn() && segment.flags.has(Flags::ECE);
+        let (prior_in_flight, prior_lost) = self.before_delivery();
+        let echo = self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE);
         self.control.observe(&self.core, ack, ack - self.core.una, echo);
         if echo {
             self.on_ecn_echo(ack);
             // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
             self.core.cwnd_limited = false;
         }
-        let newly_sacked = self.take_sack(segment, ack);
+        let newly_sacked = self.take_sack(now, segment, ack);
         if ack > self.core.una {
             self.on_new_ack(now, ack, segment.timestamps);
             if self.state == State::Done {
@@ -231,11 +256,38 @@ impl Sender {
                 self.control.on_dup_ack(&mut self.core);
             }
         }
+        self.deliver(now, segment, prior_in_flight, prior_lost);
         self.send(now, out);
     }
 
+    /// What is in flight before an ACK is taken, and where lost octets end, for [`Sender::deliver`].
+    fn before_delivery(&self) -> (u64, u64) {
+        if self.delivery.is_some() {
+            (self.core.in_flight(), self.core.board.lost_end())
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Tells a paced flavour what this ACK delivered.
+    fn deliver(&mut self, now: Nanos, segment: &Segment, prior_in_flight: u64, prior_lost: u64) {
+        let Some(delivery) = &mut self.delivery else { return };
+        let sample = delivery.sample(now);
+        let marks = self.marks.as_mut().map_or(0, |count| {
+            let new = new_marks(*count, segment.ace(), sample.newly_delivered_segments);
+            *count += new;
+            new
+        });
+        let lost = self.core.board.lost_above(prior_lost.max(self.core.una));
+        self.control.on_delivered(&mut self.core, now, &Delivered { sample, marks, lost, prior_in_flight });
+        if self.control.holds_back() {
+            delivery.set_app_limited(self.core.in_flight());
+        }
+        self.pacer.set_rate(self.control.pacing_rate(&self.core));
+    }
+
     /// Takes the SACK blocks that lie in what is outstanding; returns how many octets were news.
-    fn take_sack(&mut self, segment: &Segment, ack: u64) -> u64 {
+    fn take_sack(&mut self, now: Nanos, segment: &Segment, ack: u64) -> u64 {
         if !self.config.flavour.uses_sack() || segment.sack.is_empty() {
             return 0;
         }
@@ -249,7 +301,11 @@ impl Sender {
             let (Some(left), Some(right)) = edges else { continue };
             // below the ACK: a D-SACK (RFC 2883) or an old block
             if left >= ack && left < right && right <= self.core.max_sent {
-                news += self.core.board.sack(left, right);
+                let new = self.core.board.sack(left, right);
+                if let Some(delivery) = self.delivery.as_mut().filter(|_| new > 0) {
+                    delivery.on_sacked(now, left, right);
+                }
+                news += new;
             }
         }
         if news > 0 {
@@ -263,6 +319,9 @@ impl Sender {
         self.core.una = ack;
         self.core.nxt = self.core.nxt.max(ack);
         self.core.board.advance(ack);
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_acknowledged(now, ack);
+        }
         if let Some(ts) = timestamps.filter(|_| self.config.timestamps) {
             let elapsed = micros(now).wrapping_sub(ts.echo);
             self.rtt.sample(now.saturating_sub(u64::from(elapsed) * 1000), now);
@@ -279,6 +338,7 @@ impl Sender {
             self.timer = None;
             if self.closed && ack == self.end() {
                 self.state = State::Done;
+                self.pacing_timer = None;
             }
         } else if !self.core.keep_timer {
             self.timer = Some(now + self.rtt.rto());
@@ -301,6 +361,9 @@ impl Sender {
     /// The timer ran out; nothing happens before [`Sender::next_timer`].
     pub fn on_timer(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         if self.timer.is_none_or(|at| at > now) {
+            if self.pacing_timer.is_some_and(|at| at <= now) {
+                self.send(now, out);
+            }
             return;
         }
         self.timer = None;
@@ -328,6 +391,7 @@ impl Sender {
         self.core.limited_sent = 0;
         self.core.retransmit_first = false;
         self.core.board.clear(self.core.una);
+        self.pacer.release();
         self.timing = None;
         // RFC 6298 (5.4) to (5.6)
         self.rtt.back_off();
@@ -350,6 +414,7 @@ impl Sender {
 
     /// Sends what the windows admit.
     fn send(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
+        self.pacing_timer = None;
         if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
             let len = self.core.mss.min(self.core.max_sent - self.core.una);
             let una = self.core.una;
@@ -366,10 +431,30 @@ impl Sender {
         } else {
             self.send_by_window(now, out);
         }
-        if self.timer.is_none() && self.core.una < self.end() {
+        if self.timer.is_none() && self.core.una < self.end() && self.pacing_timer.is_none() {
             // nothing outstanding and yet data to send: the peer's window is shut
             self.timer = Some(now + self.rtt.rto());
         }
+        self.note_application_limit();
+    }
+
+    /// Section 3.4 of draft-cheng-iccrg-delivery-rate-estimation-00: less than a segment is left to send, the window has room, and all
+    /// that was lost was sent again.
+    fn note_application_limit(&mut self) {
+        let end = self.end();
+        let Some(delivery) = &mut self.delivery else { return };
+        let core = &self.core;
+        let all_sent_again = core.board.high_rxt >= core.board.lost_end() || core.board.lost_above(core.una) == 0;
+        if end - core.nxt < core.mss && self.pacing_timer.is_none() && all_sent_again && core.in_flight() < core.cwnd {
+            delivery.set_app_limited(core.in_flight());
+        }
+    }
+
+    /// Whether a segment has to wait for the pace; then the pacing timer is set. The rate comes from the window, so it counts as its limit.
+    fn waits_for_pace(&mut self, now: Nanos) -> bool {
+        self.pacing_timer = self.pacer.wait(now);
+        self.core.cwnd_limited |= self.pacing_timer.is_some();
+        self.pacing_timer.is_some()
     }
 
     /// Sliding window: from `nxt` to the window's end. After a timeout this fills the holes that SACK blocks have shown since, and skips
@@ -402,6 +487,9 @@ impl Sender {
                     return;
                 }
             }
+            if self.waits_for_pace(now) {
+                return;
+            }
             let len = len.min(room);
             if limited > 0 && used + len > self.core.cwnd {
                 self.core.limited_sent += len;
@@ -418,6 +506,11 @@ impl Sender {
         let sack1 = matches!(self.control, Control::Sack1);
         let mut pipe = if sack1 { self.core.pipe } else { self.core.board.pipe(self.core.una, self.core.max_sent) };
         while self.core.cwnd >= pipe.saturating_add(self.core.mss) {
+            if self.pacer.wait(now).is_some() {
+                // also where it turns out that there is nothing to send
+                self.pacing_timer = self.pacer.wait(now);
+                break;
+            }
             let core = &self.core;
             let fresh = core.mss.min(end - core.nxt);
             let new_data = fresh > 0 && core.nxt + fresh <= core.una + core.window_limit;
@@ -465,7 +558,7 @@ impl Sender {
         }
         let mut transmit = self.bare(flags, start, now);
         transmit.segment.payload_len = payload as u32;
-        transmit.ecn_capable = self.config.uses_ecn() && new_data;
+        transmit.ecn = self.codepoint(new_data, payload);
         transmit.retransmission = retransmission;
         out.push(transmit);
         if payload > 0 {
@@ -480,6 +573,14 @@ impl Sender {
         } else if self.timing.is_none() {
             self.timing = Some((stop, now));
         }
+        self.pacer.sent(now, len);
+        if let Some(delivery) = &mut self.delivery {
+            let idle = self.core.una == self.core.max_sent;
+            if idle && delivery.is_app_limited() {
+                self.control.on_restart_from_idle();
+            }
+            delivery.on_sent(now, start, stop, idle);
+        }
         self.core.max_sent = self.core.max_sent.max(stop);
         // RFC 6298 (5.1)
         if self.timer.is_none() {
@@ -487,9 +588,21 @@ impl Sender {
         }
     }
 
+    /// RFC 3168 section 6.1.4: new data only. L4S packets are marked in retransmissions, too (RFC 8311 section 4.3).
+    fn codepoint(&self, new_data: bool, payload: u64) -> Ecn {
+        match self.config.ecn_codepoint() {
+            Ecn::Ect1 if payload > 0 && self.marks.is_some() => Ecn::Ect1,
+            Ecn::Ect0 if new_data => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
+
     fn send_syn(&mut self, now: Nanos, again: bool, out: &mut Vec<Transmit>) {
         let flags = if self.config.uses_ecn() { Flags::SYN.with(Flags::ECE).with(Flags::CWR) } else { Flags::SYN };
         let mut transmit = self.bare(flags, 0, now);
+        if self.config.counts_marks() {
+            transmit.segment = transmit.segment.with_ace(COUNTS_MARKS);
+        }
         transmit.segment.ack = 0;
         transmit.segment.window = self.config.max_window.min(0xffff) as u16;
         transmit.segment.syn_options = syn_options(&self.config);
@@ -511,7 +624,9 @@ impl Sender {
             timestamps,
             ..Segment::default()
         };
-        Transmit { segment, ecn_capable: false, retransmission: false }
+        // nothing comes from the receiver that a queue could mark
+        let segment = if self.marks.is_some() { segment.with_ace(INITIAL_MARKS) } else { segment };
+        Transmit { segment, ecn: Ecn::NotEct, retransmission: false }
     }
 
     /// Congestion window in bytes. In Reno's and NewReno's recovery it is inflated by the duplicate ACKs (RFC 5681 section 3.2).
@@ -574,7 +689,29 @@ pub(crate) fn syn_options(config: &Config) -> SynOptions {
     SynOptions { mss: Some(config.mss as u16), window_scale: Some(config.window_scale()), sack_permitted: config.flavour.uses_sack() }
 }
 
+/// How many marks an ACK with this ACE tells, after `count` (RFC 9768 section 3.2.2.5.2): the difference modulo 8, and as many rounds of 8 more
+/// as the segments that it delivers allow. They do where ACKs were lost.
+fn new_marks(count: u64, ace: u8, segments: u64) -> u64 {
+    let difference = u64::from(ace).wrapping_sub(count) & 7;
+    difference + segments.saturating_sub(difference) / 8 * 8
+}
+
 /// The timestamp clock: microseconds, modulo 2^32.
 pub(crate) fn micros(now: Nanos) -> u32 {
     (now / 1000) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9768 section 3.2.2.5.2: the field has three bits; segments that arrived without an ACK of their own may have turned it around.
+    #[test]
+    fn marks_are_the_difference_of_the_counts() {
+        for (count, ace, segments, marks) in
+            [(5, 5, 2, 0), (5, 6, 2, 1), (7, 0, 1, 1), (13, 4, 7, 7), (5, 5, 7, 0), (5, 5, 8, 8), (5, 6, 8, 1), (5, 6, 9, 9), (5, 4, 1, 7)]
+        {
+            assert_eq!(new_marks(count, ace, segments), marks, "{count}, then {ace}, of {segments} segments");
+        }
+    }
 }

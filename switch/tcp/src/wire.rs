@@ -68,7 +68,7 @@ pub fn emit(header: &Header, out: &mut Vec<u8>) -> Result<usize, WireError> {
     out.extend_from_slice(&header.destination_port.to_be_bytes());
     out.extend_from_slice(&segment.seq.to_be_bytes());
     out.extend_from_slice(&segment.ack.to_be_bytes());
-    out.push((len as u8 / 4) << 4);
+    out.push((len as u8 / 4) << 4 | u8::from(segment.ae));
     out.push(segment.flags.0);
     out.extend_from_slice(&segment.window.to_be_bytes());
     // checksum and urgent pointer
@@ -117,6 +117,7 @@ pub fn parse(bytes: &[u8], total_len: usize) -> Result<Header, WireError> {
         seq: word(4),
         ack: word(8),
         flags: Flags(fixed[13]),
+        ae: fixed[12] & 1 == 1,
         window: half(14),
         payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX),
         ..Segment::default()
@@ -192,11 +193,12 @@ mod tests {
             window_scale,
             sack_permitted,
         });
-        (any::<(u32, u32, u8, u16)>(), 0u32..65_000, sack, timestamps, syn).prop_map(
-            |((seq, ack, flags, window), payload_len, sack, timestamps, syn_options)| Segment {
+        (any::<(u32, u32, u8, bool, u16)>(), 0u32..65_000, sack, timestamps, syn).prop_map(
+            |((seq, ack, flags, ae, window), payload_len, sack, timestamps, syn_options)| Segment {
                 seq,
                 ack,
                 flags: Flags(flags),
+                ae,
                 window,
                 payload_len,
                 sack,

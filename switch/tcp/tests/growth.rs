@@ -23,6 +23,11 @@ fn sender(flavour: Flavour, mss: u32, window: u32, byte_counting: bool) -> Sende
     sender
 }
 
+/// BBR has no such window, and Prague's, in whole segments, has unit tests.
+fn by_window() -> Vec<Flavour> {
+    Flavour::ALL.into_iter().filter(|flavour| !flavour.is_paced()).collect()
+}
+
 /// Acknowledges `segments` segments, `each` at a time.
 fn acknowledge(sender: &mut Sender, mss: u32, segments: u32, each: u32) {
     let mut left = segments;
@@ -42,9 +47,8 @@ proptest! {
     /// RFC 5681 section 3.1: "increments cwnd by roughly 1 full-sized segment per RTT". Equation (3), `cwnd += SMSS * SMSS / cwnd`, adds
     /// at most 1 / W of a segment per ACK; the window grows meanwhile, so W ACKs take W segments to more than sqrt(W^2 + 2 W).
     #[test]
-    fn a_window_of_acks_adds_one_segment(flavour in 0..Flavour::ALL.len(), mss in 60u32..=9000, window in 2u32..=2000, byte_counting: bool, each in 1u32..=2) {
+    fn a_window_of_acks_adds_one_segment(flavour in prop::sample::select(by_window()), mss in 60u32..=9000, window in 2u32..=2000, byte_counting: bool, each in 1u32..=2) {
         // without byte counting, delayed ACKs halve the growth (RFC 5681 section 3.1); CUBIC counts always
-        let flavour = Flavour::ALL[flavour];
         let each = if byte_counting || flavour == Flavour::Cubic { each } else { 1 };
         let mut sender = sender(flavour, mss, window, byte_counting);
         let before = sender.cwnd();

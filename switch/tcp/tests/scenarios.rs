@@ -1,7 +1,7 @@
 //! One transition at a time, by hand: what goes in, what must come out, and the clause that says so.
 //! Segments are 1000 bytes and numbered from 0; `ack(n)` acknowledges segments 0 to n - 1.
 
-use fairlane_tcp::{Config, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, SackRecovery, Segment, Sender, Transmit};
+use fairlane_tcp::{Config, Ecn, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, SackRecovery, Segment, Sender, Transmit};
 
 const MSS: u64 = 1000;
 const MS: Nanos = 1_000_000;
@@ -34,6 +34,10 @@ impl Bench {
     /// Opens and returns the numbers of the segments sent.
     fn open(&mut self) -> Vec<u64> {
         self.sender.open(self.now, &mut self.out);
+        // what is paced leaves within some milliseconds
+        while let Some(at) = self.sender.next_timer().filter(|&at| at < 50 * MS) {
+            self.sender.on_timer(at, &mut self.out);
+        }
         self.sent()
     }
 
@@ -54,14 +58,22 @@ impl Bench {
         let scale = config(Flavour::Sack).window_scale();
         let segment =
             Segment { ack: (1 + upto * MSS) as u32, flags: Flags::ACK, window: ((1u64 << 20) >> scale) as u16, sack, ..Segment::default() };
+        let segment = if self.sender.flavour() == Flavour::Prague { segment.with_ace(5) } else { segment };
         self.sender.on_segment(self.now, &segment, &mut self.out);
         self.sent()
     }
 
+    /// The retransmission timer; what waits for the pace leaves before.
     fn fire_timer(&mut self) -> Vec<u64> {
-        self.now = self.sender.next_timer().expect("a timer is set");
-        self.sender.on_timer(self.now, &mut self.out);
-        self.sent()
+        let before = self.sender.stats().timeouts;
+        loop {
+            self.now = self.sender.next_timer().expect("a timer is set");
+            self.sender.on_timer(self.now, &mut self.out);
+            let sent = self.sent();
+            if !self.sender.flavour().is_paced() || self.sender.stats().timeouts > before {
+                return sent;
+            }
+        }
     }
 
     fn cwnd(&self) -> u64 {
@@ -333,12 +345,19 @@ fn rfc_6298_5_timeout_backs_off_and_slow_starts() {
         let rto = bench.sender.rto();
         assert_eq!(bench.fire_timer(), [1], "{flavour:?} (5.4): the earliest segment, alone");
         assert_eq!(bench.cwnd(), MSS, "RFC 5681 section 3.1: the loss window");
-        let factor = if flavour == Flavour::Cubic { 7 } else { 5 };
-        assert_eq!(bench.sender.ssthresh(), factor * MSS, "{flavour:?}");
+        let ssthresh = match flavour {
+            Flavour::Cubic => 7 * MSS,
+            // of 10.1 segments
+            Flavour::Prague => 5050,
+            // which has no use for it
+            Flavour::Bbr => 2 * MSS,
+            _ => 5 * MSS,
+        };
+        assert_eq!(bench.sender.ssthresh(), ssthresh, "{flavour:?}");
         assert_eq!(bench.sender.rto(), 2 * rto, "(5.5)");
         bench.fire_timer();
         assert_eq!(bench.sender.rto(), 4 * rto);
-        assert_eq!(bench.sender.ssthresh(), factor * MSS, "RFC 5681 section 3.1: held at a second timeout");
+        assert_eq!(bench.sender.ssthresh(), ssthresh, "RFC 5681 section 3.1: held at a second timeout");
         // Karn: the ACK of a segment sent again is no sample, so the back-off stays
         bench.now += 5 * MS;
         bench.ack(2);
@@ -348,6 +367,11 @@ fn rfc_6298_5_timeout_backs_off_and_slow_starts() {
         bench.ack(11);
         bench.now += 100 * MS;
         bench.ack(12);
+        if flavour.is_paced() {
+            // of 10.1 segments, and of BBR's window, one more was out before the timeout
+            bench.now += 100 * MS;
+            bench.ack(13);
+        }
         assert!(bench.sender.rto() <= rto, "{flavour:?} (5.7): a new sample ends the back-off");
     }
 }
@@ -415,7 +439,7 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
     let ecn = Config { ecn: true, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Sack) };
     let mut bench = Bench::new(ecn);
     bench.sender.open(0, &mut bench.out);
-    assert!(bench.out.iter().all(|t| t.ecn_capable), "ECT on new data");
+    assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT on new data");
     bench.out.clear();
     let echo = |n: u64| Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK.with(Flags::ECE), window: 8192, ..Segment::default() };
     bench.sender.on_segment(50 * MS, &echo(1), &mut bench.out);
@@ -434,7 +458,7 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
 fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
     let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Dctcp) });
     bench.sender.open(0, &mut bench.out);
-    assert!(bench.out.iter().all(|t| t.ecn_capable), "ECT without the option `ecn`");
+    assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT without the option `ecn`");
     bench.out.clear();
     let window = ((1u64 << 20) >> config(Flavour::Dctcp).window_scale()) as u16;
     let ack = |n: u64, flags: Flags| Segment { ack: (1 + n * MSS) as u32, flags, window, ..Segment::default() };
@@ -477,6 +501,71 @@ fn rfc_8257_3_2_the_receiver_echoes_each_change_of_the_mark_at_once() {
     assert_eq!(acks(4, false), [(5, false)], "nothing waited");
     assert_eq!(acks(5, false), []);
     assert_eq!(acks(6, false), [(7, false)]);
+}
+
+#[test]
+fn rfc_9768_3_1_1_marks_are_counted_where_both_ends_say_so() {
+    let base = Config { handshake: true, ..config(Flavour::Prague) };
+    for (other, codepoint) in [(Flavour::Prague, Ecn::Ect1), (Flavour::Sack, Ecn::NotEct), (Flavour::Dctcp, Ecn::NotEct)] {
+        let mut sender = Sender::new(base.clone(), 0).unwrap();
+        let mut receiver = Receiver::new(Config { flavour: other, ..base.clone() }, 77).unwrap();
+        let mut out = vec![];
+        sender.write(u64::MAX);
+        sender.open(0, &mut out);
+        let syn = out.pop().unwrap();
+        assert_eq!((syn.segment.ace(), syn.ecn), (0b111, Ecn::NotEct));
+        receiver.on_segment(10 * MS, &syn.segment, false, &mut out);
+        let syn_ack = out.pop().unwrap().segment;
+        assert_eq!(syn_ack.ace() == 0b010, other == Flavour::Prague, "{other:?}");
+        sender.on_segment(20 * MS, &syn_ack, &mut out);
+        assert!(out[0].segment.payload_len > 0 && out[0].ecn == codepoint, "{other:?}");
+        // a retransmission is an L4S packet, too (RFC 8311 section 4.3)
+        let at = loop {
+            let at = sender.next_timer().unwrap();
+            out.clear();
+            sender.on_timer(at, &mut out);
+            if sender.stats().timeouts > 0 {
+                break at;
+            }
+        };
+        assert!(out[0].retransmission && out[0].ecn == codepoint, "{other:?} at {at}");
+    }
+}
+
+#[test]
+fn rfc_9768_3_2_2_the_receiver_counts_each_mark() {
+    let mut receiver = Receiver::new(Config { delayed_ack: true, ..config(Flavour::Prague) }, 0).unwrap();
+    receiver.listen_without_handshake(0);
+    let mut acks = |n: u32, marked: bool| {
+        let mut out = vec![];
+        let segment = Segment { seq: 1 + n * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+        receiver.on_segment(u64::from(n) * MS, &segment, marked, &mut out);
+        out.iter().map(|t| ((t.segment.ack - 1) / 1000, t.segment.ace())).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(0, false), []);
+    assert_eq!(acks(1, false), [(2, 5)], "the count begins with 5");
+    assert_eq!(acks(2, true), [(3, 6)], "the first mark is told at once (3.2.2.5.1)");
+    assert_eq!(acks(3, true), [], "one more: delayed");
+    assert_eq!(acks(4, true), [(5, 0)], "8 modulo 8");
+    assert_eq!(acks(5, false), []);
+    assert_eq!(acks(7, true), [(6, 1)], "out of order: the mark counts, whatever is acknowledged");
+    assert_eq!(acks(7, true), [(6, 2)], "so does one of a duplicate");
+}
+
+#[test]
+fn prague_2_4_2_a_count_of_marks_reduces_the_window_once() {
+    let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Prague) });
+    bench.open();
+    let window = ((1u64 << 20) >> config(Flavour::Prague).window_scale()) as u16;
+    let mut ack = |n: u64, marks: u64| {
+        let segment = Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK, window, ..Segment::default() };
+        bench.sender.on_segment((50 + n) * MS, &segment.with_ace(5 + marks), &mut bench.out);
+        (bench.sender.cwnd(), bench.sender.stats().ecn_reductions)
+    };
+    assert_eq!(ack(1, 0), (11 * MSS, 0), "10.1 segments, rounded up");
+    assert_eq!(ack(2, 1), (6 * MSS, 1), "5.05: alpha is 1 at first");
+    assert_eq!(ack(3, 2), (6 * MSS, 1), "once in a round trip");
+    assert_eq!(ack(4, 2), (6 * MSS, 1), "5.05 + 1 / 5.05");
 }
 
 #[test]

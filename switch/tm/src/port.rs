@@ -1,5 +1,6 @@
 //! One port: its priority queues, its link and what it counts.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub struct PortConfig {
     pub capacity: Capacity,
     /// Number of priority queues, 1..=[`MAX_PRIORITIES`]; the highest index is served first.
     pub priorities: usize,
+    /// `None`: strict priority. Otherwise a packet counts as having waited this much longer for each step of its priority, and of the first
+    /// packets of the queues the one that waited longest goes: RFC 9332's time-shifted FIFO (section 4.2.1), in which no queue starves.
+    pub time_shift: Option<Nanos>,
     /// Bytes added to each frame on the link (24: Ethernet's preamble, FCS and inter-frame gap), or taken away (-14: the rate counts
     /// datagrams without Ethernet's header).
     pub overhead_bytes: i32,
@@ -36,7 +40,7 @@ pub struct PortConfig {
 impl Default for PortConfig {
     /// `simple_switch`'s defaults: no rate limit, 64 packets, one priority queue.
     fn default() -> Self {
-        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), priorities: 1, overhead_bytes: 0 }
+        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), priorities: 1, time_shift: None, overhead_bytes: 0 }
     }
 }
 
@@ -300,8 +304,7 @@ impl<T> Port<T> {
 
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Dequeued<T>> {
         let deq_time = self.next_departure().filter(|&instant| instant <= now)?;
-        // Of the packets present at that instant (not at `now`: the caller may be late) the highest priority goes.
-        let priority = self.queues.iter().rposition(|queue| queue.ready().is_some_and(|ready| ready <= deq_time))?;
+        let priority = self.next_queue(deq_time)?;
         let queue = &mut self.queues[priority];
         let entry = queue.entries.pop_front()?;
         let mut arrival = entry.enq_time;
@@ -318,6 +321,19 @@ impl<T> Port<T> {
         self.stats.dequeued_bytes += u64::from(entry.bytes);
         let Entry { item, enq_time, enq_qdepth, .. } = entry;
         Some(Dequeued { item, priority, enq_time, enq_qdepth, deq_time, deq_qdepth })
+    }
+
+    /// The queue whose first packet goes at an instant, of the packets present then (the caller may be late).
+    fn next_queue(&self, instant: Nanos) -> Option<usize> {
+        let is_ready = |queue: &Queue<T>| queue.ready().is_some_and(|ready| ready <= instant);
+        let Some(shift) = self.config.time_shift else {
+            return self.queues.iter().rposition(is_ready);
+        };
+        let since = |(priority, queue): (usize, &Queue<T>)| {
+            let entry = queue.entries.front().filter(|_| is_ready(queue))?;
+            Some((i128::from(entry.enq_time) - i128::from(shift) * priority as i128, Reverse(priority)))
+        };
+        self.queues.iter().enumerate().filter_map(since).min().map(|(_, Reverse(priority))| priority)
     }
 
     fn leave(&mut self, entry: &Entry<T>, instant: Nanos) {

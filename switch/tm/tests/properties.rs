@@ -12,7 +12,7 @@ fn manager(config: PortConfig) -> TrafficManager<usize> {
 }
 
 fn config(rate_bps: Option<u64>, capacity: Capacity, priorities: usize) -> PortConfig {
-    PortConfig { rate_bps, capacity, priorities, overhead_bytes: 0 }
+    PortConfig { rate_bps, capacity, priorities, ..PortConfig::default() }
 }
 
 proptest! {
@@ -81,8 +81,8 @@ proptest! {
     /// Nothing is lost or made up; FIFO holds within a priority; depths and the queue's time-integral agree with a model
     /// that only adds up waiting times.
     #[test]
-    fn conservation_order_and_integral(steps in steps()) {
-        let mut current = config(Some(10_000_000), Capacity::Packets(8), 4);
+    fn conservation_order_and_integral(steps in steps(), time_shift in prop::option::of(0u64..5_000_000)) {
+        let mut current = PortConfig { time_shift, ..config(Some(10_000_000), Capacity::Packets(8), 4) };
         let mut tm = manager(current.clone());
         let (mut now, mut packet) = (0, 0usize);
         let (mut admitted, mut left, mut tail, mut range, mut waited) = (0u64, 0u64, 0u64, 0u64, 0u128);
@@ -127,9 +127,15 @@ proptest! {
                         let (expected, came) = waiting[dequeued.priority].pop_front().expect("modelled");
                         prop_assert_eq!((dequeued.item, dequeued.enq_time), (expected, came));
                         prop_assert_eq!(dequeued.deq_qdepth as usize, waiting[dequeued.priority].len());
-                        // strict priority among those present when the link got free
-                        for higher in &waiting[dequeued.priority + 1..] {
-                            prop_assert!(higher.front().is_none_or(|(_, came)| *came > dequeued.deq_time));
+                        // among those present when the link got free: strict priority, or the one that waited longest by its shifted wait
+                        for (other, queue) in waiting.iter().enumerate().filter(|(other, _)| *other != dequeued.priority) {
+                            let Some((_, front)) = queue.front().filter(|(_, front)| *front <= dequeued.deq_time) else { continue };
+                            match time_shift {
+                                None => prop_assert!(other < dequeued.priority),
+                                Some(shift) => prop_assert!(
+                                    front + shift * (4 - other as u64) >= came + shift * (4 - dequeued.priority as u64)
+                                ),
+                            }
                         }
                         waited += u128::from(dequeued.deq_time - came);
                         left += 1;

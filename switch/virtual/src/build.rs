@@ -126,6 +126,7 @@ impl Network {
                         capacity: Capacity::Packets(config.queue_packets),
                         delay_ns: config.delay_ns,
                         priorities,
+                        time_shift: config.time_shift_ns,
                         overhead_bytes: config.overhead_bytes,
                     };
                     node.device.set_port(from.port, port).map_err(|error| BuildError::new(key.clone(), error.to_string()))?;
@@ -199,6 +200,7 @@ impl Network {
             }
             FlowKind::Rtp(rtp) => {
                 let media = rtp.application.is_some();
+                let film = rtp.application.as_ref().is_some_and(fairlane_endpoint::Application::is_film);
                 check_session(rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase).map_err(fail)?;
                 let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
                 let backlog = application.map(|application| {
@@ -224,6 +226,7 @@ impl Network {
                     cname: rtp.receiver_cname.into_bytes(),
                     acks: sending.interests().acks != fairlane_endpoint::algorithm::AckDetail::None,
                     media,
+                    film,
                     delay_threshold: rtp.delay_threshold,
                     base_group: None,
                 };

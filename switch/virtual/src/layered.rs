@@ -136,6 +136,7 @@ impl Network {
                 cname: receiver.cname.into_bytes(),
                 acks: false,
                 media: false,
+                film: false,
                 delay_threshold: spec.delay_threshold,
                 base_group: Some(spec.base_group),
             };

@@ -12,8 +12,7 @@ use crate::io::Io;
 use crate::ip::{self, Datagram, PROTOCOL_TCP};
 use crate::Nanos;
 
-/// ECT(0) and CE in the type of service (RFC 3168 section 5).
-const ECT0: u8 = 0b10;
+/// CE in the type of service (RFC 3168 section 5).
 const CE: u8 = 0b11;
 
 /// A bulk transfer over TCP.
@@ -32,7 +31,7 @@ fn send_segments(peer: u32, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io))
         let segment = transmit.segment;
         let mut frame = io.pool.take();
         let length = wire::header_len(&segment);
-        let tos = if transmit.ecn_capable { ECT0 } else { 0 };
+        let tos = transmit.ecn.bits();
         let payload = segment.payload_len as usize;
         ip::push_headers(&mut frame, io.own, peer, PROTOCOL_TCP, tos, &[], length + payload);
         let start = frame.len();

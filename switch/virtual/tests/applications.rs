@@ -6,7 +6,7 @@ use common::*;
 use fairlane_endpoint::algorithm::{AckDetail, Action, Actions, Fault, Interests, SenderAlgorithm};
 use fairlane_endpoint::record::{FlowRecord, Media};
 use fairlane_endpoint::sources::{Emission, Mpeg4Parameters};
-use fairlane_endpoint::{Application, RawTraffic};
+use fairlane_endpoint::{Application, Produces, RawTraffic};
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, Nanos, Network};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
@@ -17,7 +17,7 @@ fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
 fn limited(rate_bps: f64, stop: Nanos, traffic: RawTraffic, buffer_packets: u32) -> FlowSpec {
     let mut spec = fixed("f", 1, rate_bps, 0, stop);
     let FlowKind::Rtp(rtp) = &mut spec.kind else { unreachable!("fixed is an RTP flow") };
-    rtp.application = Some(Application { traffic, buffer_packets });
+    rtp.application = Some(Application { produces: Produces::Traffic(traffic), buffer_packets });
     spec
 }
 

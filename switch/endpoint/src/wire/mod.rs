@@ -1,6 +1,7 @@
 //! RTP, RTCP and the stamps of data as bytes. Lengths are checked once, when a view is made.
 
 pub mod ntp;
+pub mod rate;
 pub mod rtcp;
 pub mod rtp;
 pub mod stamp;

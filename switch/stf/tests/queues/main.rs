@@ -2,9 +2,11 @@
 //! module for each scheme.
 
 mod codel;
+mod dualpi2;
 mod pi2;
 mod pie;
 mod probability;
+mod rcp;
 mod red;
 mod step;
 

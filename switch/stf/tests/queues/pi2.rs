@@ -13,27 +13,27 @@ use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 use crate::probability::{hold, Comparison};
 use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, OUT};
 
-const TARGET_S: f64 = 0.015;
-const T_UPDATE_S: f64 = 0.015;
-const ALPHA: f64 = 0.15;
-const BETA: f64 = 3.0;
-const COUPLING: f64 = 2.0;
-const ONE: f64 = (1u64 << 48) as f64;
+pub const TARGET_S: f64 = 0.015;
+pub const T_UPDATE_S: f64 = 0.015;
+pub const ALPHA: f64 = 0.15;
+pub const BETA: f64 = 3.0;
+pub const COUPLING: f64 = 2.0;
+pub const ONE: f64 = (1u64 << 48) as f64;
 /// Below this, a probability's error is compared with it instead.
-const LEAST: f64 = 1e-6;
+pub const LEAST: f64 = 1e-6;
 
-const ECT_1: u8 = 1;
-const ECT_0: u8 = 2;
+pub const ECT_1: u8 = 1;
+pub const ECT_0: u8 = 2;
 
 #[derive(Default)]
-struct Real {
+pub struct Real {
     /// p'
-    base: f64,
+    pub base: f64,
     qdelay_old: f64,
 }
 
 impl Real {
-    fn update(&mut self, qdelay: f64) {
+    pub fn update(&mut self, qdelay: f64) {
         let step = ALPHA * (qdelay - TARGET_S) + BETA * (qdelay - self.qdelay_old);
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.qdelay_old = qdelay;
@@ -42,15 +42,15 @@ impl Real {
 
 /// The same without a timer, as `p4src/pi2.p4` has it: a departure does one update at most.
 #[derive(Default)]
-struct Lazy {
-    real: Real,
-    qdelay: f64,
+pub struct Lazy {
+    pub real: Real,
+    pub qdelay: f64,
     next: Nanos,
     idle_until: Nanos,
 }
 
 impl Lazy {
-    fn departure(&mut self, now: Nanos, qdelay: f64) {
+    pub fn departure(&mut self, now: Nanos, qdelay: f64) {
         let period = (T_UPDATE_S * 1e9) as Nanos;
         let before = std::mem::replace(&mut self.qdelay, qdelay);
         if before == 0.0 {
@@ -71,7 +71,7 @@ impl Lazy {
 }
 
 /// RFC 9332, in one queue. picked: an event of probability p'^2; scalable: one of k p'.
-fn fate(base: f64, code: u8, picked: bool, scalable: bool) -> Fate {
+pub fn fate(base: f64, code: u8, picked: bool, scalable: bool) -> Fate {
     let overload = COUPLING * base >= 1.0;
     match code {
         0 if picked => Fate::Dropped,
@@ -82,7 +82,7 @@ fn fate(base: f64, code: u8, picked: bool, scalable: bool) -> Fate {
     }
 }
 
-fn code(number: usize, ecn: bool) -> u8 {
+pub fn code(number: usize, ecn: bool) -> u8 {
     if ecn {
         (number % 3) as u8
     } else {
@@ -170,5 +170,5 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
 
 #[test]
 fn pi2_in_p4_follows_its_formula() {
-    hold("PI2", 9332, by_timer, in_p4);
+    hold(&["PI2"], 9332, by_timer, in_p4);
 }

@@ -206,5 +206,5 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
 
 #[test]
 fn pie_in_p4_follows_the_rfc() {
-    hold("PIE", 8033, by_timer, in_p4);
+    hold(&["PIE"], 8033, by_timer, in_p4);
 }

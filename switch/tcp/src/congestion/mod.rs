@@ -2,19 +2,25 @@
 //!
 //! A flavour sees three events: an ACK of new data, a duplicate ACK, a timeout (an ECN echo is a fourth, the same for all
 //! but the size of the reduction; DCTCP also counts which ACKs had one). It changes [`Core`]; the sender then sends what `Core` permits.
+//! Paced flavours, Prague and BBR, see what each ACK delivered besides, and set a rate.
 
+pub(crate) mod bbr;
 pub(crate) mod cubic;
 pub(crate) mod dctcp;
 pub(crate) mod newreno;
+pub(crate) mod prague;
 pub(crate) mod reno;
 pub(crate) mod sack;
 pub(crate) mod sack1;
 pub(crate) mod tahoe;
 
+use crate::delivery::Sample;
 use crate::scoreboard::Scoreboard;
 use crate::{Config, Flavour, Nanos, ReductionBase, SackRecovery, SenderStats};
+use bbr::Bbr;
 use cubic::Cubic;
 use dctcp::Dctcp;
+use prague::Prague;
 
 /// Duplicate ACKs that make a fast retransmit (RFC 5681 section 3.2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -93,6 +99,16 @@ impl Core {
         self.max_sent - self.una
     }
 
+    /// Octets in the network: sent, neither arrived nor lost, and retransmissions (RFC 6675 section 4; after a timeout all counts as lost
+    /// that is not sent again).
+    pub fn in_flight(&self) -> u64 {
+        if self.nxt < self.max_sent {
+            (self.nxt - self.una).saturating_sub(self.board.sacked_below(self.nxt))
+        } else {
+            self.board.pipe(self.una, self.max_sent)
+        }
+    }
+
     /// What a reduction takes its fraction of.
     pub fn reduction_base(&self) -> u64 {
         let base = match self.reduction_base {
@@ -164,6 +180,18 @@ impl Core {
     }
 }
 
+/// What an ACK says to a paced flavour.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivered {
+    pub sample: Sample,
+    /// Segments that the receiver found marked since the ACK before.
+    pub marks: u64,
+    /// Octets that count as lost since the ACK before.
+    pub lost: u64,
+    /// [`Core::in_flight`] before the ACK.
+    pub prior_in_flight: u64,
+}
+
 /// The flavour of a sender, with what it remembers.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
@@ -174,10 +202,13 @@ pub(crate) enum Control {
     Sack1,
     Cubic(Cubic),
     Dctcp(Dctcp),
+    Prague(Prague),
+    Bbr(Box<Bbr>),
 }
 
 impl Control {
-    pub fn new(config: &Config) -> Self {
+    /// `seed`: of what a flavour draws at random.
+    pub fn new(config: &Config, seed: u32) -> Self {
         match config.flavour {
             Flavour::Tahoe => Control::Tahoe,
             Flavour::Reno => Control::Reno,
@@ -188,6 +219,8 @@ impl Control {
             },
             Flavour::Cubic => Control::Cubic(Cubic::new(config.reno_friendliness)),
             Flavour::Dctcp => Control::Dctcp(Dctcp::new()),
+            Flavour::Prague => Control::Prague(Prague::new()),
+            Flavour::Bbr => Control::Bbr(Box::new(Bbr::new(seed))),
         }
     }
 
@@ -200,6 +233,8 @@ impl Control {
             Control::Sack | Control::Dctcp(_) => sack::on_new_ack(core, |core| core.grow(acked)),
             Control::Sack1 => sack1::on_new_ack(core, acked),
             Control::Cubic(cubic) => sack::on_new_ack(core, |core| cubic.grow(core, now, acked, srtt)),
+            // Their windows grow by what is delivered.
+            Control::Prague(_) | Control::Bbr(_) => sack::on_new_ack(core, |_| ()),
         }
     }
 
@@ -214,6 +249,8 @@ impl Control {
             Control::Sack1 => sack1::on_dup_ack(core),
             Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
             Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half_in_any_case()),
+            Control::Prague(prague) => sack::on_dup_ack(core, |core| prague.half(core)),
+            Control::Bbr(bbr) => bbr.on_dup_ack(core),
         }
     }
 
@@ -222,6 +259,8 @@ impl Control {
         match self {
             Control::Cubic(cubic) => cubic.reduce(core),
             Control::Dctcp(_) => core.half_in_any_case(),
+            Control::Prague(prague) => prague.half(core),
+            Control::Bbr(bbr) => bbr.on_timeout(core),
             _ => core.half(),
         }
     }
@@ -239,6 +278,45 @@ impl Control {
     pub fn observe(&mut self, core: &Core, ack: u64, acked: u64, echo: bool) {
         if let Control::Dctcp(dctcp) = self {
             dctcp.on_ack(core, ack, acked, echo);
+        }
+    }
+
+    /// The connection is established; `rtt`: of the handshake, where it was measured.
+    pub fn on_established(&mut self, core: &Core, now: Nanos, rtt: Option<Nanos>) {
+        match self {
+            Control::Prague(prague) => prague.on_established(rtt),
+            Control::Bbr(bbr) => bbr.on_established(core, now, rtt),
+            _ => {}
+        }
+    }
+
+    /// What an ACK delivered, after all else is done for it.
+    pub fn on_delivered(&mut self, core: &mut Core, now: Nanos, delivered: &Delivered) {
+        match self {
+            Control::Prague(prague) => prague.on_delivered(core, now, delivered),
+            Control::Bbr(bbr) => bbr.on_delivered(core, now, delivered),
+            _ => {}
+        }
+    }
+
+    /// A segment leaves after a time in which the application had nothing to send.
+    pub fn on_restart_from_idle(&mut self) {
+        if let Control::Bbr(bbr) = self {
+            bbr.on_restart_from_idle();
+        }
+    }
+
+    /// Whether the flavour itself sends less than it could, so that delivery rates say nothing of the path.
+    pub fn holds_back(&self) -> bool {
+        matches!(self, Control::Bbr(bbr) if bbr.holds_back())
+    }
+
+    /// Octets a second at which segments leave; `None`: as the window lets them.
+    pub fn pacing_rate(&self, core: &Core) -> Option<f64> {
+        match self {
+            Control::Prague(prague) => prague.pacing_rate(core),
+            Control::Bbr(bbr) => Some(bbr.pacing_rate()),
+            _ => None,
         }
     }
 }

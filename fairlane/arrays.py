@@ -1,0 +1,15 @@
+"""`np`: numpy where it is installed, elsewhere (in a browser's page) `plain_arrays`, which has of numpy what the evaluation of a run needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    try:
+        import numpy as np
+    except ImportError:
+        from fairlane import plain_arrays as np
+
+__all__ = ["np"]

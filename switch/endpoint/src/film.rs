@@ -1,0 +1,303 @@
+//! Films: an encoder whose rate follows the flow's, outside of the flow's program or modelled, and the frames that come of it.
+//!
+//! Each packet of a film carries, after its stamp, an RTP packet of the film itself: a header whose timestamp names the frame, whose
+//! number counts the film's packets and whose marker ends a frame (RFC 6184), and what the encoder made. A modelled film has zeros there.
+
+use std::collections::VecDeque;
+
+use fairlane_sources::Stream;
+
+use crate::record::FlowRecord;
+use crate::wire::rtp::{RtpHeader, CLOCK_HZ, HEADER_BYTES, MARKER};
+use crate::Nanos;
+
+/// Between two times that an encoder outside is told its rate.
+pub(crate) const TELL_PERIOD: Nanos = 20_000_000;
+/// An encoder takes a new rate at most so often: tau_v of RFC 8593, table 1.
+const REACTION: Nanos = 200_000_000;
+/// The size of a key frame over a mean frame's: K_B / B_0 of RFC 8593, table 1.
+const KEY_FRAME: f64 = 13.5 / 4.17;
+/// Frames of a transient with its key frame, which together are of mean size: K_d of RFC 8593, table 1.
+const TRANSIENT_FRAMES: u64 = 8;
+/// SCALE_B of RFC 8593, table 1: of the Laplace distribution of sizes about their mean, over the mean.
+const SIZE_SCALE: f64 = 0.15;
+/// SCALE_t of RFC 8593, table 1: of the times that frames take from their pictures, over a frame's; and the longest.
+const TIME_SCALE: f64 = 0.15;
+const LONGEST_TIME: f64 = 0.5;
+/// No frame is smaller or larger than this, over its expected size.
+const SIZE_BOUNDS: (f64, f64) = (0.25, 2.5);
+/// A receiver writes down a frame when so long has passed since it began to come.
+const FRAME_PATIENCE: Nanos = 2_000_000_000;
+/// Frames that are open at once: forged ones must not use up memory.
+const MOST_FRAMES: usize = 1024;
+
+/// A film that is encoded while it is sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Film {
+    pub frames_per_second: f64,
+    /// Frames from one key frame to the next.
+    pub key_interval_frames: u64,
+    /// Of the encoder, without headers.
+    pub min_rate_bps: f64,
+    pub max_rate_bps: f64,
+    /// A picture is left out while more than the rate carries in so long waits in the sender.
+    pub most_waiting: Nanos,
+}
+
+impl Film {
+    /// # Errors
+    /// A value that cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        let Film { frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, .. } = *self;
+        for (name, value) in [("frames_per_second", frames_per_second), ("min_rate_bps", min_rate_bps), ("max_rate_bps", max_rate_bps)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(format!("{name}: give a number above 0, got {value}"));
+            }
+        }
+        if min_rate_bps > max_rate_bps {
+            return Err(format!("min_rate_bps: give at most max_rate_bps, {max_rate_bps}, got {min_rate_bps}"));
+        }
+        if key_interval_frames < TRANSIENT_FRAMES {
+            return Err(format!("key_interval_frames: give {TRANSIENT_FRAMES} or more, got {key_interval_frames}"));
+        }
+        Ok(())
+    }
+
+    /// What the encoder may produce of the rate that its flow has: what headers of `overhead` bytes for each packet leave, where frames fill
+    /// packets of `payload` bytes, and less where data wait (RFC 8698, equation 8, with BETA_V = 0.1).
+    pub(crate) fn encoder_rate_bps(&self, rate_bps: f64, overhead: u32, payload: u32, waiting_bytes: u64, drains: bool) -> f64 {
+        let frame_bytes = rate_bps / 8.0 / self.frames_per_second;
+        // The last packet of a frame is half full on the mean.
+        let packets = frame_bytes / f64::from(payload + overhead) + 0.5;
+        let headers_bps = packets * f64::from(overhead) * 8.0 * self.frames_per_second;
+        let waiting_bps = if drains { 0.1 * 8.0 * waiting_bytes as f64 * self.frames_per_second } else { 0.0 };
+        (rate_bps - headers_bps - waiting_bps).clamp(self.min_rate_bps, self.max_rate_bps)
+    }
+
+    /// Whether so much waits that a picture is left out.
+    fn leaves_out(&self, rate_bps: f64, waiting_bytes: u64) -> bool {
+        8e9 * waiting_bytes as f64 > rate_bps * self.most_waiting as f64
+    }
+}
+
+/// The encoder's model (RFC 8593, section 5): pictures at a constant pace, frames after a time that varies, of the size that the rate gives with a Laplace distribution about
+/// it; a key frame at the start and after each interval, followed by smaller ones, so that the transient is of mean size.
+pub(crate) struct Encoder {
+    film: Film,
+    stream: Stream,
+    next_picture: u64,
+    /// When its frame leaves the encoder.
+    next: Nanos,
+    /// Pictures since the last key frame.
+    since_key: u64,
+    rate_bps: f64,
+    rate_taken: Option<Nanos>,
+}
+
+impl Encoder {
+    pub(crate) fn new(film: Film, stream: Stream) -> Encoder {
+        let mut encoder = Encoder { film, stream, next_picture: 0, next: 0, since_key: 0, rate_bps: film.min_rate_bps, rate_taken: None };
+        encoder.plan();
+        encoder
+    }
+
+    fn plan(&mut self) {
+        let takes = self.stream.exponential(TIME_SCALE).min(LONGEST_TIME);
+        self.next = self.picture() + (takes / self.film.frames_per_second * 1e9) as Nanos;
+    }
+
+    /// When the next frame leaves the encoder, counted from the film's beginning.
+    pub(crate) fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// Instant of the picture that is encoded.
+    pub(crate) fn picture(&self) -> Nanos {
+        (self.next_picture as f64 / self.film.frames_per_second * 1e9).round() as Nanos
+    }
+
+    /// The next frame: its RTP timestamp and bytes; `None`: it is left out. `rate_bps`: what the encoder may produce, `flow_bps`: the flow's
+    /// rate.
+    pub(crate) fn frame(&mut self, rate_bps: f64, flow_bps: f64, waiting_bytes: u64) -> Option<(u32, u64)> {
+        let now = self.picture();
+        let timestamp = timestamp(self.next_picture, self.film.frames_per_second);
+        self.next_picture += 1;
+        self.plan();
+        if self.film.leaves_out(flow_bps, waiting_bytes) {
+            return None;
+        }
+        if self.rate_taken.is_none_or(|then| now >= then + REACTION) {
+            (self.rate_bps, self.rate_taken) = (rate_bps, Some(now));
+        }
+        let ratio = match self.since_key {
+            0 => KEY_FRAME,
+            n if n < TRANSIENT_FRAMES => (TRANSIENT_FRAMES as f64 - KEY_FRAME) / (TRANSIENT_FRAMES - 1) as f64,
+            _ => 1.0,
+        };
+        self.since_key = (self.since_key + 1) % self.film.key_interval_frames;
+        let noise = (1.0 + self.laplace()).clamp(SIZE_BOUNDS.0, SIZE_BOUNDS.1);
+        Some((timestamp, (ratio * noise * self.rate_bps / 8.0 / self.film.frames_per_second).max(1.0) as u64))
+    }
+
+    /// Of mean 0 and scale `SIZE_SCALE`: the difference of two exponentials.
+    fn laplace(&mut self) -> f64 {
+        self.stream.exponential(SIZE_SCALE) - self.stream.exponential(SIZE_SCALE)
+    }
+}
+
+/// Of a picture, counted from 0.
+fn timestamp(picture: u64, frames_per_second: f64) -> u32 {
+    (picture as f64 * CLOCK_HZ as f64 / frames_per_second).round() as u64 as u32
+}
+
+/// The header of a modelled film's packet.
+pub(crate) fn modelled_header(sequence: u16, timestamp: u32, last: bool) -> [u8; HEADER_BYTES] {
+    let (header, _) = RtpHeader { sequence, timestamp, ssrc: 0, rate: None }.emit();
+    let mut plain = [0; HEADER_BYTES];
+    plain.copy_from_slice(&header[..HEADER_BYTES]);
+    if last {
+        plain[1] |= MARKER;
+    }
+    plain
+}
+
+/// A packet of a film at its sender: timestamp, and whether it ends its frame. `None`: it is none.
+pub(crate) fn looked_at(packet: &[u8]) -> Option<(u32, bool)> {
+    RtpHeader::parse(packet).map(|(header, _)| (header.timestamp, packet[1] & MARKER != 0))
+}
+
+/// A frame that is being handed to the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Handed {
+    pub(crate) packets: u64,
+    /// Of the film's RTP packets.
+    pub(crate) bytes: u64,
+    /// Packets for which the buffer had no room.
+    pub(crate) discarded: u64,
+}
+
+#[derive(Debug)]
+struct Coming {
+    timestamp: u32,
+    produced: Nanos,
+    packets: u64,
+    bytes: u64,
+    first: Nanos,
+    last: Nanos,
+}
+
+/// What has arrived of a film, frame by frame.
+#[derive(Debug, Default)]
+pub(crate) struct Frames(VecDeque<Coming>);
+
+impl Frames {
+    /// A packet of the film. False: it is none.
+    pub(crate) fn arrived(&mut self, now: Nanos, produced: Nanos, packet: &[u8]) -> bool {
+        let Some((timestamp, _)) = looked_at(packet) else { return false };
+        let bytes = packet.len() as u64;
+        if let Some(frame) = self.0.iter_mut().rev().find(|frame| frame.timestamp == timestamp) {
+            frame.packets += 1;
+            frame.bytes += bytes;
+            frame.last = now;
+            frame.produced = frame.produced.min(produced);
+        } else if self.0.len() < MOST_FRAMES {
+            self.0.push_back(Coming { timestamp, produced, packets: 1, bytes, first: now, last: now });
+        }
+        true
+    }
+
+    /// Records of frames of which nothing more is expected; at the end, of all.
+    pub(crate) fn done(&mut self, now: Nanos, end: bool) -> impl Iterator<Item = FlowRecord> + '_ {
+        std::iter::from_fn(move || {
+            self.0.front().filter(|frame| end || frame.first + FRAME_PATIENCE <= now)?;
+            let Coming { timestamp, produced, packets, bytes, first, last } = self.0.pop_front()?;
+            Some(FlowRecord::FrameArrived { timestamp, packets, bytes, produced, first, last })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILM: Film =
+        Film { frames_per_second: 25.0, key_interval_frames: 50, min_rate_bps: 1e5, max_rate_bps: 4e6, most_waiting: 200_000_000 };
+
+    #[test]
+    fn the_model_produces_the_rate_that_it_is_given() {
+        let mut encoder = Encoder::new(FILM, Stream::new(1, "film"));
+        let frames: Vec<_> = (0..5000).filter_map(|_| encoder.frame(1e6, 1.1e6, 0)).collect();
+        let mean_bps = frames.iter().map(|&(_, bytes)| bytes as f64 * 8.0).sum::<f64>() / 200.0;
+        assert_eq!(frames.len(), 5000);
+        assert!((0.98e6..1.02e6).contains(&mean_bps), "{mean_bps}");
+        // Frames 0, 50, 100 ... are key frames: 13.5 / 4.17 = 3.237 times 5000 bytes on the mean.
+        let keys: f64 = frames.iter().step_by(50).map(|&(_, bytes)| bytes as f64).sum::<f64>() / 100.0;
+        assert!((0.93..1.07).contains(&(keys / (5000.0 * KEY_FRAME))), "{keys}");
+        assert_eq!((frames[0].0, frames[1].0, frames[25].0), (0, 3600, 90_000));
+    }
+
+    #[test]
+    fn frames_leave_after_their_pictures() {
+        let mut encoder = Encoder::new(FILM, Stream::new(1, "film"));
+        let mut sum = 0;
+        for n in 0..10_000 {
+            let takes = encoder.next() - encoder.picture();
+            assert_eq!(encoder.picture(), n * 40_000_000);
+            assert!(takes <= 20_000_000);
+            sum += takes;
+            encoder.frame(1e6, 1e6, 0);
+        }
+        // 0.15 of 40 ms are 6 ms; no more than 20 leave out e^(-3.3) of them.
+        assert!((5_600_000..5_950_000).contains(&(sum / 10_000)), "{sum}");
+    }
+
+    #[test]
+    fn a_new_rate_is_taken_after_the_encoders_reaction() {
+        let mut encoder = Encoder::new(FILM, Stream::new(1, "film"));
+        // 200 ms are 5 pictures of 40 ms: the rate of the first holds for 0 to 4.
+        let rates: Vec<f64> = (0..11)
+            .map(|n| {
+                encoder.frame(if n == 0 { 1e6 } else { 2e6 + f64::from(n) }, 3e6, 0);
+                encoder.rate_bps
+            })
+            .collect();
+        assert_eq!(rates[..5], [1e6; 5]);
+        assert_eq!(rates[5..10], [2e6 + 5.0; 5]);
+        assert_eq!(rates[10], 2e6 + 10.0);
+    }
+
+    #[test]
+    fn pictures_are_left_out_while_much_waits() {
+        let mut encoder = Encoder::new(FILM, Stream::new(1, "film"));
+        // 200 ms of 1 Mb/s are 25,000 bytes.
+        assert!(encoder.frame(1e6, 1e6, 25_000).is_some());
+        assert_eq!(encoder.frame(1e6, 1e6, 25_001), None);
+        assert_eq!(encoder.frame(1e6, 1e6, 0).map(|(timestamp, _)| timestamp), Some(7200));
+    }
+
+    #[test]
+    fn the_encoders_share_by_hand() {
+        // 1.04 Mb/s at 25 a second: 5200 bytes a frame, in packets of 1040: 5.5 packets of 40 bytes overhead, 44 kb/s.
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 0, true), 996_000.0);
+        // 5000 bytes wait: 0.1 * 8 * 5000 * 25 = 100 kb/s less.
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 5000, true), 896_000.0);
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 5000, false), 996_000.0);
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 500_000, true), 1e5);
+    }
+
+    #[test]
+    fn frames_are_put_together_by_their_timestamps() {
+        let mut frames = Frames::default();
+        let packet = |sequence, timestamp, last| [&modelled_header(sequence, timestamp, last)[..], &[0; 88]].concat();
+        assert!(frames.arrived(10, 1, &packet(0, 0, false)));
+        assert!(frames.arrived(20, 11, &packet(2, 3600, true)));
+        assert!(frames.arrived(30, 1, &packet(1, 0, true)));
+        assert!(!frames.arrived(40, 1, &[0x40; 20]), "not RTP");
+        assert_eq!(frames.done(FRAME_PATIENCE + 9, false).count(), 0);
+        let first: Vec<_> = frames.done(FRAME_PATIENCE + 10, false).collect();
+        assert_eq!(first, [FlowRecord::FrameArrived { timestamp: 0, packets: 2, bytes: 200, produced: 1, first: 10, last: 30 }]);
+        let rest: Vec<_> = frames.done(0, true).collect();
+        assert_eq!(rest, [FlowRecord::FrameArrived { timestamp: 3600, packets: 1, bytes: 100, produced: 11, first: 20, last: 20 }]);
+        assert_eq!(looked_at(&packet(7, 9, true)), Some((9, true)));
+    }
+}
