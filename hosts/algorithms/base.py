@@ -36,7 +36,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, Protocol
 
 
@@ -58,6 +58,17 @@ class AckDetail(Enum):
     """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
+class Ecn(IntEnum):
+    """The ECN field of an IP header (RFC 3168 section 5)."""
+
+    NOT_ECT = 0
+    ECT_1 = 1
+    """Low latency (RFC 9331)."""
+    ECT_0 = 2
+    CE = 3
+    """Congestion experienced: a router's mark."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interests:
     """The events that an algorithm wants; a constant of the class."""
@@ -73,10 +84,12 @@ class Interests:
     have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
-    history of acks that is what RFC 8888 reports of each packet, but for ECN marks."""
+    history and the ECN codepoint of acks that is what RFC 8888 reports of each packet."""
     rate_header: bool = False
     """For a sender: each data packet has a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back
     the smallest, `Ack.router_rate_bps`. Wants acks."""
+    ecn: Ecn = Ecn.NOT_ECT
+    """For a sender: codepoint of its data packets. Acks say with which one each packet arrived."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -133,6 +146,8 @@ class Ack:
     receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
     router_rate_bps: float | None = None
     """The smallest rate that a router wrote into the packet's rate header; `None`: none did."""
+    ecn: int = 0
+    """One of `Ecn`: the packet's codepoint as it arrived. A packet whose own ack was lost is not known to be marked."""
 
 
 class LossCause(Enum):

@@ -81,19 +81,19 @@ REPORT_FIELDS = ("highest_sequence", "echo_ns", "delay_us", "receive_rate_bps", 
 def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
     rng = random.Random(5)
     acks = [(rng.getrandbits(48), rng.getrandbits(32)) for _ in range(20)] + [(0, 0), (2**48 - 1, 2**32 - 1)]
-    acks += [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(64)) for _ in range(5)]
+    acks += [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(64), None, ecn) for ecn in range(4)]
     reports = [dict(zip(REPORT_FIELDS, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))) for _ in range(20)]
     reports += [dict(zip(REPORT_FIELDS, (1, 2, 3, 4, None, 5, 6, 7)))]
     path = capture(
         tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))]
     )
-    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "sequence", "history", "arrived_ns")]
+    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "ecn", "sequence", "history", "arrived_ns")]
     names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
     rows = fields(path, *names, "_ws.malformed", "_ws.expert")
     assert len(rows) == len(acks) + len(reports)
     for row, said in zip(rows, acks):
         told = {name: [value] for name, value in zip(("sequence", "history", "arrived_ns"), said)}
-        assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], **told}
+        assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], "ecn": [said[4] if len(said) > 3 else 0], **told}
     for row, report in zip(rows[len(acks) :], reports):
         has = int(report["loss_event_rate"] is not None)
         fixed = {"version": [1], "type": [2], "flags": [has], "flags.has_loss_event_rate": [has]}
@@ -198,7 +198,7 @@ def datagrams(path: Path) -> list[tuple[int, int, bytes]]:
 
 def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_captures: Path) -> None:
     seen = {"ack": 0, "report": 0, "stamp": 0, "alsf": 0}
-    names = [f"fairlane.ack.{n}" for n in ("sequence", "history")] + [f"fairlane.report.{n}" for n in ("flags", *REPORT_FIELDS)]
+    names = [f"fairlane.ack.{n}" for n in ("ecn", "sequence", "history")] + [f"fairlane.report.{n}" for n in ("flags", *REPORT_FIELDS)]
     names += [f"fairlane.stamp.{n}" for n in ("sent_ns", "sequence", "rtt_us")] + [
         "fairlane.alsf.desired_rate_bps",
         "fairlane.alsf.utilisation",

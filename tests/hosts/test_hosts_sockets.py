@@ -251,3 +251,40 @@ def test_sources_run_between_processes(tmp_path: Path) -> None:
             produced = records(logs[0], "application")[-1]
             assert produced["produced_packets"] == sent["sent_packets"] + produced["waiting_packets"] + produced["discarded_packets"]
             assert data["overdue_packets"] <= data["received_packets"]
+
+
+class Marks(base.Sender):
+    """Sends as ECT(0), and keeps what comes back."""
+
+    interests = base.Interests(acks=base.AckDetail.EVERY, ecn=base.Ecn.ECT_0)
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+
+    def on_start(self, now_s, rng):
+        return (base.SetRate(800e3),)
+
+    def on_ack(self, now_s, ack, rng):
+        self.heard.append(ack.ecn)
+        return ()
+
+
+def test_the_ecn_field_of_data_comes_back() -> None:
+    """No queue marks on the loopback: ECT(0) as sent. A CE that a packet carries is told as well."""
+    port, sends = free_port(), Marks()
+    options = {"ssrc": 5, "cname": "s", "session_bandwidth_bps": 1e6}
+    receiver = native.HostEnd.receiver(place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, acks=True)
+    sender = native.HostEnd.sender(place(port, SENDER_ADDRESS, RECEIVER_ADDRESS), sends, random.Random(1), **options, packet_bytes=1000)
+    for _ in range(20):
+        assert sender.run_until(time.monotonic_ns() + 10_000_000) and receiver.run_until(time.monotonic_ns() + 1_000_000)
+    assert len(sends.heard) > 3 and set(sends.heard) == {base.Ecn.ECT_0}
+    sender.close()
+    del sender
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as marked:
+        marked.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, base.Ecn.CE)
+        marked.bind((SENDER_ADDRESS, port))
+        marked.settimeout(5)
+        marked.sendto(native.emit_rtp(1, 0, 5, native.emit_stamp(0, 10_000)), (RECEIVER_ADDRESS, port))
+        receiver.run_until(time.monotonic_ns() + 50_000_000)
+        acks = [native.parse_ack(marked.recv(2048))]
+    assert acks[0]["ecn"] == base.Ecn.CE and acks[0]["sequence"] == 10_000

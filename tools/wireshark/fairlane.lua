@@ -24,7 +24,8 @@ formats.rate = { title = "Rate header", bytes = 16, least = 16,
 formats.ack = { title = "Acknowledgement", bytes = 28, least = 12,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
   { name = "type", at = 4, bits = 4, meaning = "an acknowledgement", value = 1 },
-  { name = "flags", at = 8, bits = 8, meaning = "no flag is defined" },
+  { name = "flags", at = 8, bits = 6, meaning = "no flag is defined" },
+  { name = "ecn", at = 14, bits = 2, meaning = "ECN codepoint of the packet as it arrived (RFC 3168 section 5): 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE" },
   { name = "sequence", at = 16, bits = 48, meaning = "the packet acknowledged: `sequence` of its stamp" },
   { name = "history", at = 64, bits = 32, meaning = "bit k (0 = least significant): packet `sequence` - 1 - k has arrived" },
   { name = "arrived_ns", at = 96, bits = 64, meaning = "the receiver's clock when the packet arrived; a monotonic clock with an arbitrary zero", unit = "ns" },
@@ -127,9 +128,12 @@ local function opening(name)
   return 16 * fixed(name, "version") + fixed(name, "type")
 end
 
--- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last field.
+-- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last fields.
 local function whole(name, size)
-  return size == formats[name].bytes or size == formats[name].least
+  for _, field in ipairs(formats[name]) do
+    if 8 * size == field.at + field.bits then return size >= formats[name].least end
+  end
+  return false
 end
 
 local rtp = Dissector.get("rtp")

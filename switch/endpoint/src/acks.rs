@@ -12,7 +12,7 @@ use crate::report::{SEQUENCE_MASK, VERSION};
 use crate::wire::rate::UNLIMITED;
 use crate::{instant, seconds, Nanos};
 
-/// Bytes of an acknowledgement's payload: version and type of 4 bits each, 8 bits of flags, 48 bits of the number, 32 of history.
+/// Bytes of an acknowledgement's payload: version and type of 4 bits each, 6 bits of flags, 2 of ECN, 48 of the number, 32 of history.
 const ACK_BYTES: usize = 12;
 /// With 64 bits of the instant of arrival.
 const TIMED_ACK_BYTES: usize = 20;
@@ -25,6 +25,8 @@ const TYPE_ACK: u8 = 1;
 pub struct AckPacket {
     pub sequence: u64,
     pub history: u32,
+    /// The packet's ECN field, as it arrived (RFC 8888 section 3.1).
+    pub ecn: u8,
     /// When the packet arrived, on the receiver's clock.
     pub arrived: Option<Nanos>,
     /// In bit/s, of the packet's rate header; only beside `arrived`.
@@ -35,7 +37,7 @@ impl AckPacket {
     /// Its bytes, and how many of them there are.
     pub fn emit(&self) -> ([u8; RATED_ACK_BYTES], usize) {
         let mut bytes = [0; RATED_ACK_BYTES];
-        let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | self.sequence & SEQUENCE_MASK;
+        let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | u64::from(self.ecn & 3) << 48 | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
         bytes[8..ACK_BYTES].copy_from_slice(&self.history.to_be_bytes());
         bytes[ACK_BYTES..TIMED_ACK_BYTES].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
@@ -59,6 +61,7 @@ impl AckPacket {
         Some(AckPacket {
             sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK,
             history: u32::from_be_bytes(*history),
+            ecn: first[1] & 3,
             arrived: double(0),
             rate_bps: double(8),
         })
@@ -210,7 +213,15 @@ impl AckBook {
         let router_rate_bps = ack.rate_bps.filter(|&rate| rate != UNLIMITED).map(|rate| rate as f64);
         Some((
             loss,
-            Some(Ack { sequence: ack.sequence, rtt_s, newly_acked_packets: newly, path: self.path(), one_way_delay_s, router_rate_bps }),
+            Some(Ack {
+                sequence: ack.sequence,
+                rtt_s,
+                newly_acked_packets: newly,
+                path: self.path(),
+                one_way_delay_s,
+                router_rate_bps,
+                ecn: ack.ecn,
+            }),
         ))
     }
 
@@ -331,7 +342,7 @@ mod tests {
     fn the_delay_one_way_is_arrival_less_sending() {
         let mut book = book(3);
         let mut delay = |sequence, arrived| {
-            let (_, ack) = book.acknowledge(1_000, AckPacket { sequence, history: 0, arrived, rate_bps: None }).expect("was sent");
+            let (_, ack) = book.acknowledge(1_000, AckPacket { sequence, arrived, ..AckPacket::default() }).expect("was sent");
             ack.expect("is news").one_way_delay_s
         };
         // Sent at 0, 10, 20 ns: 600 ns later; 5 ns earlier by a clock that is behind; not said.
@@ -446,9 +457,9 @@ mod tests {
         }
 
         #[test]
-        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, arrived: Option<Nanos>, rated: Option<u64>) {
+        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, ecn in 0u8..4, arrived: Option<Nanos>, rated: Option<u64>) {
             let rate_bps = arrived.and(rated);
-            let ack = AckPacket { sequence, history, arrived, rate_bps };
+            let ack = AckPacket { sequence, history, ecn, arrived, rate_bps };
             let (bytes, length) = ack.emit();
             prop_assert_eq!(AckPacket::parse(&bytes[..length]), Some(ack));
             prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, 0]);

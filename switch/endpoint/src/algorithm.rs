@@ -36,11 +36,21 @@ pub struct Interests {
     pub timed_acks: bool,
     /// For a sender: each data packet has a rate header, in which routers write.
     pub rate_header: bool,
+    /// For a sender: the ECN field of its data packets (RFC 3168 section 5).
+    pub ecn: u8,
 }
 
 impl Default for Interests {
     fn default() -> Self {
-        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3, timed_acks: false, rate_header: false }
+        Interests {
+            acks: AckDetail::None,
+            gaps: false,
+            rtcp: false,
+            loss_distance_packets: 3,
+            timed_acks: false,
+            rate_header: false,
+            ecn: 0,
+        }
     }
 }
 
@@ -83,6 +93,8 @@ pub struct Ack {
     pub one_way_delay_s: Option<f64>,
     /// The smallest rate that a router wrote into the packet's rate header; `None`: none did.
     pub router_rate_bps: Option<f64>,
+    /// The packet's ECN field, as it arrived.
+    pub ecn: u8,
 }
 
 /// How a loss was found.

@@ -192,7 +192,7 @@ impl End for RtpReceiver {
         match datagram.rtcp {
             true => self.on_rtcp(datagram.payload, io),
             false if self.leaving => Ok(()),
-            false => self.on_data(index, datagram.payload, io),
+            false => self.on_data(index, datagram, io),
         }
     }
 
@@ -252,7 +252,7 @@ impl End for RtpReceiver {
 }
 
 impl RtpReceiver {
-    fn on_data(&mut self, index: usize, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
+    fn on_data(&mut self, index: usize, &Incoming { ecn, payload, .. }: &Incoming, io: &mut Io) -> Result<(), Fault> {
         let Some((header, rest)) = RtpHeader::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: false }));
@@ -289,7 +289,7 @@ impl RtpReceiver {
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
             let rate_bps = header.rate.map(|rate| rate.rate_bps);
             let arrived = (self.timed_acks || rate_bps.is_some()).then_some(now);
-            let ack = AckPacket { arrived, rate_bps, ..arrivals.arrived(stamp.number) };
+            let ack = AckPacket { ecn, arrived, rate_bps, ..arrivals.arrived(stamp.number) };
             let (bytes, length) = ack.emit();
             self.send_direct(&bytes[..length], io);
         }

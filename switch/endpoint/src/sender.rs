@@ -95,7 +95,7 @@ impl RtpSender {
         let interests = algorithm.interests();
         let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets));
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
-        let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, &mut rng);
+        let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, &mut rng);
         if interests.rate_header {
             stream.ask_for_rate(0);
         }
@@ -742,7 +742,8 @@ impl RtpSender {
             }
             if index == self.streams.len() {
                 let ssrc = self.spec.ssrc.wrapping_add(index as u32);
-                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, &mut self.rng));
+                let ecn = self.algorithm.interests().ecn;
+                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, ecn, &mut self.rng));
             }
             self.streams[index].to = address;
             if rate_bps > 0.0 {

@@ -20,6 +20,7 @@ pub(crate) struct DataStream {
     /// `None`: not paced, or paused.
     pub(crate) pacer: Option<Pacer>,
     packet_bytes: u32,
+    ecn: u8,
     /// Of the flow, in microseconds: where the algorithm stamps data with it.
     rtt_us: Option<u32>,
     /// Where packets have one.
@@ -32,7 +33,7 @@ pub(crate) struct DataStream {
 
 impl DataStream {
     /// `rng`: the flow's own.
-    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, rng: &mut Rng) -> DataStream {
+    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, ecn: u8, rng: &mut Rng) -> DataStream {
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
         DataStream {
             ssrc,
@@ -41,6 +42,7 @@ impl DataStream {
             sent_bytes: 0,
             pacer: None,
             packet_bytes,
+            ecn,
             rtt_us: None,
             rate: None,
             forgiven_packets: 0,
@@ -87,7 +89,7 @@ impl DataStream {
         let used = IP_UDP_BYTES + head.len() + content.len();
         let bytes = piece.map_or(self.packet_bytes, |piece| piece.bytes.max(used as u32));
         let padding = (bytes as usize).saturating_sub(used);
-        let mut send = |head: &[u8]| io.network.send(&Outgoing { to: self.to, kind: Kind::Data, head, padding });
+        let mut send = |head: &[u8]| io.network.send(&Outgoing { to: self.to, kind: Kind::Data, ecn: self.ecn, head, padding });
         let sent = if content.is_empty() { send(head) } else { send(&[head, content].concat()) };
         if sent {
             self.sent_packets += 1;

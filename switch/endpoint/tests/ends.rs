@@ -1,11 +1,14 @@
 //! The two ends of a flow without a network around them: what a host refuses, what no flow should send, what ends too early.
 
-use fairlane_endpoint::algorithm::{AckDetail, Action, Actions, Fault, FixedRate, Interests, Listener, ReceiverAlgorithm, SenderAlgorithm};
+use fairlane_endpoint::algorithm::{
+    Ack, AckDetail, Action, Actions, Fault, FixedRate, Interests, Listener, ReceiverAlgorithm, SenderAlgorithm,
+};
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
 use fairlane_endpoint::wire::rtp::RtpHeader;
 use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
@@ -14,6 +17,8 @@ const SECOND: Nanos = 1_000_000_000;
 #[derive(Default)]
 struct Host {
     sent: Vec<(bool, Vec<u8>)>,
+    /// ECN fields of what was sent.
+    ecn: Vec<u8>,
     refuses: bool,
 }
 
@@ -23,6 +28,7 @@ impl Network for Host {
             let mut payload = datagram.head.to_vec();
             payload.resize(payload.len() + datagram.padding, 0);
             self.sent.push((datagram.kind.is_rtcp(), payload));
+            self.ecn.push(datagram.ecn);
         }
         !self.refuses
     }
@@ -109,6 +115,43 @@ fn a_refused_packet_is_tried_again_with_the_same_number() {
     assert_eq!(numbers(&host), [0, 1]);
 }
 
+/// Sends data as ECT(0), and remembers what acknowledgements say.
+struct Marked(Arc<Mutex<Vec<(u64, u8)>>>);
+
+impl SenderAlgorithm for Marked {
+    fn interests(&self) -> Interests {
+        Interests { acks: AckDetail::Every, ecn: 2, ..Interests::default() }
+    }
+
+    fn on_start(&mut self, _: Nanos, actions: &mut Actions) -> Result<(), Fault> {
+        actions.push(Action::SetWindow { window_packets: 4.0 });
+        Ok(())
+    }
+
+    fn on_ack(&mut self, _: Nanos, ack: &Ack, _: &mut Actions) -> Result<(), Fault> {
+        self.0.lock().expect("is not poisoned").push((ack.sequence, ack.ecn));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_mark_comes_back_with_its_packets_acknowledgement() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (mut one, mut other, mut data) = (sender(Marked(heard.clone())), receiver(Listener, true), Host::default());
+    run(&mut one, &mut data, 0).expect("runs");
+    assert_eq!(data.ecn, [2; 4]);
+    run(&mut other, &mut Host::default(), 0).expect("runs");
+    for ((_, packet), ecn) in data.sent.iter().zip([2, 3, 0, 3]) {
+        let mut acks = Host::default();
+        let packet = Incoming { rtcp: false, group: None, ecn, payload: packet };
+        other.receive(&packet, &mut Io { now: MS, epoch: 0, network: &mut acks }).expect("goes on");
+        assert_eq!(acks.ecn, [0], "an acknowledgement is not ECN-capable");
+        let ack = Incoming { rtcp: false, group: None, ecn: 0, payload: &acks.sent[0].1 };
+        one.receive(&ack, &mut Io { now: 2 * MS, epoch: 0, network: &mut Host::default() }).expect("goes on");
+    }
+    assert_eq!(*heard.lock().expect("is not poisoned"), [(0, 2), (1, 3), (2, 0), (3, 3)]);
+}
+
 /// Asks once for something.
 struct Asks(Vec<Action>);
 
@@ -187,7 +230,7 @@ proptest! {
             let now = n as Nanos * MS;
             for end in [&mut one as &mut dyn End, &mut other] {
                 run(end, &mut host, now).expect("runs");
-                end.receive(&Incoming { rtcp, group: None, payload: &payload }, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
+                end.receive(&Incoming { rtcp, group: None, ecn: 0, payload: &payload }, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
             }
         }
         let before = numbers(&host).len();

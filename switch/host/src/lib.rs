@@ -12,6 +12,6 @@ mod driver;
 mod sockets;
 mod trace;
 
-pub use driver::{Arrivals, Driver, Progress, Wire};
+pub use driver::{Arrivals, Driver, Progress, Taken, Wire};
 pub use sockets::{monotonic, Addresses, Role, SocketError, Sockets};
 pub use trace::{Arrival, Trace};

@@ -10,7 +10,7 @@ use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::{Kind, Nanos, Network, Outgoing};
 use socket2::{Domain, MsgHdr, Protocol, Socket, Type};
 
-use crate::driver::{Arrivals, Wire, MOST_ARRIVALS};
+use crate::driver::{Arrivals, Taken, Wire, MOST_ARRIVALS};
 
 /// IPv4 router alert, value 0 (RFC 2113 section 2.1).
 const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
@@ -73,6 +73,8 @@ pub struct Sockets {
     pub refused: u64,
     /// The program beside the end has gone.
     film_over: bool,
+    /// The ECN field of data that leave.
+    ecn: u8,
 }
 
 impl Sockets {
@@ -105,15 +107,19 @@ impl Sockets {
         }
         // SAFETY: the option takes one number. Without it the kernel may wake the thread 50 us late.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
-        Ok(Sockets { addresses, open, refused: 0, film_over: false })
+        Ok(Sockets { addresses, open, refused: 0, film_over: false, ecn: 0 })
     }
 
-    fn transmit(&self, datagram: &Outgoing) -> io::Result<usize> {
+    fn transmit(&mut self, datagram: &Outgoing) -> io::Result<usize> {
         let Addresses { role, peer, port, .. } = self.addresses;
         let rtcp = datagram.kind.is_rtcp();
         // A layered receiver has no data socket of its own: what it reports beside RTCP leaves by the other.
         let open = self.open.iter().find(|open| open.rtcp == rtcp && open.group.is_none());
         let Some(Open { socket, .. }) = open.or(self.open.first()) else { return Err(ErrorKind::NotConnected.into()) };
+        if datagram.kind == Kind::Data && datagram.ecn != self.ecn {
+            socket.set_tos_v4(u32::from(datagram.ecn))?;
+            self.ecn = datagram.ecn;
+        }
         let port = port + u16::from(rtcp);
         let payload = [io::IoSlice::new(datagram.head), io::IoSlice::new(&ZEROS[..datagram.padding.min(ZEROS.len())])];
         match (role, datagram.kind) {
@@ -208,27 +214,45 @@ fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
     let mut parts: [libc::iovec; MOST_ARRIVALS] = unsafe { zeroed() };
     // SAFETY: zeros are a value of the type.
     let mut headers: [libc::mmsghdr; MOST_ARRIVALS] = unsafe { zeroed() };
+    let mut control = [Control::default(); MOST_ARRIVALS];
     let mut room = 0;
     for (place, buffer) in arrivals.free().enumerate() {
         parts[place] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let header = &mut headers[place].msg_hdr;
         (header.msg_iov, header.msg_iovlen) = (&raw mut parts[place], 1);
         (header.msg_name, header.msg_namelen) = ((&raw mut from[place]).cast(), size_of::<libc::sockaddr_in>() as _);
+        (header.msg_control, header.msg_controllen) = ((&raw mut control[place]).cast(), size_of::<Control>() as _);
         room += 1;
     }
-    // SAFETY: the headers point to what outlives the call: addresses, and free buffers within their lengths.
+    // SAFETY: the headers point to what outlives the call: addresses, control messages, and free buffers within their lengths.
     let count = unsafe { libc::recvmmsg(open.socket.as_raw_fd(), headers.as_mut_ptr(), room, 0, null_mut()) };
     // Below 0: an ICMP error of an earlier sending, reported once.
     for (header, from) in headers.iter().zip(&from).take(count.max(0) as usize) {
         let foreign = open.group.is_some() && u32::from_be(from.sin_addr.s_addr) != u32::from(peer);
-        arrivals.take((!foreign).then_some(header.msg_len as usize), open.rtcp, open.group);
+        let taken = Taken { bytes: header.msg_len as usize, rtcp: open.rtcp, group: open.group, ecn: ecn(&header.msg_hdr) };
+        arrivals.take((!foreign).then_some(taken));
     }
+}
+
+/// Room for the control message of one datagram: its header, and a byte (ip(7), IP_RECVTOS).
+type Control = [u64; 4];
+
+/// The ECN field that came with a datagram.
+fn ecn(header: &libc::msghdr) -> u8 {
+    // SAFETY: the kernel has written whole control messages into the header's buffer, or none.
+    let message = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() };
+    let Some(message) = message.filter(|message| (message.cmsg_level, message.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS)) else {
+        return 0;
+    };
+    // SAFETY: a message of this type has a byte.
+    unsafe { *libc::CMSG_DATA(message) & 3 }
 }
 
 fn bound(address: Ipv4Addr, port: u16, shared: bool) -> Result<Socket, SocketError> {
     let open = || {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+        socket.set_recv_tos_v4(true)?;
         socket.set_reuse_address(shared)?;
         socket.bind(&SocketAddr::from((address, port)).into())?;
         Ok(socket)

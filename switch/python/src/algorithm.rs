@@ -111,7 +111,8 @@ impl Classes {
 
     fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
         let path = self.path(py, &ack.path)?;
-        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, ack.one_way_delay_s, ack.router_rate_bps))
+        let (delay_s, rate_bps, ecn) = (ack.one_way_delay_s, ack.router_rate_bps, ack.ecn);
+        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, delay_s, rate_bps, ecn))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {
@@ -168,6 +169,7 @@ impl PythonHalf {
             loss_distance_packets: stated.getattr("loss_distance_packets")?.extract()?,
             timed_acks: stated.getattr("timed_acks")?.extract()?,
             rate_header: stated.getattr("rate_header")?.extract()?,
+            ecn: stated.getattr("ecn")?.extract()?,
         };
         Ok(PythonHalf { object, rng, classes: CLASSES.get_or_try_init(py, || Classes::import(py))?, interests })
     }

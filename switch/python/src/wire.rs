@@ -13,16 +13,17 @@ use crate::records::dict;
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
 #[pyfunction]
-#[pyo3(signature = (sequence, history, arrived_ns=None, rate_bps=None))]
-fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>, rate_bps: Option<u64>) -> Bound<'_, PyBytes> {
-    let (bytes, length) = AckPacket { sequence, history, arrived: arrived_ns, rate_bps }.emit();
+#[pyo3(signature = (sequence, history, arrived_ns=None, rate_bps=None, ecn=0))]
+fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>, rate_bps: Option<u64>, ecn: u8) -> Bound<'_, PyBytes> {
+    let (bytes, length) = AckPacket { sequence, history, ecn, arrived: arrived_ns, rate_bps }.emit();
     PyBytes::new(py, &bytes[..length])
 }
 
 #[pyfunction]
 fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
-    let fields =
-        |ack: AckPacket| Ok(dict!(py, sequence = ack.sequence, history = ack.history, arrived_ns = ack.arrived, rate_bps = ack.rate_bps));
+    let fields = |ack: AckPacket| {
+        Ok(dict!(py, sequence = ack.sequence, history = ack.history, ecn = ack.ecn, arrived_ns = ack.arrived, rate_bps = ack.rate_bps))
+    };
     AckPacket::parse(payload).map(fields).transpose()
 }
 

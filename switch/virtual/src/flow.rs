@@ -79,7 +79,7 @@ impl End {
                 // What is no whole UDP datagram is dropped, as a host would.
                 let (Some((_, port)), Some(payload)) = (datagram.ports(), datagram.udp_payload()) else { return Ok(()) };
                 let group = fairlane_endpoint::is_multicast(datagram.destination).then_some(datagram.destination);
-                let incoming = Incoming { rtcp: port != io.port, group, payload };
+                let incoming = Incoming { rtcp: port != io.port, group, ecn: datagram.tos & 3, payload };
                 io.with(|io| end.receive(&incoming, io))
             }
             End::TcpSender(end) => end.receive(datagram, io),
