@@ -275,6 +275,12 @@ def algorithm(kind: str) -> Kind | None:
     return algorithms.ALGORITHMS.get(kind)
 
 
+def media_with_ecn(kind: str) -> bool:
+    """Whether a rate-adaptation algorithm can be told that marks count, by its parameter `ecn`."""
+    found = algorithm(kind)
+    return found is not None and any(f.name == "ecn" for f in dataclasses.fields(found.parameters))
+
+
 def summary(kind: str) -> str:
     """One line that describes the kind."""
     found = algorithm(kind)

@@ -116,7 +116,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     lines += _topology(topology, pairs, switches, trunk, access)
     settings = _settings(options.settings)
     if options.ecn:
-        settings["tcp"] = {"ecn": "true", **settings.get("tcp", {})}
+        for kind in ["tcp", *sorted({g.kind for g in groups if kinds.media_with_ecn(g.kind)})]:
+            settings[kind] = {"ecn": "true", **settings.get(kind, {})}
     for kind, values in settings.items():
         lines += ["", f"[{kind}]", *(f"{key} = {value}" for key, value in values.items())]
     lines += _flows(topology, groups, switches, jitter_s, options.packet_bytes)

@@ -112,7 +112,7 @@ class AdHoc:
     ecn: Annotated[
         bool | None,
         _option(
-            "The queue marks instead of dropping, and TCP answers to marks (ECN, RFC 3168); with --queue red, codel, pie, pi2, dualpi2 or step.",
+            "The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue red, codel, pie, pi2, dualpi2 or step.",
             _AD_HOC,
             "--ecn",
         ),

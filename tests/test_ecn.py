@@ -73,3 +73,15 @@ def test_ecn_wants_a_queue_that_marks() -> None:
         fairlane.run("dumbbell", "tcp-sack:1", ecn=True)
     with pytest.raises(Refusal, match="ecn='yes': write it as in ecn=True"):
         fairlane.run("dumbbell", "tcp-sack:1", queue="red", ecn="yes")
+
+
+@pytest.mark.parametrize(("kind", "settings"), [("nada", ()), ("scream", ()), ("scream", ("scream.l4s=true",))])
+def test_media_flows_answer_to_marks(kind: str, settings: tuple[str, ...]) -> None:
+    """Over CoDel that marks, beside drop-tail without ECN: a shorter queue, no packet lost, the link still used."""
+    how = {"bottleneck": "1mbit", "rtt": "50ms", "buffer": "60packets", "duration_s": 40.0}
+    most = f"{kind}.max_rate_bps=1.5e6"
+    marks = fairlane.run("dumbbell", f"{kind}:1", queue="codel", ecn=True, settings=[most, *settings], **how).bottleneck
+    plain = fairlane.run("dumbbell", f"{kind}:1", settings=[most], **how).bottleneck
+    assert marks["marks"] >= 3 and sum(marks["drops"].values()) == 0
+    assert marks["mean_queue_packets"] < 0.9 * plain["mean_queue_packets"]
+    assert marks["utilisation"] > 0.7

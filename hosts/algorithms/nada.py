@@ -19,8 +19,8 @@ and else gradually:
     r_ref = r_ref - KAPPA (delta / TAU) (x_offset / TAU) r_ref - KAPPA ETA (x_diff / TAU) r_ref     (7)
 
 The RFC's receiver reports x_curr, the mode and r_recv every DELTA. Here acknowledgements say when each packet arrived, and the sender
-computes the same every DELTA, which section 6 of the RFC discusses: its receiver only stamps them. There are no marks in
-acknowledgements: p_mark is 0. Where an application's data wait in the sender, that is the rate shaping buffer, of buffer_len bytes:
+computes the same every DELTA, which section 6 of the RFC discusses: its receiver only stamps them. With `ecn` packets are sent as
+ECT(0), and acknowledgements tell marks. Where an application's data wait in the sender, that is the rate shaping buffer, of buffer_len bytes:
 
     r_vin = max(RMIN, r_ref - BETA_V 8 buffer_len FPS)                                  (8)
     r_send = min(RMAX, r_ref + BETA_S 8 buffer_len FPS)                                 (9)
@@ -30,12 +30,13 @@ r_vin is the encoder's rate, r_send the packets'. A flow that always has data ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
+    Ecn,
     Interests,
     Kind,
     Loss,
@@ -145,8 +146,11 @@ class NadaParameters:
     silence_s: float = 2.0
     """After so long without an acknowledgement the rate is `min_rate_bps`. The RFC does not say."""
 
+    ecn: bool = False
+    """Packets are ECN-capable, ECT(0), and marks count."""
+
     def __post_init__(self) -> None:
-        require_positive("NadaParameters", **{name: getattr(self, name) for name in self.__slots__})
+        require_positive("NadaParameters", **{name: getattr(self, name) for name in self.__slots__ if name != "ecn"})
         if self.smoothing > 1:
             raise ValueError(f"NadaParameters.smoothing = {self.smoothing!r}: must be in (0, 1]")
 
@@ -195,12 +199,16 @@ class NadaSender(Sender):
 
     def __init__(self, parameters: NadaParameters = NadaParameters()) -> None:
         self.parameters = parameters
+        if parameters.ecn:
+            self.interests = replace(self.interests, ecn=Ecn.ECT_0)
         self.rate_bps = parameters.lowest_bps
         """r_ref."""
         self.signal_s = 0.0
         """x_curr of the last update: the next one's x_prev."""
         self.loss = 0.0
         """p_loss."""
+        self.marking = 0.0
+        """p_mark."""
         self.window = FeedbackWindow(parameters.window_s, parameters.delay_taps)
         self.history = LossHistory(discounting=False)
         self._highest = 0
@@ -249,11 +257,12 @@ class NadaSender(Sender):
     def _update(self, now_s: float, rtt_s: float) -> Note:
         """A report of the RFC's receiver and the sender's answer to it [RFC 8698 sec 4.2, 4.3]."""
         p, self._news = self.parameters, False
-        # p_loss = ALPHA p_inst + (1 - ALPHA) p_loss [RFC 8698 sec 5.1.2]
+        # p_loss = ALPHA p_inst + (1 - ALPHA) p_loss, and so p_mark [RFC 8698 sec 5.1.2]
         self.loss += p.smoothing * (self.window.loss_ratio(now_s) - self.loss)
+        self.marking += p.smoothing * (self.window.marking_ratio(now_s) - self.marking)
         queueing_s = self.window.queueing_s() or 0.0
         received_bps = clamp(self.window.receive_rate_bps(now_s, p.packet_bytes), 0.0, p.max_rate_bps)
-        signal_s = aggregate_signal_s(p, self._delay_s(queueing_s), 0.0, self.loss)
+        signal_s = aggregate_signal_s(p, self._delay_s(queueing_s), self.marking, self.loss)
         delta_s = now_s - self._updated_s
         accelerated = self._accelerated(now_s)
         if accelerated:
@@ -261,13 +270,24 @@ class NadaSender(Sender):
         else:
             self.rate_bps = self._limited(gradual_rate_bps(p, self.rate_bps, signal_s, self.signal_s, delta_s))
         self.signal_s, self._updated_s = signal_s, now_s
-        values = (("x_s", signal_s), ("queueing_s", queueing_s), ("p_loss", self.loss), ("r_recv_bps", received_bps))
+        values = (
+            ("x_s", signal_s),
+            ("queueing_s", queueing_s),
+            ("p_loss", self.loss),
+            ("p_mark", self.marking),
+            ("r_recv_bps", received_bps),
+        )
         return Note("nada.update", (*values, ("accelerated", int(accelerated)), ("r_ref_bps", self.rate_bps)))
 
     def _accelerated(self, now_s: float) -> bool:
-        """rmode 0: no loss, and no delay of QEPS, within LOGWIN [RFC 8698 sec 4.2]."""
+        """rmode 0: no loss, and no delay of QEPS, within LOGWIN [RFC 8698 sec 4.2]. No mark either, of which the RFC does not speak: a queue
+        that marks before packets wait QEPS would never end the ramp."""
         _, lost = self.window.look(now_s)
-        return lost == 0 and self.window.longest_queueing_s(now_s) < self.parameters.ramp_up_delay_s
+        return (
+            lost == 0
+            and self.window.marking_ratio(now_s) == 0.0
+            and self.window.longest_queueing_s(now_s) < self.parameters.ramp_up_delay_s
+        )
 
     def _delay_s(self, queueing_s: float) -> float:
         """d_tilde while the last loss is less than MULTILOSS mean loss intervals ago, then d_queue, and in between, for one interval, a

@@ -1,6 +1,6 @@
-"""What a sender learns from timed acknowledgements: one-way delay, receive rate and losses of the last moments.
+"""What a sender learns from timed acknowledgements: one-way delay, receive rate, losses and marks of the last moments.
 
-RFC 8888 reports of each packet when it arrived. Timed acknowledgements (`Interests.timed_acks`) say the same at once, so that the
+RFC 8888 reports of each packet when it arrived and whether it was marked. Timed acknowledgements (`Interests.timed_acks`) say the same at once, so that the
 books which RFC 8698 and RFC 8298 keep at the receiver, or at a sender that gets such reports, stand here, once for all of them.
 """
 
@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from fairlane.hosts.algorithms.base import Ack, Loss
+from fairlane.hosts.algorithms.base import Ack, Ecn, Loss
 
 MAX_DELAY_S = 1e6
 """Delays beyond it, either way, are no measurement: clocks of two machines may differ by as much as they have been running."""
@@ -53,6 +53,8 @@ class Told:
     queueing_s: float
     arrived_packets: int
     lost_packets: int
+    marked_packets: int = 0
+    """Those of `arrived_packets` that arrived with a mark (CE)."""
 
 
 class FeedbackWindow:
@@ -74,7 +76,8 @@ class FeedbackWindow:
         queueing_s = self.base.queueing_s(now_s, delay_s)
         self._newest.append(queueing_s)
         self._arrived_s = now_s - ack.rtt_s + delay_s
-        self._told.append(Told(now_s, self._arrived_s, queueing_s, max(1, ack.newly_acked_packets), 0))
+        marked = int(ack.ecn == Ecn.CE)
+        self._told.append(Told(now_s, self._arrived_s, queueing_s, max(1, ack.newly_acked_packets), 0, marked))
         self._forget(now_s)
         return queueing_s
 
@@ -96,6 +99,12 @@ class FeedbackWindow:
         """Lost packets as a fraction of those that arrived or were lost; 0 when there were none."""
         arrived, lost = self.look(now_s)
         return lost / (arrived + lost) if lost else 0.0
+
+    def marking_ratio(self, now_s: float) -> float:
+        """Marked packets as a fraction of those that arrived; 0 when none did."""
+        arrived, _ = self.look(now_s)
+        marked = sum(told.marked_packets for told in self._told)
+        return marked / arrived if marked else 0.0
 
     def receive_rate_bps(self, now_s: float, packet_bytes: int) -> float:
         """Bits of the packets after the first, over the time from its arrival to the last one's; of fewer than two: over the window."""

@@ -23,18 +23,22 @@ The RFC's line has no target_bitrate: then the rate would fall only when a secon
 Acknowledgements of single packets that say when each arrived are the RFC's feedback; they come for each packet, where the RFC allows
 one for many. The encoder and the queue behind it stand inside the sender: an encoder that makes exactly `target_bitrate`, and a queue of
 what it made and the window did not let go. Where an application produces the data, its own queue counts, and an encoder is told
-`target_bitrate`. Marks (ECN) are not in acknowledgements, and there is one stream.
+`target_bitrate`. There is one stream.
+
+With `ecn` packets are sent as ECT(0), and a mark multiplies the window by BETA_ECN [RFC 8298 sec 4.1.2.1]. With `l4s` they are sent as ECT(1), and
+the window follows the marked part as DCTCP's does (RFC 8257). That is not in the RFC; the authors' code of its month has it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, sqrt
 
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
+    Ecn,
     Interests,
     Kind,
     Loss,
@@ -101,6 +105,18 @@ class ScreamParameters:
     beta_loss: float = 0.8
     """BETA_LOSS."""
 
+    beta_ecn: float = 0.9
+    """BETA_ECN."""
+
+    ecn: bool = False
+    """Packets are ECN-capable, ECT(0), and marks count."""
+
+    l4s: bool = False
+    """Packets are ECT(1), and window and rate fall by the marked part of a round trip, not by BETA_ECN: the authors' code."""
+
+    l4s_weight: float = 0.125
+    """Of a round trip in the marked part: the authors' code's."""
+
     beta_rate: float = 0.9
     """BETA_R."""
 
@@ -134,6 +150,9 @@ class ScreamParameters:
     sample_interval_s: float = 0.05
     """How often the queueing delay is sampled for its trend and the target [RFC 8298 sec 4.1.2]."""
 
+    average_interval_s: float = 0.01
+    """Feedback enters qdelay_fraction_avg no more often; open in the RFC, where feedback comes each 20 ms or less often. As its authors' code."""
+
     history: int = 20
     """Samples of qdelay_fraction_hist."""
 
@@ -161,11 +180,11 @@ class ScreamParameters:
     must open again. The RFC finds losses by gaps alone."""
 
     def __post_init__(self) -> None:
-        names = [name for name in self.__slots__ if name not in ("pre_congestion_guard", "competing_flows")]
+        names = [name for name in self.__slots__ if name not in ("pre_congestion_guard", "competing_flows", "ecn", "l4s")]
         require_positive("ScreamParameters", **{name: getattr(self, name) for name in names})
         if not 0 <= self.pre_congestion_guard <= 1:
             raise ValueError(f"ScreamParameters.pre_congestion_guard = {self.pre_congestion_guard!r}: must be in [0, 1]")
-        for name in ("beta_loss", "beta_rate", "queue_delay_scale", "delay_weight", "loss_rate_weight"):
+        for name in ("beta_loss", "beta_ecn", "l4s_weight", "beta_rate", "queue_delay_scale", "delay_weight", "loss_rate_weight"):
             if getattr(self, name) > 1:
                 raise ValueError(f"ScreamParameters.{name} = {getattr(self, name)!r}: must be in (0, 1]")
 
@@ -221,6 +240,8 @@ class ScreamSender(Sender):
 
     def __init__(self, parameters: ScreamParameters = ScreamParameters()) -> None:
         p = self.parameters = parameters
+        if p.ecn or p.l4s:
+            self.interests = replace(self.interests, ecn=Ecn.ECT_1 if p.l4s else Ecn.ECT_0)
         self.window_bytes = p.min_window_bytes
         """cwnd."""
         self.target_bps = p.lowest_bps
@@ -236,10 +257,12 @@ class ScreamSender(Sender):
         self.queue_bits = 0.0
         """rtp_queue_size."""
         self.loss_event_rate = 0.0
+        self.marked_part = 1.0
+        """alpha: the marked part of what arrived, smoothed over round trips; at first 1 [RFC 8257 sec 3.3]."""
         self.base = BaseDelay()
         self.queueing_s = 0.0
         """qdelay."""
-        self._fraction_average = 0.0
+        self._fraction_average = self._averaged_s = 0.0
         self._fractions: deque[float] = deque([0.0] * p.history, maxlen=p.history)
         self._norms: deque[float] = deque(maxlen=max(p.variance_samples, p.mean_samples))
         self._last_max_bps = 1.0
@@ -250,6 +273,8 @@ class ScreamSender(Sender):
         """Bytes in flight, decreasing from the largest of the last seconds."""
         self._calm_since_s = 0.0
         self._lost_s = -MAX_RTT_S
+        self._marks = self._arrivals = 0
+        self._marks_counted_s = 0.0
         self._lost_this_rtt = False
         self._rtt_began_s = 0.0
         self._highest_acked = -1
@@ -274,23 +299,47 @@ class ScreamSender(Sender):
         delay_s = measured_delay_s(ack)
         if delay_s is not None:
             self.queueing_s = self.base.queueing_s(now_s, delay_s)
-        self._grow(newly_bytes, flight_bytes)
-        return self._said()
+        if now_s - self._averaged_s >= p.average_interval_s:
+            self._averaged_s = now_s
+            self._fraction_average += p.delay_weight * (self.queueing_s / self.target_s - self._fraction_average)
+        notes = self._marked(now_s, ack.ecn == Ecn.CE)
+        if not notes:
+            self._grow(newly_bytes, flight_bytes)
+        return (*self._said(), *notes)
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
-        """Once a round trip: cwnd = max(MIN_CWND, BETA_LOSS cwnd) [RFC 8298 sec 4.1.2.1], target_bitrate = max(BETA_R target_bitrate,
-        TARGET_BITRATE_MIN) [RFC 8298 sec 4.1.3]."""
         p = self.parameters
         self._look(now_s, loss.path)
         self._lost_this_rtt = True
+        notes = self._reduce(now_s, "scream.loss", p.beta_loss, p.beta_rate)
+        return (*self._said(), *notes) if notes else ()
+
+    def _reduce(self, now_s: float, note: str, window_factor: float, rate_factor: float) -> tuple[SenderAction, ...]:
+        """Of a loss or a mark, once a round trip: cwnd = max(MIN_CWND, BETA cwnd) [RFC 8298 sec 4.1.2.1], target_bitrate = max(BETA_R
+        target_bitrate, TARGET_BITRATE_MIN), of marks alike [RFC 8298 sec 4.1.3]."""
+        p = self.parameters
         if now_s - self._lost_s < self._srtt_s:
             return ()
         self._lost_s = now_s
         self._leave_fast_increase(now_s)
         self._last_max_bps = self.target_bps
-        self.window_bytes = max(p.min_window_bytes, p.beta_loss * self.window_bytes)
-        self.target_bps = max(p.beta_rate * self.target_bps, p.lowest_bps)
-        return (*self._said(), Note("scream.loss", (("cwnd_bytes", self.window_bytes), ("target_bps", self.target_bps))))
+        self.window_bytes = max(p.min_window_bytes, window_factor * self.window_bytes)
+        self.target_bps = max(rate_factor * self.target_bps, p.lowest_bps)
+        return (Note(note, (("cwnd_bytes", self.window_bytes), ("target_bps", self.target_bps))),)
+
+    def _marked(self, now_s: float, marked: bool) -> tuple[SenderAction, ...]:
+        """Takes in whether an acknowledged packet was marked."""
+        p = self.parameters
+        if not p.l4s:
+            return self._reduce(now_s, "scream.mark", p.beta_ecn, p.beta_rate) if marked and p.ecn else ()
+        self._arrivals += 1
+        self._marks += marked
+        if now_s - self._marks_counted_s >= self._srtt_s:
+            # alpha = (1 - g) alpha + g F [RFC 8257 sec 3.3]
+            self.marked_part += p.l4s_weight * (self._marks / self._arrivals - self.marked_part)
+            self._marks_counted_s, self._marks, self._arrivals = now_s, 0, 0
+        # cwnd (1 - alpha / 2) [RFC 8257 sec 3.3]; the rate by half as much, as the authors' code
+        return self._reduce(now_s, "scream.mark", 1 - self.marked_part / 2, 1 - self.marked_part / 4) if marked else ()
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
         if timer.name != SAMPLE_TIMER:
@@ -332,18 +381,18 @@ class ScreamSender(Sender):
         return flight_bytes
 
     def _grow(self, newly_bytes: float, flight_bytes: float) -> None:
-        """update_cwnd [RFC 8298 sec 4.1.2.2]."""
+        """update_cwnd [RFC 8298 sec 4.1.2.2]. The bytes that were in flight bound the window in fast increase, too: the RFC's lines return
+        before this bound, its text and its authors' code know no exception."""
         p = self.parameters
-        if self.fast_increase:
-            if self.trend < p.trend_threshold:
-                if 1.5 * flight_bytes + newly_bytes > self.window_bytes:
-                    self.window_bytes = min(self.window_bytes + newly_bytes, MAX_WINDOW_PACKETS * p.packet_bytes)
-                return
+        if self.fast_increase and self.trend >= p.trend_threshold:
             self._leave_fast_increase(self._queue_s)
-        change = window_change_bytes(p, self.window_bytes, self.target_s, self.queueing_s, newly_bytes)
-        if change > 0 and 1.25 * flight_bytes + newly_bytes <= self.window_bytes:
-            change = 0.0
-        largest_bytes = self._flights[0][1] * p.flight_headroom
+        if self.fast_increase:
+            change = newly_bytes if 1.5 * flight_bytes + newly_bytes > self.window_bytes else 0.0
+        else:
+            change = window_change_bytes(p, self.window_bytes, self.target_s, self.queueing_s, newly_bytes)
+            if change > 0 and 1.25 * flight_bytes + newly_bytes <= self.window_bytes:
+                change = 0.0
+        largest_bytes = min(self._flights[0][1] * p.flight_headroom, MAX_WINDOW_PACKETS * p.packet_bytes)
         self.window_bytes = max(min(self.window_bytes + change, largest_bytes), p.min_window_bytes)
 
     def _leave_fast_increase(self, now_s: float) -> None:
@@ -355,7 +404,6 @@ class ScreamSender(Sender):
         """The trend, the target and loss_event_rate [RFC 8298 sec 4.1.2, 4.1.2.3]."""
         p = self.parameters
         fraction = self.queueing_s / self.target_s
-        self._fraction_average += p.delay_weight * (fraction - self._fraction_average)
         self._fractions.append(fraction)
         a = autocorrelation(list(self._fractions))
         self.trend = clamp(a * self._fraction_average, 0.0, 1.0)

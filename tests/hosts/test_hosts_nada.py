@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(File(__file__).parent))
 
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, Note, PathState, SetEncoderRate, SetRate, Timer
+from fairlane.hosts.algorithms.base import Ack, Ecn, Loss, LossCause, Note, PathState, SetEncoderRate, SetRate, Timer
 from fairlane.hosts.algorithms.nada import (
     UPDATE_TIMER,
     NadaParameters,
@@ -131,6 +131,17 @@ def test_loss_counts_by_a_tenth_and_ends_the_ramp() -> None:
     fed(sender, 0.06, [0.05] * 4, first=6)
     said = noted(updated(sender, 0.1))
     assert (said["accelerated"], said["p_loss"], said["x_s"]) == (0, pytest.approx(0.01), pytest.approx(0.010))
+
+
+def test_marks_count_by_a_tenth_and_end_the_ramp() -> None:
+    """1 of 10 marked: p_mark = 0.1 x 0.1 = 0.01, PMRREF, so that x_curr = DMARK = 2 ms [RFC 8698 eq 2]."""
+    sender = NadaSender(replace(P, ecn=True))
+    assert sender.interests.ecn == Ecn.ECT_0 and NadaSender().interests.ecn == Ecn.NOT_ECT
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 9)
+    sender.on_ack(0.09, replace(ack(9, 0.05), ecn=Ecn.CE), RNG)
+    said = noted(updated(sender, 0.1))
+    assert (said["accelerated"], said["p_mark"], said["x_s"]) == (0, pytest.approx(0.01), pytest.approx(0.002))
 
 
 def test_the_delay_is_warped_while_losses_are_recent() -> None:

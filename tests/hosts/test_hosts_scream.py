@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(File(__file__).parent))
 
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetEncoderRate, SetRate, SetWindow, Timer
+from fairlane.hosts.algorithms.base import Ack, Ecn, Loss, LossCause, PathState, SetEncoderRate, SetRate, SetWindow, Timer
 from fairlane.hosts.algorithms.scream import (
     SAMPLE_TIMER,
     ScreamParameters,
@@ -64,11 +64,14 @@ def test_window_change() -> None:
 
 
 def test_fast_increase_adds_what_was_acknowledged_while_the_window_is_used() -> None:
+    """As far as 1.1 times the bytes that were in flight [RFC 8298 sec 4.1.2.2]."""
     sender = started(window_bytes=10_000.0)
-    acked(sender, 0.1, 0, flight=7)  # 1.5 x 7000 + 1000 > 10,000
+    acked(sender, 0.1, 0, flight=10)  # 1.5 x 10,000 + 1000 > 10,000
     assert sender.window_bytes == 11_000
     acked(sender, 0.2, 1, flight=6)  # 1.5 x 6000 + 1000 <= 11,000
     assert sender.window_bytes == 11_000
+    acked(sender, 0.3, 2, flight=9)
+    assert sender.window_bytes == pytest.approx(11_000)  # 12,000, but for the 10,000 bytes in flight
 
 
 def test_a_trend_of_a_fifth_ends_fast_increase() -> None:
@@ -103,6 +106,42 @@ def test_a_loss_scales_window_and_rate_once_a_round_trip() -> None:
     assert (sender.window_bytes, sender.target_bps) == (3000, pytest.approx(max(150e3, 0.9**12 * 1e6)))
 
 
+def marked(sender: ScreamSender, now_s: float, sequence: int, ecn: Ecn = Ecn.CE) -> tuple:
+    return sender.on_ack(now_s, Ack(sequence, 0.1, 1, path(sequence + 15, sequence), 0.05, ecn=ecn), RNG)
+
+
+def test_a_mark_scales_window_and_rate_once_a_round_trip() -> None:
+    """BETA_ECN = 0.9 [RFC 8298 sec 4.1.2.1], BETA_R = 0.9. Without `ecn` a mark is nothing."""
+    for ecn, sent_as, window_bytes in ((True, Ecn.ECT_0, 13_500), (False, Ecn.NOT_ECT, 15_000)):
+        sender = ScreamSender(replace(P, ecn=ecn))
+        sender.on_start(0.0, RNG)
+        sender.window_bytes, sender.target_bps, sender.fast_increase = 15_000.0, 1e6, False
+        assert sender.interests.ecn == sent_as
+        sender.queueing_s = P.target_low_s  # at its target the window neither grows nor shrinks
+        sender.base.queueing_s(0.0, -0.05)
+        for now_s in (1.0, 1.05):
+            marked(sender, now_s, 5)
+        assert (sender.window_bytes, sender.target_bps) == (window_bytes, pytest.approx(0.9e6 if ecn else 1e6))
+
+
+def test_in_low_latency_the_marked_part_scales_the_window() -> None:
+    """[RFC 8257 sec 3.3] alpha is 1 and counts a round trip with 2 of 8 marked by an eighth: 7/8 + 1/32 = 0.90625. Then a mark takes half of
+    alpha from the window, a quarter from the rate."""
+    sender = ScreamSender(replace(P, l4s=True))
+    sender.on_start(0.0, RNG)
+    assert sender.interests.ecn == Ecn.ECT_1
+    sender._lost_s = 0.95  # a reduction 50 ms ago: none in this round trip
+    sender._marks_counted_s = 0.95
+    for n in range(8):
+        marked(sender, 1.0 + 0.007 * n, n, Ecn.CE if n < 2 else Ecn.ECT_1)
+    sender.window_bytes, sender.target_bps = 15_000.0, 1e6
+    sender._marks_counted_s = 0.0
+    sender._arrivals, sender._marks = 7, 1  # this mark is the eighth
+    marked(sender, 1.06, 8)
+    assert sender.marked_part == pytest.approx(0.90625)
+    assert (sender.window_bytes, sender.target_bps) == (pytest.approx(15_000 * (1 - 0.453125)), pytest.approx(1e6 * (1 - 0.2265625)))
+
+
 def test_the_send_window_has_a_packet_more_below_the_target() -> None:
     """[RFC 8298 sec 4.1.2.5]: cwnd + MSS, and cwnd above the target."""
     sender = started(window_bytes=10_500.0, fast_increase=False)
@@ -124,12 +163,15 @@ def test_autocorrelation() -> None:
 
 def test_trend() -> None:
     """A first sample of 100 ms: the mean becomes 0.1; one of 20 differs: R(1) / R(0) = -1/20 (lag 1 of one spike at the end is
-    (0.95)(-0.05) + 18 (0.05)^2 = -0.0025 over 0.95), so that the trend is 0; a rising queue has one."""
-    sender = started(queueing_s=0.1)
+    (0.95)(-0.05) + 18 (0.05)^2 = -0.0025 over 0.95), so that the trend is 0; a rising queue has one. The mean takes in feedback each 10 ms at most."""
+    sender = started()
+    sender.base.queueing_s(0.0, 0.05)
+    for now_s in (0.05, 0.059):
+        acked(sender, now_s, 0, flight=1, delay_s=0.15)
     sender._sample(0.05)
     assert sender._fraction_average == pytest.approx(0.1) and sender.trend == 0.0
     for n in range(2, 30):
-        sender.queueing_s = 0.01 * n
+        acked(sender, 0.05 * n, n, flight=1, delay_s=0.05 + 0.01 * n)
         sender._sample(0.05 * n)
     assert sender.trend > 0.2 and sender.trend_memory >= sender.trend
 
@@ -182,6 +224,7 @@ def test_pace() -> None:
 def test_what_the_window_holds_back_waits_and_leaves_at_the_pace() -> None:
     """1 Mb/s made for 0.1 s is 100 kbit; 5 packets left: 60 kbit wait. The pace of 15,000 bytes each 100 ms is 1.2 Mb/s."""
     sender = started(target_bps=1e6, window_bytes=15_000.0)
+    sender._flights.append((0.0, 15_000.0))
     said = acked(sender, 0.1, 0, flight=4)
     assert sender.queue_bits == pytest.approx(60e3)
     assert [a.rate_bps for a in said if isinstance(a, SetRate)] == [pytest.approx(1.2e6)]

@@ -273,7 +273,9 @@ def test_the_ecn_field_of_data_comes_back() -> None:
     """No queue marks on the loopback: ECT(0) as sent. A CE that a packet carries is told as well."""
     port, sends = free_port(), Marks()
     options = {"ssrc": 5, "cname": "s", "session_bandwidth_bps": 1e6}
-    receiver = native.HostEnd.receiver(place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, acks=True)
+    receiver = native.HostEnd.receiver(
+        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, acks=True
+    )
     sender = native.HostEnd.sender(place(port, SENDER_ADDRESS, RECEIVER_ADDRESS), sends, random.Random(1), **options, packet_bytes=1000)
     for _ in range(20):
         assert sender.run_until(time.monotonic_ns() + 10_000_000) and receiver.run_until(time.monotonic_ns() + 1_000_000)

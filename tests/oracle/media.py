@@ -1,55 +1,89 @@
 """NADA and SCReAM beside their authors' code on the link of RFC 8867 5.1: rate and delay over time, phase by phase.
 
-python tests/oracle/media.py           prints the table of docs/media-against-authors.md, and draws its picture
+python tests/oracle/media.py           writes the table of docs/media-against-authors.md, and draws its picture
 
 The authors' numbers are in data/media.json; nothing here runs their code."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fairlane.results.series import FlowRecord
 from fairlane.suites import cases
 
-PHASES_S = ((0, 10), (10, 40), (40, 50), (50, 60), (60, 70), (70, 80), (80, 90), (90, 100))
-"""The capacity changes at 40, 60 and 80 s; each phase is split into what follows a change and what has settled."""
+BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+
+LENGTHS_S = (40.0, 20.0, 20.0, 20.0)
+"""Of the phases between changes of capacity."""
+AFTER_CHANGE_S = 10.0
+"""Each phase is split into what follows a change and the rest."""
+RUNS = 10
+"""Run n has phases that are n seconds longer. SCReAM's rate goes up and down over some seconds, and a single run meets each change of capacity
+at one point of that cycle: its figures say as much about the point as about the code."""
 DATA = Path(__file__).with_name("data") / "media.json"
 PICTURE = Path(__file__).parents[2] / "docs" / "media-against-authors.png"
+DOCUMENT = PICTURE.with_suffix(".md")
 
 
 def reference() -> dict[str, Any]:
-    """Of each sender: `program`, and for each second `rate_bps`, `delay_ms`, `lost_packets`."""
+    """Of each sender `program`; `phases`, mean, least and largest over the runs; `lost_packets` of each run; `series`, the first run by the
+    second."""
     return json.loads(DATA.read_text(encoding="utf-8"))
 
 
-def ours(kind: str) -> dict[str, np.ndarray]:
-    """The same of ours, from the case's own file."""
-    path = next(path for path in cases.files("rfc8867") if path.stem == "5.1")
-    (flow,) = cases.run(cases.load(path, kind)).records.flows
-    edges = np.arange(0.0, 101.0)
-    packets = np.diff(flow.packets.at(edges))
-    delays_ms = 1000 * np.diff(flow.delay.at(edges)) / np.maximum(packets, 1e-9)
-    return {"rate_bps": 8 * np.diff(flow.received.at(edges)), "delay_ms": delays_ms, "lost_packets": np.diff(flow.lost.at(edges))}
+def windows(longer_s: float) -> list[tuple[float, float]]:
+    """Begin and end of what the figures are over, two windows for each phase."""
+    ends = np.cumsum([length_s + longer_s for length_s in LENGTHS_S])
+    begins = [0.0, *ends[:-1]]
+    return [w for a, b in zip(begins, ends) for w in ((a, a + AFTER_CHANGE_S), (a + AFTER_CHANGE_S, float(b)))]
 
 
-def means(series: dict[str, Any], phase: tuple[int, int]) -> tuple[float, float]:
-    """Rate in bit/s and delay in ms, each packet's alike, of one phase."""
-    rates, delays = (np.asarray(series[name][slice(*phase)], dtype=float) for name in ("rate_bps", "delay_ms"))
-    return float(rates.mean()), float(np.average(delays, weights=rates))
+def run(kind: str, longer_s: float) -> FlowRecord:
+    """Ours over the link of the case's own file, with phases longer by so much."""
+    case = cases.load(next(path for path in cases.files("rfc8867") if path.stem == "5.1"), kind)
+    changes = tuple((replace(c, at_s=c.at_s + n * longer_s), *where) for n, (c, *where) in enumerate(case.experiment.changes, 1))
+    longer = replace(case.experiment, changes=changes, duration_s=case.experiment.duration_s + len(LENGTHS_S) * longer_s)
+    (flow,) = cases.run(replace(case, experiment=longer)).records.flows
+    return flow
 
 
-def table(kind: str, known: dict[str, Any], mine: dict[str, Any]) -> list[str]:
+def means(flow: FlowRecord, window: tuple[float, float]) -> tuple[float, float]:
+    """Rate in bit/s and delay in ms, the mean of all packets, of one window."""
+    packets, delay_s, received = (np.diff(counter.at(np.array(window)))[0] for counter in (flow.packets, flow.delay, flow.received))
+    return 8 * received / (window[1] - window[0]), 1000 * delay_s / packets
+
+
+def ours(kind: str, runs: Sequence[int]) -> tuple[list[FlowRecord], np.ndarray]:
+    """The runs' flows; and by window the mean over the runs of (rate in bit/s, delay in ms)."""
+    flows = {n: run(kind, float(n)) for n in runs}
+    return list(flows.values()), np.mean([[means(flow, window) for window in windows(n)] for n, flow in flows.items()], axis=0)
+
+
+def table(kind: str, known: dict[str, Any], mine: np.ndarray) -> list[str]:
     lines = []
-    for phase in PHASES_S:
-        (rate, delay), (their_rate, their_delay) = means(mine, phase), means(known, phase)
+    for (begin, end), phase, (rate, delay) in zip(windows(0.0), known["phases"], mine):
+        (their_rate, *rates), (their_delay, *delays) = phase["rate_bps"], phase["delay_ms"]
+        spread = [f"{low / 1e6:.2f} to {high / 1e6:.2f}" for low, high in [rates]] + [f"{low:.0f} to {high:.0f}" for low, high in [delays]]
         lines.append(
-            f"| {kind} | {phase[0]} to {phase[1]} | {rate / 1e6:.2f} | {their_rate / 1e6:.2f} | {rate / their_rate:.2f} "
-            f"| {delay:.0f} | {their_delay:.0f} | {delay / their_delay:.2f} |"
+            f"| {kind} | {begin:.0f} to {end:.0f} | {rate / 1e6:.2f} | {their_rate / 1e6:.2f} | {spread[0]} | {rate / their_rate:.2f} "
+            f"| {delay:.0f} | {their_delay:.0f} | {spread[1]} | {delay / their_delay:.2f} |"
         )
     return lines
+
+
+def by_second(flow: FlowRecord) -> dict[str, np.ndarray]:
+    edges = np.arange(0.0, sum(LENGTHS_S) + 1.0)
+    packets = np.maximum(np.diff(flow.packets.at(edges)), 1e-9)
+    return {"rate_bps": 8 * np.diff(flow.received.at(edges)), "delay_ms": 1000 * np.diff(flow.delay.at(edges)) / packets}
+
+
+OTHER_FEEDBACK = {"nada": ("nada-100ms", "reports each 100 ms"), "scream": ("scream-own-interval", "reports at its own interval")}
 
 
 def over_time(values: Any, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +91,7 @@ def over_time(values: Any, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1, len(values) + 1), scale * np.asarray(values)
 
 
-def draw(known: dict[str, Any], mine: dict[str, Any]) -> None:
+def draw(known: dict[str, Any], mine: dict[str, dict[str, np.ndarray]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -67,10 +101,10 @@ def draw(known: dict[str, Any], mine: dict[str, Any]) -> None:
     for row, kind in enumerate(("nada", "scream")):
         for column, (name, scale, label) in enumerate((("rate_bps", 1e-6, "received, Mb/s"), ("delay_ms", 1.0, "one-way delay, ms"))):
             place = axes[2 * row + column]
-            place.plot(*over_time(known[kind][name], scale), color="#D55E00", linewidth=1.6, label="its authors' code")
-            if kind == "nada":
-                slow = over_time(known["nada-100ms"][name], scale)
-                place.plot(*slow, color="#E69F00", linewidth=0.8, linestyle=":", label="the same, reports each 100 ms")
+            place.plot(*over_time(known[kind]["series"][name], scale), color="#D55E00", linewidth=1.6, label="its authors' code")
+            other, label_of_other = OTHER_FEEDBACK[kind]
+            slow = over_time(known[other]["series"][name], scale)
+            place.plot(*slow, color="#E69F00", linewidth=0.8, linestyle=":", label=f"the same, {label_of_other}")
             place.plot(*over_time(mine[kind][name], scale), color="#0072B2", linewidth=1.0, linestyle="--", label="here")
             place.set(ylabel=label, ylim=(0, None), xlim=(0, 100), title=kind.upper() if kind == "nada" else "SCReAM")
             place.grid(alpha=0.3)
@@ -82,10 +116,16 @@ def draw(known: dict[str, Any], mine: dict[str, Any]) -> None:
 
 def main() -> None:
     known = reference()
-    mine = {kind: ours(kind) for kind in ("nada", "scream")}
-    for kind, series in mine.items():
-        print("\n".join(table(kind, known[kind], series)))
-    draw(known, mine)
+    lines, first = [], {}
+    for kind in ("nada", "scream"):
+        flows, mine = ours(kind, range(RUNS))
+        first[kind] = by_second(flows[0])
+        lines += table(kind, known[kind], mine)
+    before, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
+    header, after = rest.split(END)
+    header = "".join(header.splitlines(keepends=True)[:2])
+    DOCUMENT.write_text(f"{before}{BEGIN}{header}" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8")
+    draw(known, first)
 
 
 if __name__ == "__main__":
