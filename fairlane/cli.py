@@ -244,11 +244,15 @@ def suite(
     ],
     queue: Annotated[
         str | None,
-        typer.Option(help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(ad_hoc.QUEUES), show_default=False),
+        typer.Option(
+            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(ad_hoc.QUEUES), show_default=False
+        ),
     ] = None,
     program: Annotated[
         list[Path] | None,
-        typer.Option(help="FILE.p4 that replaces the file of that name in p4src: a queue management of your own. Repeatable.", show_default=False),
+        typer.Option(
+            help="FILE.p4 that replaces the file of that name in p4src: a queue management of your own. Repeatable.", show_default=False
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -31,7 +31,9 @@ def write(suite: str, kind: str, judged: Sequence[Judged], folder: Path) -> None
     text = (
         environment(Path(__file__).parent)
         .get_template("suite.html")
-        .render(title=SUITES[suite].title, kind=kind, version=version("fairlane"), cases=list(zip(cases, drawn, strict=True)), bounds=_bounds)
+        .render(
+            title=SUITES[suite].title, kind=kind, version=version("fairlane"), cases=list(zip(cases, drawn, strict=True)), bounds=_bounds
+        )
     )
     result_folder.write_whole(folder / PAGE, text)
 
