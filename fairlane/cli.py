@@ -76,6 +76,7 @@ def _options(
 def main() -> None:
     """Entry point: refusals and failures become one sentence on standard error, and an exit code."""
     try:
+        errors.require_address_space()
         app()
     except ConfigError as error:
         _fail(str(error), BAD_INPUT)

@@ -77,6 +77,23 @@ def _used_up(error: BaseException) -> str:
     return _USED_UP.get(error.errno or 0, "") if isinstance(error, OSError) else ""
 
 
+LEAST_ADDRESS_SPACE_BYTES = 600_000 * 1024
+"""With less, libraries (numpy, pandas, OpenBLAS) do not fail but crash; measured with als-3 on two cores."""
+
+
+def require_address_space() -> None:
+    """Refuses a process with a limit (ulimit -v) under which libraries crash. Refusal."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE_BYTES:
+        raise Refusal(
+            f"ulimit -v leaves {limit // 1024:,} kB of addresses, and Fairlane's libraries crash with less than "
+            f"{LEAST_ADDRESS_SPACE_BYTES // 1024:,} kB: raise the limit.",
+            NO_SPACE,
+        )
+
+
 def used_up_in(words: str) -> str:
     """What a child process ran out of, by the last lines of its output; "" when they do not say."""
     told = {"can't start new thread": errno.EAGAIN, "MemoryError": errno.ENOMEM}

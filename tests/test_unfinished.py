@@ -75,6 +75,8 @@ def test_limits_of_the_machine_end_in_a_sentence(tmp_path: Path, limit: str) -> 
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     assert done.returncode in (0, errors.NO_SPACE, errors.RUN_FAILED, errors.CANNOT_RUN_HERE), (done.returncode, done.stderr)
+    if limit == "-v 250000":
+        assert done.returncode == errors.NO_SPACE and "raise the limit" in done.stderr
     if limit == "-f 200":
         assert "was ended by SIGXFSZ" in done.stderr and "ulimit -a" in done.stderr
     if (tmp_path / "out").exists() and done.returncode:

@@ -82,17 +82,18 @@ def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
     rng = random.Random(5)
     acks = [(rng.getrandbits(48), rng.getrandbits(32)) for _ in range(20)] + [(0, 0), (2**48 - 1, 2**32 - 1)]
     acks += [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(64), None, ecn) for ecn in range(4)]
+    acks += [(rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(64), rng.getrandbits(64), ecn) for ecn in range(4)]
     reports = [dict(zip(REPORT_FIELDS, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))) for _ in range(20)]
     reports += [dict(zip(REPORT_FIELDS, (1, 2, 3, 4, None, 5, 6, 7)))]
     path = capture(
         tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))]
     )
-    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "ecn", "sequence", "history", "arrived_ns")]
+    names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "ecn", "sequence", "history", "arrived_ns", "rate_bps")]
     names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
     rows = fields(path, *names, "_ws.malformed", "_ws.expert")
     assert len(rows) == len(acks) + len(reports)
     for row, said in zip(rows, acks):
-        told = {name: [value] for name, value in zip(("sequence", "history", "arrived_ns"), said)}
+        told = {n: [v] for n, v in zip(("sequence", "history", "arrived_ns", "rate_bps"), said) if v is not None}
         assert shown(row, "ack") == {"version": [1], "type": [1], "flags": [0], "ecn": [said[4] if len(said) > 3 else 0], **told}
     for row, report in zip(rows[len(acks) :], reports):
         has = int(report["loss_event_rate"] is not None)
@@ -110,6 +111,16 @@ def test_wireshark_shows_stamps_in_data_on_any_even_port(tmp_path: Path) -> None
     for row, stamp in zip(rows, stamps, strict=True):
         assert shown(row, "stamp") == {name: [value] for name, value in zip(names, stamp)}
         assert (row["rtp.seq"], number(row["rtp.ssrc"][0]), "_ws.malformed" in row) == (["65535"], 0xABCD, False)
+
+
+def test_wireshark_shows_rate_headers_before_stamps(tmp_path: Path) -> None:
+    rates = [(2**64 - 1, 0), (10**9, 2**32 - 1), (8_000, 60_000)]
+    packets = [emit_rtp(7, 9, 0xABCD, emit_stamp(1, 2, 3) + bytes(50), rate) for rate in rates]
+    path = capture(tmp_path / "rates.pcap", [datagram(p, 5004) for p in packets])
+    rows = fields(path, "fairlane.rate.rate_bps", "fairlane.rate.rtt_us", "fairlane.stamp.sequence", "_ws.malformed", "_ws.expert")
+    for row, (rate_bps, rtt_us) in zip(rows, rates, strict=True):
+        assert shown(row, "rate") == {"rate_bps": [rate_bps], "rtt_us": [rtt_us]}
+        assert shown(row, "stamp") == {"sequence": [2]} and not any(key.startswith("_ws") for key in row)
 
 
 def test_wireshark_shows_alsf_and_its_layers(tmp_path: Path) -> None:

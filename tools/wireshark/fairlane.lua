@@ -89,28 +89,30 @@ for name, form in pairs(formats) do
 end
 proto.fields = all
 
--- Shows a format that starts at the range's first byte; how many bytes it took.
-local function show(name, range, tree)
+-- Shows a format that starts at the range's first byte, or so many bits before it; how many bytes of the range it took.
+local function show(name, range, tree, before)
+  before = before or 0
   local form = formats[name]
-  local size = form.least
+  local size = form.least - before / 8
   for _, field in ipairs(form) do -- optional fields, as far as there are bytes
-    local past = (field.at + field.bits) / 8
+    local past = (field.at + field.bits - before) / 8
     if past > size and past <= range:len() then size = past end
   end
   local node = tree:add(fields[name][1], range(0, size))
   node:set_text(form.title)
   for _, field in ipairs(form) do
-    if field.at + field.bits <= 8 * size then
-      local first, last = math.floor(field.at / 8), math.floor((field.at + field.bits - 1) / 8)
+    local at = field.at - before
+    if at >= 0 and at + field.bits <= 8 * size then
+      local first, last = math.floor(at / 8), math.floor((at + field.bits - 1) / 8)
       local bytes = range(first, last - first + 1)
       local item
-      if field.at % 8 == 0 and field.bits % 8 == 0 then
+      if at % 8 == 0 and field.bits % 8 == 0 then
         item = node:add(fields[name][field.name], bytes)
       else
-        item = node:add(fields[name][field.name], bytes, bytes:bitfield(field.at % 8, field.bits))
+        item = node:add(fields[name][field.name], bytes, bytes:bitfield(at % 8, field.bits))
       end
       if field.unit then item:append_text(" " .. field.unit) end
-      if field.value and bytes:bitfield(field.at % 8, field.bits) ~= field.value then item:add_proto_expert_info(bad_value) end
+      if field.value and bytes:bitfield(at % 8, field.bits) ~= field.value then item:add_proto_expert_info(bad_value) end
       for _, flag in ipairs(field.flags or {}) do item:add(flags[name][flag.name], bytes) end
     end
   end
@@ -128,10 +130,11 @@ local function opening(name)
   return 16 * fixed(name, "version") + fixed(name, "type")
 end
 
--- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last fields.
+-- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before any of its optional fields.
 local function whole(name, size)
+  if size == formats[name].least then return true end
   for _, field in ipairs(formats[name]) do
-    if 8 * size == field.at + field.bits then return size >= formats[name].least end
+    if size > formats[name].least and 8 * size == field.at + field.bits then return true end
   end
   return false
 end
@@ -163,6 +166,14 @@ function stamp.dissector(buffer, pinfo, tree)
 end
 DissectorTable.get("rtp.pt"):add(payload_type, stamp)
 
+-- The rate header: Wireshark hands a header extension over behind its first 32 bits, profile and length.
+local rate = Proto("fairlane_rate", "Fairlane rate header")
+function rate.dissector(buffer, pinfo, tree)
+  if buffer:len() + 4 < formats.rate.least then return 0 end
+  return show("rate", buffer(), tree:add(proto, buffer()), 32)
+end
+DissectorTable.get("rtp.hdr_ext"):add(fixed("rate", "profile"), rate)
+
 -- An APP packet named ALSF: Wireshark hands it over from its header on.
 local app_header = 12
 local alsf = Proto("fairlane_alsf", "ALSF")
@@ -189,7 +200,8 @@ local function heuristic(buffer, pinfo, tree)
       proto.dissector(buffer, pinfo, tree)
       return true
     end
-    if first == 0x80 and buffer(1, 1):uint() % 128 == payload_type and size >= 12 + formats.stamp.least then
+    -- Version 2, with a header extension (0x90) or without one.
+    if (first == 0x80 or first == 0x90) and buffer(1, 1):uint() % 128 == payload_type and size >= 12 + formats.stamp.least then
       rtp:call(buffer, pinfo, tree)
       return true
     end

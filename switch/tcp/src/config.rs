@@ -1,6 +1,6 @@
 //! What can be set on a connection, with the standards' defaults.
 
-use crate::segment::Ecn;
+use crate::segment::{Ecn, SynOptions};
 use crate::Nanos;
 
 /// The congestion control of a sender.
@@ -297,6 +297,11 @@ impl Config {
     /// Whether the receiver counts marks (RFC 9768), instead of echoing that there was one.
     pub fn counts_marks(&self) -> bool {
         self.flavour == Flavour::Prague
+    }
+
+    /// The options of a SYN or SYN-ACK.
+    pub fn syn_options(&self) -> SynOptions {
+        SynOptions { mss: Some(self.mss as u16), window_scale: Some(self.window_scale()), sack_permitted: self.flavour.uses_sack() }
     }
 
     /// The window scale shift that lets `max_window` be advertised (RFC 7323 section 2.3).

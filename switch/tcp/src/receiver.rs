@@ -5,19 +5,11 @@
 //! does not close its own direction.
 
 use crate::ranges::Ranges;
-use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit};
-use crate::sender::{micros, syn_options};
+use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
 const RECENT: usize = 8;
-
-/// What ACE begins with at both ends (RFC 9768 section 3.2.1).
-pub(crate) const INITIAL_MARKS: u64 = 5;
-/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT (RFC 9768 section 3.1.1).
-pub(crate) const SYN_WITHOUT_ECT: u64 = 0b010;
-/// The same of the SYN itself.
-pub(crate) const COUNTS_MARKS: u64 = 0b111;
 
 /// Counts since the start of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +188,7 @@ impl Receiver {
             flags,
             window: self.config.max_window.min(0xffff) as u16,
             timestamps: segment.timestamps.and(self.timestamps(now)),
-            syn_options: syn_options(&self.config),
+            syn_options: self.config.syn_options(),
             ..Segment::default()
         };
         if self.config.counts_marks() && segment.ace() == COUNTS_MARKS as u8 {
@@ -239,7 +231,7 @@ impl Receiver {
     }
 
     fn timestamps(&self, now: Nanos) -> Option<Timestamps> {
-        self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent })
+        self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent })
     }
 
     fn remember(&mut self, start: u64) {

@@ -1,5 +1,7 @@
 //! Segments as plain values: what a TCP header says, without its bytes (see [`crate::wire`]) and without a payload.
 
+use crate::Nanos;
+
 /// Control bits of the TCP header (RFC 9293 section 3.1, RFC 3168 section 6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Flags(pub u8);
@@ -82,6 +84,13 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+impl Timestamps {
+    /// The clock: microseconds, modulo 2^32.
+    pub fn clock(now: Nanos) -> u32 {
+        (now / 1000) as u32
+    }
+}
+
 /// Options that only a SYN carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SynOptions {
@@ -111,6 +120,13 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     pub syn_options: SynOptions,
 }
+
+/// What ACE begins with at both ends (RFC 9768 section 3.2.1).
+pub(crate) const INITIAL_MARKS: u64 = 5;
+/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT (RFC 9768 section 3.1.1).
+pub(crate) const SYN_WITHOUT_ECT: u64 = 0b010;
+/// The same of the SYN itself.
+pub(crate) const COUNTS_MARKS: u64 = 0b111;
 
 impl Segment {
     /// The three bits AE, CWR and ECE as the counter ACE, 0 to 7 (RFC 9768 section 3.2.2).

@@ -3,10 +3,9 @@
 use crate::congestion::{Control, Core, Delivered};
 use crate::delivery::Delivery;
 use crate::pacing::Pacer;
-use crate::receiver::{COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
 use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
-use crate::segment::{Ecn, Flags, Segment, SynOptions, Timestamps, Transmit};
+use crate::segment::{Ecn, Flags, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// Counts since the start of a connection.
@@ -323,7 +322,7 @@ impl Sender {
             delivery.on_acknowledged(now, ack);
         }
         if let Some(ts) = timestamps.filter(|_| self.config.timestamps) {
-            let elapsed = micros(now).wrapping_sub(ts.echo);
+            let elapsed = Timestamps::clock(now).wrapping_sub(ts.echo);
             self.rtt.sample(now.saturating_sub(u64::from(elapsed) * 1000), now);
             self.timing = None;
         } else if let Some((_, sent)) = self.timing.filter(|&(end, _)| end <= ack) {
@@ -605,7 +604,7 @@ impl Sender {
         }
         transmit.segment.ack = 0;
         transmit.segment.window = self.config.max_window.min(0xffff) as u16;
-        transmit.segment.syn_options = syn_options(&self.config);
+        transmit.segment.syn_options = self.config.syn_options();
         transmit.retransmission = again;
         out.push(transmit);
         self.timing = if again { None } else { Some((1, now)) };
@@ -614,7 +613,7 @@ impl Sender {
 
     /// A segment without payload at stream offset `at`.
     fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
-        let timestamps = self.config.timestamps.then(|| Timestamps { value: micros(now), echo: self.ts_recent });
+        let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent });
         let segment = Segment {
             seq: seq::to_wire(self.iss, at),
             ack: self.rcv_nxt,
@@ -684,21 +683,11 @@ impl Sender {
     }
 }
 
-/// The options of a SYN or SYN-ACK.
-pub(crate) fn syn_options(config: &Config) -> SynOptions {
-    SynOptions { mss: Some(config.mss as u16), window_scale: Some(config.window_scale()), sack_permitted: config.flavour.uses_sack() }
-}
-
 /// How many marks an ACK with this ACE tells, after `count` (RFC 9768 section 3.2.2.5.2): the difference modulo 8, and as many rounds of 8 more
 /// as the segments that it delivers allow. They do where ACKs were lost.
 fn new_marks(count: u64, ace: u8, segments: u64) -> u64 {
     let difference = u64::from(ace).wrapping_sub(count) & 7;
     difference + segments.saturating_sub(difference) / 8 * 8
-}
-
-/// The timestamp clock: microseconds, modulo 2^32.
-pub(crate) fn micros(now: Nanos) -> u32 {
-    (now / 1000) as u32
 }
 
 #[cfg(test)]
