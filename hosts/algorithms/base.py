@@ -22,6 +22,8 @@ inter-packet gap (RAP)                    an ack for each packet     `on_loss` (
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
 delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
 explicit rate (RCP)                       an ack for each packet     `on_ack` with `router_rate_bps`
+explicit feedback (XCP)                   an ack for each packet     `on_ack` with `router_change_bps`, `SetWindow`
+marks (ABC)                               an ack for each packet     `on_ack` with `ecn`, `SetWindow`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================
@@ -36,7 +38,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, Protocol
 
 
@@ -58,6 +60,35 @@ class AckDetail(Enum):
     """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
+class Explicit(Enum):
+    """What routers on the way do for a flow's data packets. Switches run the program for it as soon as a flow of the experiment asks."""
+
+    NONE = "none"
+    RATE = "rate"
+    """Data packets have a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back the smallest,
+    `Ack.router_rate_bps` (p4src/rcp.p4)."""
+    FEEDBACK = "feedback"
+    """Data packets have a congestion header, 20 bytes, in which routers write by how much the rate may change; acks bring back the smallest
+    change, `Ack.router_change_bps` (p4src/xcp.p4)."""
+    MARK = "mark"
+    """Data packets leave as ECT(1), "accelerate", which routers turn into ECT(0), "brake" (p4src/abc.p4); acks say how each arrived,
+    `Ack.ecn`."""
+
+    @property
+    def header_bytes(self) -> int:
+        """What it adds to each data packet."""
+        return {Explicit.RATE: 16, Explicit.FEEDBACK: 20}.get(self, 0)
+
+
+class Ecn(IntEnum):
+    """Codepoints of the IPv4 header (RFC 3168 section 5)."""
+
+    NOT_ECT = 0
+    ECT_1 = 1
+    ECT_0 = 2
+    CE = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Interests:
     """The events that an algorithm wants; a constant of the class."""
@@ -73,10 +104,9 @@ class Interests:
     have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
-    history of acks that is what RFC 8888 reports of each packet, but for ECN marks."""
-    rate_header: bool = False
-    """For a sender: each data packet has a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back
-    the smallest, `Ack.router_rate_bps`. Wants acks."""
+    history of acks and `Ack.ecn` that is what RFC 8888 reports of each packet."""
+    explicit: Explicit = Explicit.NONE
+    """For a sender. Wants acks."""
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -133,6 +163,10 @@ class Ack:
     receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
     router_rate_bps: float | None = None
     """The smallest rate that a router wrote into the packet's rate header; `None`: none did."""
+    router_change_bps: float | None = None
+    """The smallest change of the rate that a router wrote into the packet's congestion header, negative for less; `None`: none did."""
+    ecn: int = Ecn.NOT_ECT
+    """Codepoint of the packet as it arrived, one of `Ecn`."""
 
 
 class LossCause(Enum):

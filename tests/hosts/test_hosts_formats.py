@@ -31,8 +31,8 @@ def bits(count: int) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, (1 << count) - 1), st.sampled_from([0, 1, (1 << count) - 1]))
 
 
-ACKS = st.tuples(bits(48), bits(32), st.just((None, None)) | st.tuples(bits(64), st.none() | bits(64))).map(
-    lambda drawn: {"sequence": drawn[0], "history": drawn[1], "arrived_ns": drawn[2][0], "rate_bps": drawn[2][1]}
+ACKS = st.tuples(bits(48), bits(32), st.just((None, None)) | st.tuples(bits(64), st.none() | bits(64)), bits(2)).map(
+    lambda drawn: {"sequence": drawn[0], "history": drawn[1], "arrived_ns": drawn[2][0], "rate_bps": drawn[2][1], "ecn": drawn[3]}
 )
 REPORTS = st.fixed_dictionaries({
     "highest_sequence": bits(48), "echo_ns": bits(64), "delay_us": bits(32), "receive_rate_bps": bits(64),
@@ -95,6 +95,7 @@ def test_alsf_bytes_are_those_of_the_architecture() -> None:
 
 def test_the_bytes_by_hand() -> None:
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314).hex() == "1100010203040506" + "11121314"
+    assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, ecn=2).hex() == "1102010203040506" + "11121314"
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, 0x2122_2324_2526_2728).hex() == "110001020304050611121314" + "2122232425262728"
     report = native.emit_report(
         highest_sequence=0x0102_0304_0506,
@@ -119,7 +120,7 @@ def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: 
     assert all(parse(whole[:size]) is None for size in range(len(whole)) if size not in shorter) and parse(whole + b"\0") is None
     assert parse(bytes([whole[0] ^ 0x30]) + whole[1:]) is None  # another version
     assert parse(bytes([whole[0] ^ 0x03]) + whole[1:]) is None  # another type
-    assert parse(whole[:1] + bytes([whole[1] ^ 0xFE]) + whole[2:]) == parse(whole)  # flags that are not defined
+    assert parse(whole[:1] + bytes([whole[1] ^ 0xFC]) + whole[2:]) == parse(whole)  # flags that are not defined
 
 
 def test_every_truncation_of_a_stamp() -> None:
@@ -147,9 +148,9 @@ def test_the_page_draws_headers_to_the_bit() -> None:
     assert tool().picture(FORMATS["ack"]).splitlines() == [
         " 0                   1                   2                   3",
         " 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1",
-        "+-------+-------+---------------+-------------------------------+",
-        "|version|  type |     flags     |            sequence           |",
-        "+-------+-------+---------------+-------------------------------+",
+        "+-------+-------+-----------+---+-------------------------------+",
+        "|version|  type |   flags   |ecn|            sequence           |",
+        "+-------+-------+-----------+---+-------------------------------+",
         "|                              ...                              |",
         "+---------------------------------------------------------------+",
         "|                            history                            |",

@@ -21,14 +21,22 @@ formats.rate = { title = "Rate header", bytes = 16, least = 16,
   { name = "rate_bps", at = 32, bits = 64, meaning = "the smallest rate of the switches so far, of whole frames; all bits 1 from the sender: no switch has set one", unit = "bit/s" },
   { name = "rtt_us", at = 96, bits = 32, meaning = "the sender's smoothed round-trip time; 0 = not known", unit = "us" },
 }
+formats.congestion = { title = "Congestion header", bytes = 20, least = 20,
+  { name = "profile", at = 0, bits = 16, meaning = "`XC`", value = 22595 },
+  { name = "length", at = 16, bits = 16, meaning = "words that follow", value = 4 },
+  { name = "change_bps", at = 32, bits = 64, meaning = "2^63 plus the smallest change of the flow's rate of the switches so far, of whole frames; all bits 1 from the sender: no switch has set one", unit = "bit/s" },
+  { name = "rtt_us", at = 96, bits = 32, meaning = "the sender's smoothed round-trip time; 0 = not known", unit = "us" },
+  { name = "interval_us", at = 128, bits = 32, meaning = "time between the sender's packets: the round trip over the packets of its window", unit = "us" },
+}
 formats.ack = { title = "Acknowledgement", bytes = 28, least = 12,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
   { name = "type", at = 4, bits = 4, meaning = "an acknowledgement", value = 1 },
-  { name = "flags", at = 8, bits = 8, meaning = "no flag is defined" },
+  { name = "flags", at = 8, bits = 6, meaning = "no flag is defined" },
+  { name = "ecn", at = 14, bits = 2, meaning = "ECN codepoint of the packet acknowledged, as it arrived (RFC 3168 section 5)" },
   { name = "sequence", at = 16, bits = 48, meaning = "the packet acknowledged: `sequence` of its stamp" },
   { name = "history", at = 64, bits = 32, meaning = "bit k (0 = least significant): packet `sequence` - 1 - k has arrived" },
   { name = "arrived_ns", at = 96, bits = 64, meaning = "the receiver's clock when the packet arrived; a monotonic clock with an arbitrary zero", unit = "ns" },
-  { name = "rate_bps", at = 160, bits = 64, meaning = "of the packet's rate header, as it arrived", unit = "bit/s" },
+  { name = "rate_bps", at = 160, bits = 64, meaning = "`rate_bps` of the packet's rate header, or `change_bps` of its congestion header, as it arrived", unit = "bit/s" },
 }
 formats.report = { title = "Report", bytes = 44, least = 44,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },
@@ -127,9 +135,12 @@ local function opening(name)
   return 16 * fixed(name, "version") + fixed(name, "type")
 end
 
--- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before its last field.
+-- Whether a payload of so many bytes is an acknowledgement or a report: an acknowledgement may end before an optional field.
 local function whole(name, size)
-  return size == formats[name].bytes or size == formats[name].least
+  for _, field in ipairs(formats[name]) do
+    if size >= formats[name].least and field.at + field.bits == 8 * size then return true end
+  end
+  return false
 end
 
 local rtp = Dissector.get("rtp")

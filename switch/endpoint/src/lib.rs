@@ -103,6 +103,8 @@ pub struct Outgoing<'a> {
     /// IPv4 address of the peer or the group.
     pub to: u32,
     pub kind: Kind,
+    /// Codepoint of the IPv4 header (RFC 3168 section 5).
+    pub ecn: u8,
     /// Of an even length where the network computes checksums itself: in virtual time.
     pub head: &'a [u8],
     pub padding: usize,
@@ -115,6 +117,8 @@ pub struct Incoming<'a> {
     pub rtcp: bool,
     /// The group that it was sent to; `None`: to the host itself.
     pub group: Option<u32>,
+    /// Codepoint of the IPv4 header.
+    pub ecn: u8,
     pub payload: &'a [u8],
 }
 
@@ -149,7 +153,7 @@ impl Io<'_> {
 
     /// Sends bytes without padding.
     fn send(&mut self, to: u32, kind: Kind, head: &[u8]) -> bool {
-        self.network.send(&Outgoing { to, kind, head, padding: 0 })
+        self.network.send(&Outgoing { to, kind, ecn: 0, head, padding: 0 })
     }
 }
 

@@ -86,7 +86,7 @@ impl RawSender {
         head[..8].copy_from_slice(&io.now.to_be_bytes());
         head[8..].copy_from_slice(&self.packets.to_be_bytes());
         let padding = (bytes - MIN_BYTES) as usize;
-        if io.network.send(&Outgoing { to: self.life.peer, kind: Kind::Data, head: &head, padding }) {
+        if io.network.send(&Outgoing { to: self.life.peer, kind: Kind::Data, ecn: 0, head: &head, padding }) {
             self.packets += 1;
             self.bytes += bytes;
         }

@@ -192,7 +192,7 @@ impl End for RtpReceiver {
         match datagram.rtcp {
             true => self.on_rtcp(datagram.payload, io),
             false if self.leaving => Ok(()),
-            false => self.on_data(index, datagram.payload, io),
+            false => self.on_data(index, datagram.ecn, datagram.payload, io),
         }
     }
 
@@ -252,7 +252,8 @@ impl End for RtpReceiver {
 }
 
 impl RtpReceiver {
-    fn on_data(&mut self, index: usize, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
+    /// `ecn`: codepoint of the packet.
+    fn on_data(&mut self, index: usize, ecn: u8, payload: &[u8], io: &mut Io) -> Result<(), Fault> {
         let Some((header, rest)) = RtpHeader::parse(payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: false }));
@@ -289,7 +290,7 @@ impl RtpReceiver {
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
             let rate_bps = header.rate.map(|rate| rate.rate_bps);
             let arrived = (self.timed_acks || rate_bps.is_some()).then_some(now);
-            let ack = AckPacket { arrived, rate_bps, ..arrivals.arrived(stamp.number) };
+            let ack = AckPacket { arrived, rate_bps, ecn, ..arrivals.arrived(stamp.number) };
             let (bytes, length) = ack.emit();
             self.send_direct(&bytes[..length], io);
         }

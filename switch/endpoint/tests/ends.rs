@@ -187,7 +187,7 @@ proptest! {
             let now = n as Nanos * MS;
             for end in [&mut one as &mut dyn End, &mut other] {
                 run(end, &mut host, now).expect("runs");
-                end.receive(&Incoming { rtcp, group: None, payload: &payload }, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
+                end.receive(&Incoming { rtcp, group: None, ecn: 0, payload: &payload }, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
             }
         }
         let before = numbers(&host).len();

@@ -30,8 +30,8 @@ pub trait Wire: Network {
 /// Datagrams that came.
 pub struct Arrivals {
     buffers: Vec<u8>,
-    /// Of each buffer in use: length, whether it came to the RTCP port, and to which group. `None`: it is not the end's.
-    taken: Vec<Option<(usize, bool, Option<u32>)>>,
+    /// Of each buffer in use: length, whether it came to the RTCP port, to which group, and its ECN codepoint. `None`: it is not the end's.
+    taken: Vec<Option<(usize, bool, Option<u32>, u8)>>,
 }
 
 impl Default for Arrivals {
@@ -48,20 +48,20 @@ impl Arrivals {
 
     /// Adds a datagram, where there is room.
     pub fn push(&mut self, datagram: &Incoming) {
-        let Incoming { rtcp, group, payload } = *datagram;
+        let Incoming { rtcp, group, ecn, payload } = *datagram;
         let copied = self.free().next().and_then(|buffer| buffer.get_mut(..payload.len())).map(|buffer| buffer.copy_from_slice(payload));
-        self.take(copied.map(|()| payload.len()), rtcp, group);
+        self.take(copied.map(|()| payload.len()), rtcp, group, ecn);
     }
 
     /// The next buffer holds a datagram; `None`: one that is not the end's.
-    pub fn take(&mut self, length: Option<usize>, rtcp: bool, group: Option<u32>) {
-        self.taken.push(length.map(|length| (length, rtcp, group)));
+    pub fn take(&mut self, length: Option<usize>, rtcp: bool, group: Option<u32>, ecn: u8) {
+        self.taken.push(length.map(|length| (length, rtcp, group, ecn)));
     }
 
     fn get(&self, index: usize) -> Option<Incoming<'_>> {
-        let (length, rtcp, group) = (*self.taken.get(index)?)?;
+        let (length, rtcp, group, ecn) = (*self.taken.get(index)?)?;
         let start = index * MOST_BYTES;
-        Some(Incoming { rtcp, group, payload: self.buffers.get(start..start + length)? })
+        Some(Incoming { rtcp, group, ecn, payload: self.buffers.get(start..start + length)? })
     }
 }
 

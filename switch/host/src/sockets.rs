@@ -20,6 +20,8 @@ const SO_NO_CHECK: libc::c_int = 11;
 const MULTICAST_TTL: u32 = 32;
 /// Asked for; the kernel gives what net.core.rmem_max allows, by default about 180 packets of 1000 bytes.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
+/// Room for the control message of one number, 24 bytes, with 8 to spare.
+const CONTROL_WORDS: usize = 4;
 
 /// A socket could not be opened: which, why, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +64,8 @@ struct Open {
     socket: Socket,
     rtcp: bool,
     group: Option<u32>,
+    /// Codepoint of what leaves.
+    ecn: u8,
 }
 
 /// See the module.
@@ -93,12 +97,16 @@ impl Sockets {
                 let set = socket.set_multicast_if_v4(&local).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
                 set.or_else(|error| failed(format!("cannot send to groups from {local}"), &error, "check --local"))?;
             }
+            if !rtcp {
+                option(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32.to_ne_bytes())
+                    .or_else(|error| failed("cannot ask for the type of service".into(), &error, "Linux is needed"))?;
+            }
             if rtcp && matches!(role, Role::Sender | Role::LayeredSender) {
                 let set = option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
                     .and_then(|()| option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));
                 set.or_else(|error| failed("cannot set the router alert option or UDP checksum 0".into(), &error, "Linux is needed"))?;
             }
-            open.push(Open { socket, rtcp, group: None });
+            open.push(Open { socket, rtcp, group: None, ecn: 0 });
         }
         if role == Role::LayeredReceiver {
             use_igmpv2();
@@ -108,12 +116,16 @@ impl Sockets {
         Ok(Sockets { addresses, open, refused: 0, film_over: false })
     }
 
-    fn transmit(&self, datagram: &Outgoing) -> io::Result<usize> {
+    fn transmit(&mut self, datagram: &Outgoing) -> io::Result<usize> {
         let Addresses { role, peer, port, .. } = self.addresses;
         let rtcp = datagram.kind.is_rtcp();
         // A layered receiver has no data socket of its own: what it reports beside RTCP leaves by the other.
-        let open = self.open.iter().find(|open| open.rtcp == rtcp && open.group.is_none());
-        let Some(Open { socket, .. }) = open.or(self.open.first()) else { return Err(ErrorKind::NotConnected.into()) };
+        let place = self.open.iter().position(|open| open.rtcp == rtcp && open.group.is_none()).unwrap_or(0);
+        let Some(Open { socket, ecn, .. }) = self.open.get_mut(place) else { return Err(ErrorKind::NotConnected.into()) };
+        if *ecn != datagram.ecn {
+            *ecn = datagram.ecn;
+            socket.set_tos_v4((*ecn).into())?;
+        }
         let port = port + u16::from(rtcp);
         let payload = [io::IoSlice::new(datagram.head), io::IoSlice::new(&ZEROS[..datagram.padding.min(ZEROS.len())])];
         match (role, datagram.kind) {
@@ -148,7 +160,7 @@ impl Network for Sockets {
             let joined = socket.set_multicast_all_v4(false).and_then(|()| socket.join_multicast_v4(&address, &local));
             let hint = "check --local, and net.ipv4.igmp_max_memberships";
             joined.or_else(|error| failed(format!("cannot join {address} at {local}"), &error, hint))?;
-            self.open.push(Open { socket, rtcp, group: Some(group) });
+            self.open.push(Open { socket, rtcp, group: Some(group), ecn: 0 });
         }
         Ok(())
     }
@@ -208,20 +220,37 @@ fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
     let mut parts: [libc::iovec; MOST_ARRIVALS] = unsafe { zeroed() };
     // SAFETY: zeros are a value of the type.
     let mut headers: [libc::mmsghdr; MOST_ARRIVALS] = unsafe { zeroed() };
+    let mut controls = [[0u64; CONTROL_WORDS]; MOST_ARRIVALS];
     let mut room = 0;
     for (place, buffer) in arrivals.free().enumerate() {
         parts[place] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let header = &mut headers[place].msg_hdr;
         (header.msg_iov, header.msg_iovlen) = (&raw mut parts[place], 1);
         (header.msg_name, header.msg_namelen) = ((&raw mut from[place]).cast(), size_of::<libc::sockaddr_in>() as _);
+        (header.msg_control, header.msg_controllen) = ((&raw mut controls[place]).cast(), size_of::<[u64; CONTROL_WORDS]>() as _);
         room += 1;
     }
-    // SAFETY: the headers point to what outlives the call: addresses, and free buffers within their lengths.
+    // SAFETY: the headers point to what outlives the call: addresses, control words, and free buffers within their lengths.
     let count = unsafe { libc::recvmmsg(open.socket.as_raw_fd(), headers.as_mut_ptr(), room, 0, null_mut()) };
     // Below 0: an ICMP error of an earlier sending, reported once.
     for (header, from) in headers.iter().zip(&from).take(count.max(0) as usize) {
         let foreign = open.group.is_some() && u32::from_be(from.sin_addr.s_addr) != u32::from(peer);
-        arrivals.take((!foreign).then_some(header.msg_len as usize), open.rtcp, open.group);
+        arrivals.take((!foreign).then_some(header.msg_len as usize), open.rtcp, open.group, ecn_of(&header.msg_hdr));
+    }
+}
+
+/// The codepoint of what was received: its type of service is the only control message asked for (ip(7)).
+fn ecn_of(header: &libc::msghdr) -> u8 {
+    // SAFETY: the kernel has filled control words and their length, and a message's byte is within them by its own length.
+    unsafe {
+        let message = libc::CMSG_FIRSTHDR(header);
+        if message.is_null() || ((*message).cmsg_level, (*message).cmsg_type) != (libc::IPPROTO_IP, libc::IP_TOS) {
+            return 0;
+        }
+        if ((*message).cmsg_len as usize) < libc::CMSG_LEN(1) as usize {
+            return 0;
+        }
+        *libc::CMSG_DATA(message) & 0b11
     }
 }
 

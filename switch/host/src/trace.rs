@@ -11,6 +11,7 @@ pub struct Arrival {
     pub at: Nanos,
     pub rtcp: bool,
     pub group: Option<u32>,
+    pub ecn: u8,
     pub payload: Vec<u8>,
 }
 
@@ -59,8 +60,8 @@ impl Wire for Trace {
 
     fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool {
         self.now = self.now.max(self.arrivals.last().map_or(until, |next| next.at.min(until)));
-        if let Some(Arrival { rtcp, group, payload, .. }) = self.arrivals.pop_if(|next| next.at <= self.now) {
-            arrivals.push(&Incoming { rtcp, group, payload: &payload });
+        if let Some(Arrival { rtcp, group, ecn, payload, .. }) = self.arrivals.pop_if(|next| next.at <= self.now) {
+            arrivals.push(&Incoming { rtcp, group, ecn, payload: &payload });
         }
         true
     }

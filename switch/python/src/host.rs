@@ -62,7 +62,7 @@ impl Place {
     ) -> PyResult<Place> {
         let (local, peer) = (ipv4(local)?.into(), ipv4(peer)?.into());
         let base_group = base_group.map(ipv4).transpose()?;
-        let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, payload };
+        let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, ecn: 0, payload };
         let arrivals = arrivals.map(|arrivals| arrivals.into_iter().map(arrival).collect());
         Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, film_fd, arrivals })
     }

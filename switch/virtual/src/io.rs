@@ -84,11 +84,11 @@ impl Io<'_> {
 impl fairlane_endpoint::Network for Io<'_> {
     /// A frame that finds the host's queue full is a loss of the network.
     fn send(&mut self, datagram: &Outgoing) -> bool {
-        let &Outgoing { to, kind, head, padding } = datagram;
+        let &Outgoing { to, kind, ecn, head, padding } = datagram;
         let mut frame = self.pool.take();
         let options: &[u8] = if kind.alerts_routers() { &ip::ROUTER_ALERT } else { &[] };
         let bytes = UDP_BYTES + head.len() + padding;
-        ip::push_headers(&mut frame, self.own, to, PROTOCOL_UDP, 0, options, bytes);
+        ip::push_headers(&mut frame, self.own, to, PROTOCOL_UDP, ecn, options, bytes);
         let start = frame.len();
         ip::push_udp(&mut frame, self.port + u16::from(kind.is_rtcp()), bytes);
         frame.extend_from_slice(head);
