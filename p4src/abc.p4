@@ -8,21 +8,21 @@
 //     f = min(tr / (2 cr), 1)                                                                                          (2)
 //     token = min(token + f, limit);  accelerate: token > 1 --> token = token - 1, else brake                            (algorithm 1)
 //
-//   mu  rate of the link; cr  rate at which packets leave; x  time that the queue with this packet takes; in packets, as the authors' code
+//   mu  rate of the link; cr  rate at which frames leave; x  time that the queue takes with this frame, if the others are as long
 //
-// No rate of the link is given: it is measured, so it may vary. The time from one departure to the next is the link's time for a packet if
-// the second one waited, and partly idle otherwise. Of the last packets
+// The controller may tell the link's rate; otherwise it is measured. The time from one departure to the next is the link's time for a frame if the
+// second one waited, and partly idle otherwise. Of the last frames
 //
-//   sigma = 1/mu = busy / waited,   r = mu/cr = elapsed / (left sigma),   x = (deq_qdepth + 1) sigma,   f = r max(eta - max(x - d_t, 0)/delta, 0) / 2
+//   sigma = 1/mu = busy / waited,   r = mu/cr = elapsed / (left sigma),   x = (deq_qdepth + 1) s sigma,   f = r max(eta - max(x - d_t, 0)/delta, 0) / 2
 //
-// with elapsed and left: time and packets; busy and waited: of these the time before packets that had waited, and their number. After each
+// with elapsed and left: time and bytes; busy and waited: of these the time before frames that had waited, and their bytes. After each
 // period of `period` they are halved, which is a sliding window of about four periods with the same mean age; the authors' has 20 ms. A single time
-// counts as four periods at most. sigma stays where no packet waited; f = 1 while none ever did.
+// counts as four periods at most. A measured sigma stays where no frame waited; f = 1 while none ever did.
 //
 // Fixed point, without division (reciprocal.p4, relative error below 2^-15):
 //   elapsed, busy         microseconds, below 2^24
-//   left, waited          packets x 2^8, below 2^24
-//   sigma                 microseconds x 2^12
+//   left, waited          bytes, below 2^29; waited at least 128
+//   sigma                 microseconds of a byte x 2^24, below 2^34: links from 10 kb/s
 //   left sigma, x         microseconds, rounded down; left sigma at least 16
 //   r                     2^-16, at most 4
 //   f, token, eta         2^-16;  1/delta  2^-32 per microsecond
@@ -34,7 +34,10 @@ const bit<32> ABC_ONE = 1 << 16;
 const bit<32> ABC_LIMIT = 5 << 16;  // of tokens, as in the authors' code
 const bit<64> ABC_MOST = 4 << 16;  // of r
 const bit<32> ABC_LONGEST = (1 << 24) - 1;
-const bit<64> ABC_SHORTEST = 16;  // of left sigma, and of waited
+const bit<64> ABC_SHORTEST = 16;  // of left sigma
+const bit<32> ABC_FEWEST = 128;  // of waited
+const bit<32> ABC_FULL = 1 << 29;  // of left
+const bit<64> ABC_SLOWEST = 64w1 << 34;  // of sigma
 
 const bit<2> ACCELERATE = 0b01;
 const bit<2> BRAKE = 0b10;
@@ -46,7 +49,7 @@ register<bit<32>>(PORTS) abc_elapsed;
 register<bit<32>>(PORTS) abc_left;
 register<bit<32>>(PORTS) abc_busy;
 register<bit<32>>(PORTS) abc_waited;
-register<bit<64>>(PORTS) abc_sigma;    // 0: no packet has waited
+register<bit<64>>(PORTS) abc_sigma;    // as measured; 0: no frame has waited
 register<bit<32>>(PORTS) abc_ratio;    // r
 register<bit<32>>(PORTS) abc_token;
 
@@ -57,8 +60,12 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     bit<64> slope = 0;
     bit<64> threshold = 0;
     bit<32> period = 0;
+    bit<64> told = 0;
 
-    action set_abc(@fraction_bits(16) bit<32> eta_fraction, @fraction_bits(32) bit<32> per_delta_us, bit<32> threshold_us, bit<32> period_us) {
+    // us_of_a_byte: 0 has the rate measured.
+    action set_abc(@fraction_bits(16) bit<32> eta_fraction, @fraction_bits(32) bit<32> per_delta_us, bit<32> threshold_us, bit<32> period_us,
+                   @fraction_bits(24) bit<64> us_of_a_byte) {
+        told = us_of_a_byte;
         eta = (bit<64>)eta_fraction;
         slope = (bit<64>)per_delta_us;
         threshold = (bit<64>)threshold_us;
@@ -91,6 +98,7 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
             abc_busy.read(busy, index);
             abc_waited.read(waited, index);
             abc_sigma.read(sigma, index);
+            if (told != 0) { sigma = told; }
             abc_ratio.read(ratio, index);
             if (due == 0) {
                 due = now + (bit<48>)period;
@@ -101,12 +109,12 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
                 bit<48> gap = now - last;
                 bit<48> longest = (bit<48>)period << 2;
                 if (gap > longest) { gap = longest; }
-                if (elapsed < ABC_LONGEST && left < ABC_LONGEST) {
+                if (elapsed < ABC_LONGEST - 4000000 && left < ABC_FULL - 65536) {
                     elapsed = elapsed + (bit<32>)gap;
-                    left = left + 256;
+                    left = left + standard_metadata.packet_length;
                     if (standard_metadata.deq_timedelta != 0) {
                         busy = busy + (bit<32>)gap;
-                        waited = waited + 256;
+                        waited = waited + standard_metadata.packet_length;
                     }
                 }
             }
@@ -114,13 +122,13 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
             if (now >= due) {
                 bit<64> inverse;
                 bit<8> exponent;
-                if ((bit<64>)waited >= ABC_SHORTEST && busy != 0) {
+                if (told == 0 && waited >= ABC_FEWEST && busy != 0) {
                     reciprocal.apply((bit<64>)waited, inverse, exponent);
-                    // x 2^20 / (waited x 2^8)
-                    sigma = ((bit<64>)busy * inverse) >> (exponent - 20);
+                    sigma = ((bit<64>)busy * inverse) >> (exponent - 24);
+                    if (sigma > ABC_SLOWEST) { sigma = ABC_SLOWEST; }
                     abc_sigma.write(index, sigma);
                 }
-                bit<64> needed = ((bit<64>)left * sigma) >> 20;
+                bit<64> needed = ((bit<64>)left * sigma) >> 24;
                 if (needed < ABC_SHORTEST) { needed = ABC_SHORTEST; }
                 reciprocal.apply(needed, inverse, exponent);
                 bit<64> r = ((bit<64>)elapsed * inverse) >> (exponent - 16);
@@ -141,7 +149,7 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
             if (hdr.ipv4.isValid() && hdr.ipv4.diffserv & 3 != 0) {
                 bit<32> token;
                 bit<64> part = eta;
-                bit<64> x = (((bit<64>)standard_metadata.deq_qdepth + 1) * sigma) >> 12;
+                bit<64> x = (((bit<64>)standard_metadata.deq_qdepth + 1) * (bit<64>)standard_metadata.packet_length * sigma) >> 24;
                 if (x > threshold) {
                     x = x - threshold;
                     if (x > (bit<64>)ABC_LONGEST) { x = (bit<64>)ABC_LONGEST; }
