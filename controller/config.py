@@ -9,8 +9,10 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
+from fairlane.controller.abc import Abc
 from fairlane.controller.rcp import Rcp
 from fairlane.controller.red import Red
+from fairlane.controller.xcp import Xcp
 from fairlane.topologies.model import MAX_PORT, Codel, Dualpi2, Pi2, Pie, Step
 
 
@@ -21,7 +23,7 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, dualpi2, step: None of them leaves drops to the full queue.
-    rcp: it writes rates into rate headers. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
+    rcp: it writes rates into rate headers. xcp: it writes changes into congestion headers. abc: it marks packets accelerate or brake. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
     its port; "" towards hosts. multicast_router: packets to every group go there, with or without members (RFC 4541 section 2.1.2), as they
     do on a sender's own link."""
 
@@ -34,6 +36,8 @@ class Port:
     dualpi2: Dualpi2 | None = None
     step: Step | None = None
     rcp: Rcp | None = None
+    xcp: Xcp | None = None
+    abc: Abc | None = None
     als: bool = True
     peer: str = ""
     peer_port: int = 0
@@ -235,6 +239,8 @@ _NESTED = {
     "dualpi2": (Dualpi2, False),
     "step": (Step, False),
     "rcp": (Rcp, False),
+    "xcp": (Xcp, False),
+    "abc": (Abc, False),
     "igmp": (Igmp, False),
     "tls": (Tls, False),
 }

@@ -213,6 +213,10 @@ class SwitchControl:
                 yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_step", dualpi2_parameters(port.dualpi2)
             if port.rcp is not None:
                 yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
+            if port.xcp is not None:
+                yield "AlsIngress.xcp.xcp_parameters", ingress_key, "AlsIngress.xcp.set_xcp", port.xcp.action_parameters(port.rate_bps)
+            if port.abc is not None:
+                yield "AlsEgress.abc.abc_parameters", key, "AlsEgress.abc.set_abc", port.abc.action_parameters(port.rate_bps)
             if port.step is not None:
                 yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 

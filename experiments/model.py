@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fairlane.controller.abc import Abc
 from fairlane.controller.rcp import Rcp
+from fairlane.controller.xcp import Xcp
 from fairlane.experiments.kinds import FlowSettings
-from fairlane.hosts.algorithms import asks_for_rate
+from fairlane.hosts.algorithms import explicit_of
+from fairlane.hosts.algorithms.base import Explicit
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_rate
 
 
@@ -38,8 +41,8 @@ class Control:
     switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
-    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and write no
-    rate headers. rcp: of every port, where a flow asks routers for a rate."""
+    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
+    no explicit feedback to data packets. rcp, xcp, abc: of every port, where a flow asks for it."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
@@ -50,6 +53,8 @@ class Control:
     multicast_router_links: tuple[str, ...] = ()
     plain_switches: tuple[str, ...] = ()
     rcp: Rcp = field(default_factory=Rcp)
+    xcp: Xcp = field(default_factory=Xcp)
+    abc: Abc = field(default_factory=Abc)
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation_target <= 1:
@@ -255,9 +260,9 @@ class Experiment:
         return rates
 
     @property
-    def asks_for_rate(self) -> bool:
-        """Whether a flow's data packets have rate headers."""
-        return any(asks_for_rate(flow.kind) for flow in self.flows)
+    def explicit(self) -> frozenset[Explicit]:
+        """What flows want switches to do for their data packets."""
+        return frozenset(explicit_of(flow.kind) for flow in self.flows)
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -268,7 +273,9 @@ class Experiment:
             "CODEL": any(link.codel is not None for link in links),
             "PIE": any(link.pie is not None for link in links),
             "PI2": any(link.pi2 is not None or link.dualpi2 is not None for link in links),
-            "RCP": self.asks_for_rate,
+            "RCP": Explicit.RATE in self.explicit,
+            "XCP": Explicit.FEEDBACK in self.explicit,
+            "ABC": Explicit.MARK in self.explicit,
             "DUALPI2": any(link.dualpi2 is not None for link in links),
             "STEP": any(link.step is not None for link in links),
         }

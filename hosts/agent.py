@@ -22,7 +22,7 @@ from typing import Any, TextIO, get_type_hints
 
 from fairlane import native
 from fairlane.hosts import arguments, film, own_algorithms
-from fairlane.hosts.algorithms import ALGORITHMS, asks_for_rate
+from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
 from fairlane.hosts.records import NS, Clock, FlowWriter, opened
 from fairlane.hosts.sources import Source
 
@@ -137,7 +137,7 @@ def main(argv: list[str] | None = None) -> int:
             epoch_ns=clock.offset_ns,
             start=described,
             start_ns=start_ns,
-            rate_header=asks_for_rate(args.algorithm),
+            extension_bytes=explicit_of(args.algorithm).header_bytes,
         )
         try:
             run(end, writer, file, stop)

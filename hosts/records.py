@@ -15,7 +15,6 @@ from typing import Any, TextIO
 NS = 1_000_000_000
 HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
-RATE_HEADER_BYTES = 16
 TCP_KINDS = ("tcp_sent", "tcp_data")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -78,10 +77,10 @@ class FlowWriter:
         start: Mapping[str, Any] | None = None,
         start_ns: int | None = None,
         kinds: frozenset[str] | None = None,
-        rate_header: bool = False,
+        extension_bytes: int = 0,
     ) -> None:
         """epoch_ns: Unix time of the end's instant 0. start: fields of the `start` record. start_ns: when the end was to start.
-        kinds: of an algorithm's records to write, None for all. TCP's few are always written. rate_header: whether its data packets have one."""
+        kinds: of an algorithm's records to write, None for all. TCP's few are always written. extension_bytes: of RTP's header in each data packet."""
         self._file = file
         self._packet_bytes = packet_bytes
         self._is_sender = is_sender
@@ -89,7 +88,7 @@ class FlowWriter:
         self._start = start or {}
         self._start_ns = start_ns
         self._kinds = kinds
-        self._headers_bytes = HEADERS_BYTES + rate_header * RATE_HEADER_BYTES
+        self._headers_bytes = HEADERS_BYTES + extension_bytes
         self._last_ns = 0
         self._retransmitted = 0
         self._received = (0, 0)

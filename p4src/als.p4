@@ -54,6 +54,16 @@
 #else
 #include "no_rcp.p4"
 #endif
+#ifdef XCP
+#include "xcp.p4"
+#else
+#include "no_xcp.p4"
+#endif
+#ifdef ABC
+#include "abc.p4"
+#else
+#include "no_abc.p4"
+#endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
 
@@ -67,6 +77,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Pi2Arrival() pi2;
     DualArrival() dual;
     RcpArrival() rcp;
+    XcpArrival() xcp;
 
     apply {
         sources.apply(hdr, standard_metadata);
@@ -81,6 +92,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             if (standard_metadata.mcast_grp == 0) {
                 // All that wants the link counts, dropped or not.
                 rcp.apply(hdr, standard_metadata);
+                xcp.apply(hdr, standard_metadata);
                 protection.apply(hdr, standard_metadata);
                 // A packet that protection has dropped has no output port for RED, PIE and PI2.
                 red.apply(hdr, standard_metadata);
@@ -102,7 +114,9 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     PieDeparture() pie;
     Pi2Departure() pi2;
     DualDeparture() dual;
+    Abc() abc;
     RcpDeparture() rcp;
+    XcpDeparture() xcp;
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -132,7 +146,10 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             pi2.apply(hdr, standard_metadata);
             departure.apply(standard_metadata);
             rcp.apply(standard_metadata);
+            xcp.apply(standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
+                // What a queue management drops takes no time of the link.
+                abc.apply(hdr, standard_metadata);
                 fair_rate.apply(hdr, standard_metadata);
                 ports.apply(standard_metadata);
             }

@@ -1,5 +1,5 @@
 // start -> [packet_out] -> ethernet -> ipv4 -> [options] -> tcp | udp -> [rtcp ...] -> [alsf]
-//                                                                  udp -> [rtp -> rate], if RCP is defined
+//                                                                  udp -> [rtp -> rate | congestion], if RCP or XCP is defined
 //
 // RTCP is parsed only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
 // short, too deep or not RTCP raises a parser error; the packet is forwarded unchanged, only without an ALSF header.
@@ -62,7 +62,7 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.udp);
         transition select(meta.router_alert) {
             true: parse_first_rtcp;
-#ifdef RCP
+#if defined(RCP) || defined(XCP)
             default: parse_data;
 #else
             default: accept;
@@ -70,7 +70,7 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-#ifdef RCP
+#if defined(RCP) || defined(XCP)
     // With room for both headers behind that of UDP.
     state parse_data {
         transition select(hdr.udp.length) {
@@ -83,6 +83,7 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         rtp_start_t start = packet.lookahead<rtp_start_t>();
         transition select(start.fixed, start.profile, start.length) {
             (RTP_EXTENDED &&& 0x1FE, RATE_PROFILE, RATE_WORDS): parse_rate;
+            (RTP_EXTENDED &&& 0x1FE, CONGESTION_PROFILE, CONGESTION_WORDS): parse_congestion;
             default: accept;
         }
     }
@@ -90,6 +91,12 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_rate {
         packet.extract(hdr.rtp);
         packet.extract(hdr.rate);
+        transition accept;
+    }
+
+    state parse_congestion {
+        packet.extract(hdr.rtp);
+        packet.extract(hdr.congestion);
         transition accept;
     }
 #endif
@@ -140,9 +147,10 @@ control AlsDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.rtcp);
         packet.emit(hdr.alsf);
-#ifdef RCP
+#if defined(RCP) || defined(XCP)
         packet.emit(hdr.rtp);
         packet.emit(hdr.rate);
+        packet.emit(hdr.congestion);
 #endif
     }
 }

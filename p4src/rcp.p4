@@ -19,9 +19,10 @@
 //   d               microseconds x 2^6, 16 us to 2^24 us (17 s)
 //   s               1/16 us: bytes x (8 x 10^6 / C) x 2^40, the factor from the controller, x 2^-36
 //   E/d, s/d, delay/d, alpha, beta, g    2^-20
-//   1/d             d = m 2^k with 2^15 <= m < 2^16; 2^32/m: a first guess from a table of 8 rows, and three steps of Newton,
-//                   y <- y (2 - m y); relative error below 2^-15
+//   1/d             reciprocal.p4; relative error below 2^-15
 // All terms round down; R moves by less than 1 bit/s or a relative 2^-20 too little in each update.
+
+#include "reciprocal.p4"
 
 const bit<64> RCP_ONE = 1 << 20;
 const bit<64> RCP_MOST = 8 << 20;  // of E/d, s/d and delay/d
@@ -36,47 +37,6 @@ register<bit<64>>(PORTS) rcp_bytes;      // since the last update
 register<bit<32>>(PORTS) rcp_rtt;        // d x 2^6; 0: not known
 register<bit<32>>(PORTS) rcp_delay;      // microseconds, written by departures
 register<bit<48>>(PORTS) rcp_next_update;
-
-// 2^32 / (d / 2^(k - 15)) for 16 <= d < 2^24, and k + 11 >= 0: 1/d = inverse / 2^(17 + k)
-control Reciprocal(in bit<32> d, out bit<64> inverse, out bit<8> shift) {
-    bit<64> m = 0;
-
-    action set_guess(bit<64> value) {
-        inverse = value;
-    }
-
-    table guess {
-        key = { m[14:12] : exact @name("m_eighths"); }
-        actions = { set_guess; }
-        default_action = set_guess(123362);
-        const entries = {
-            1 : set_guess(110376);
-            2 : set_guess(99864);
-            3 : set_guess(91181);
-            4 : set_guess(83886);
-            5 : set_guess(77672);
-            6 : set_guess(72316);
-            7 : set_guess(67650);
-        }
-    }
-
-    apply {
-        inverse = 0;
-        m = (bit<64>)d << 8;
-        // m < 2^32; down to 16 bits. shift: 1/d = inverse x 2^8 / 2^(32 + shift)
-        shift = 16;
-        if (m < (64w1 << 16)) { m = m << 16; shift = shift - 16; }
-        if (m < (64w1 << 24)) { m = m << 8; shift = shift - 8; }
-        if (m < (64w1 << 28)) { m = m << 4; shift = shift - 4; }
-        if (m < (64w1 << 30)) { m = m << 2; shift = shift - 2; }
-        if (m < (64w1 << 31)) { m = m << 1; shift = shift - 1; }
-        m = m >> 16;
-        guess.apply();
-        inverse = (inverse * ((64w2 << 32) - m * inverse)) >> 32;
-        inverse = (inverse * ((64w2 << 32) - m * inverse)) >> 32;
-        inverse = (inverse * ((64w2 << 32) - m * inverse)) >> 32;
-    }
-}
 
 control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Reciprocal() reciprocal;
@@ -123,7 +83,7 @@ control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
             if (now >= due) {
                 bit<32> delay;
                 bit<64> inverse;
-                bit<8> shift;
+                bit<8> exponent;
                 rcp_delay.read(delay, index);
                 bit<32> round_trip = d >> 6;
                 if (round_trip == 0) {
@@ -131,15 +91,14 @@ control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
                 } else if (round_trip < RCP_SHORTEST) {
                     round_trip = RCP_SHORTEST;
                 }
-                reciprocal.apply(round_trip, inverse, shift);
+                reciprocal.apply((bit<64>)round_trip, inverse, exponent);
                 bit<48> elapsed = now - due + (bit<48>)period;
                 if (elapsed > (bit<48>)RCP_LONGEST) { elapsed = (bit<48>)RCP_LONGEST; }
                 bit<64> busy = (bytes * byte_time) >> 36;
                 if (busy > (bit<64>)RCP_LONGEST << 4) { busy = (bit<64>)RCP_LONGEST << 4; }
-                // x 2^20 / 2^(24 + shift)
-                bit<64> part = ((bit<64>)elapsed * inverse) >> (shift + 4);
-                bit<64> waits = ((bit<64>)delay * inverse) >> (shift + 4);
-                busy = (busy * inverse) >> (shift + 8);
+                bit<64> part = ((bit<64>)elapsed * inverse) >> (exponent - 20);
+                bit<64> waits = ((bit<64>)delay * inverse) >> (exponent - 20);
+                busy = (busy * inverse) >> (exponent - 16);
                 if (part > RCP_MOST) { part = RCP_MOST; }
                 if (waits > RCP_MOST) { waits = RCP_MOST; }
                 if (busy > RCP_MOST) { busy = RCP_MOST; }

@@ -55,6 +55,20 @@ PICTURES = {
         ),
         Run("two flows and one TCP", "dumbbell --flow rcp:2 --flow tcp-sack:1 --bottleneck 10mbit --rtt 60ms --duration 40 --seed 1"),
     ),
+    "xcp": (
+        Run(
+            "three flows, 10 Mb/s, one joins every 10 s",
+            "dumbbell --flow xcp:1 --flow xcp:1@10s --flow xcp:1@20s --bottleneck 10mbit --rtt 60ms --duration 40 --seed 1",
+        ),
+        Run("two flows and one TCP", "dumbbell --flow xcp:2 --flow tcp-sack:1 --bottleneck 10mbit --rtt 60ms --duration 40 --seed 1"),
+    ),
+    "abc": (
+        Run(
+            "three flows, 10 Mb/s, one joins every 10 s",
+            "dumbbell --flow abc:1 --flow abc:1@10s --flow abc:1@20s --bottleneck 10mbit --rtt 60ms --buffer 4bdp --duration 40 --seed 1",
+        ),
+        Run("one flow over a link that varies", "docs/examples/abc-walk.toml"),
+    ),
     "aimd-rtcp": (
         Run("one TCP, two AIMD over RTCP [DAA fig 3]", f"dumbbell --flow tcp-reno:1 --flow aimd-rtcp:2 {DAA_PATH}", 5.0),
         Run(

@@ -12,6 +12,7 @@ from fairlane.controller.red import Red as ControllerRed
 from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
+from fairlane.hosts.algorithms.base import Explicit
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
@@ -23,6 +24,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     ports = experiment.topology.ports()
     names = set(experiment.topology.switches)
     control = experiment.settings.control
+    explicit = experiment.explicit
     arrivals = addresses.arrivals(experiment.topology) if control.source_guard else dict.fromkeys(experiment.topology.switches, ())
     routers = control.multicast_router_links
     known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
@@ -47,7 +49,9 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                         p.link.pi2,
                         p.link.dualpi2,
                         p.link.step,
-                        control.rcp if experiment.asks_for_rate and name not in control.plain_switches else None,
+                        control.rcp if Explicit.RATE in explicit and name not in control.plain_switches else None,
+                        control.xcp if Explicit.FEEDBACK in explicit and name not in control.plain_switches else None,
+                        control.abc if Explicit.MARK in explicit and name not in control.plain_switches else None,
                         als=name not in control.plain_switches,
                         peer=p.peer if p.peer in names else "",
                         peer_port=p.peer_port if p.peer in names else 0,

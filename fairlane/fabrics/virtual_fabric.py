@@ -27,7 +27,7 @@ from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
-from fairlane.hosts.algorithms import ALGORITHMS, asks_for_rate
+from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
 from fairlane.topologies.model import CPU_PORT, Link
@@ -414,7 +414,7 @@ class Records:
                 flow.settings.packet_bytes,
                 role == "sender",
                 kinds=self._needed.kinds if self._needed else None,
-                rate_header=asks_for_rate(flow.kind),
+                extension_bytes=explicit_of(flow.kind).header_bytes,
             )
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)

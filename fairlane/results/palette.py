@@ -20,6 +20,8 @@ OF_KIND = {
     "scream": "#CC79A7",
     "gcc": "#882255",
     "rcp": "#999933",
+    "xcp": "#117733",
+    "abc": "#AA4499",
     "cbr": "#661100",
     "on-off": "#AA4499",
     "mpeg4": "#44AA99",
@@ -49,6 +51,8 @@ LABELS = {
     "scream": "SCReAM",
     "gcc": "GCC",
     "rcp": "RCP",
+    "xcp": "XCP",
+    "abc": "ABC",
     "cbr": "constant bit rate",
     "on-off": "on-off",
     "mpeg4": "MPEG-4",
@@ -67,6 +71,8 @@ LINES = {
     "scream": "--",
     "gcc": "--",
     "rcp": ":",
+    "xcp": "-.",
+    "abc": "-.",
     "tcp-prague": "-.", "tcp-bbr": "--",
 }  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from fairlane.hosts.algorithms.base import Kind
+from fairlane.hosts.algorithms.base import Explicit, Kind
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -45,8 +45,8 @@ for _name in sorted(module.name for module in iter_modules(__path__)):
     take(getattr(import_module(f"{__name__}.{_name}"), "KINDS", ()), f"hosts/algorithms/{_name}.py")
 
 
-def asks_for_rate(kind: str) -> bool:
-    """Whether its data packets have rate headers, in which switches write (p4src/rcp.p4)."""
+def explicit_of(kind: str) -> Explicit:
+    """What a flow kind wants routers to do for its data packets; of TCP and others that have no algorithm here: nothing."""
     found = ALGORITHMS.get(kind)
     interests = getattr(found.sender, "interests", None) if found else None
-    return interests is not None and interests.rate_header
+    return Explicit.NONE if interests is None else interests.explicit

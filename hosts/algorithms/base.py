@@ -22,6 +22,8 @@ inter-packet gap (RAP)                    an ack for each packet     `on_loss` (
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
 delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
 explicit rate (RCP)                       an ack for each packet     `on_ack` with `router_rate_bps`
+explicit feedback (XCP)                   an ack for each packet     `on_ack` with `router_change_bps`, `SetWindow`
+marks (ABC)                               an ack for each packet     `on_ack` with `ecn`, `SetWindow`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================
@@ -58,6 +60,26 @@ class AckDetail(Enum):
     """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
+class Explicit(Enum):
+    """What routers on the way do for a flow's data packets. Switches run the program for it as soon as a flow of the experiment asks."""
+
+    NONE = "none"
+    RATE = "rate"
+    """Data packets have a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back the smallest,
+    `Ack.router_rate_bps` (p4src/rcp.p4)."""
+    FEEDBACK = "feedback"
+    """Data packets have a congestion header, 20 bytes, in which routers write by how much the rate may change; acks bring back the smallest
+    change, `Ack.router_change_bps` (p4src/xcp.p4)."""
+    MARK = "mark"
+    """Routers turn data packets of ECT(1), "accelerate", into ECT(0), "brake" (p4src/abc.p4): with `Interests.ecn` as ECT(1). Acks say how
+    each arrived, `Ack.ecn`."""
+
+    @property
+    def header_bytes(self) -> int:
+        """What it adds to each data packet."""
+        return {Explicit.RATE: 16, Explicit.FEEDBACK: 20}.get(self, 0)
+
+
 class Ecn(IntEnum):
     """The ECN field of an IP header (RFC 3168 section 5)."""
 
@@ -85,9 +107,8 @@ class Interests:
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
     history and the ECN codepoint of acks that is what RFC 8888 reports of each packet."""
-    rate_header: bool = False
-    """For a sender: each data packet has a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back
-    the smallest, `Ack.router_rate_bps`. Wants acks."""
+    explicit: Explicit = Explicit.NONE
+    """For a sender. Wants acks."""
     ecn: Ecn = Ecn.NOT_ECT
     """For a sender: codepoint of its data packets. Acks say with which one each packet arrived."""
 
@@ -146,6 +167,8 @@ class Ack:
     receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
     router_rate_bps: float | None = None
     """The smallest rate that a router wrote into the packet's rate header; `None`: none did."""
+    router_change_bps: float | None = None
+    """The smallest change of the rate that a router wrote into the packet's congestion header, negative for less; `None`: none did."""
     ecn: int = 0
     """One of `Ecn`: the packet's codepoint as it arrived. A packet whose own ack was lost is not known to be marked."""
 

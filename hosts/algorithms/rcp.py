@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
+    Explicit,
     Interests,
     Kind,
     Note,
@@ -64,7 +65,7 @@ class RcpParameters:
 class RcpSender(Sender):
     """Sends at the rate that came back last [RCP sec II]. Where no router writes one, it stays at the initial rate."""
 
-    interests = Interests(acks=AckDetail.EVERY, rate_header=True)
+    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.RATE)
 
     def __init__(self, parameters: RcpParameters = RcpParameters()) -> None:
         self.parameters = parameters

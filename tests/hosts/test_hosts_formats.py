@@ -95,6 +95,7 @@ def test_alsf_bytes_are_those_of_the_architecture() -> None:
 
 def test_the_bytes_by_hand() -> None:
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314).hex() == "1100010203040506" + "11121314"
+    assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, ecn=2).hex() == "1102010203040506" + "11121314"
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, 0x2122_2324_2526_2728).hex() == "110001020304050611121314" + "2122232425262728"
     report = native.emit_report(
         highest_sequence=0x0102_0304_0506,

@@ -129,13 +129,17 @@ def test_scapy_reads_our_rtp_and_we_read_scapys() -> None:
         assert parse_rtp(bytes(theirs)) == {**ours, "rate": None}
 
 
-def test_scapy_reads_our_rate_header() -> None:
+def test_scapy_reads_our_rate_and_congestion_headers() -> None:
     RTP = pytest.importorskip("scapy.layers.rtp", reason="scapy is not installed").RTP
-    theirs = RTP(emit_rtp(7, 8, 9, b"data", rate=(10**9, 60_000)))
+    theirs = RTP(emit_rtp(7, 8, 9, b"data", rate=(10**9, 60_000, None)))
     extension = theirs.payload
     assert (theirs.extension, extension.header_id, extension.header_len, extension.header) == (1, 0x5243, 3, [0, 10**9, 60_000])
     assert bytes(extension.payload) == b"data"
-    assert parse_rtp(bytes(theirs))["rate"] == (10**9, 60_000)
+    assert parse_rtp(bytes(theirs))["rate"] == (10**9, 60_000, None)
+    theirs = RTP(emit_rtp(7, 8, 9, b"data", rate=(2**63 - 1000, 60_000, 800)))
+    extension = theirs.payload
+    assert (extension.header_id, extension.header_len, extension.header) == (0x5843, 4, [2**31 - 1, 2**32 - 1000, 60_000, 800])
+    assert parse_rtp(bytes(theirs))["rate"] == (2**63 - 1000, 60_000, 800)
 
 
 def test_scapy_reads_our_ipv4_header_and_option() -> None:

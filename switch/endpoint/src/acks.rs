@@ -7,9 +7,9 @@
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Loss, LossCause, LossTimeout, PathState};
+use crate::algorithm::{Ack, Explicit, Interests, Loss, LossCause, LossTimeout, PathState};
 use crate::report::{SEQUENCE_MASK, VERSION};
-use crate::wire::rate::UNLIMITED;
+use crate::wire::rate::{change_bps, UNLIMITED};
 use crate::{instant, seconds, Nanos};
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 6 bits of flags, 2 of ECN, 48 of the number, 32 of history.
@@ -19,6 +19,9 @@ const TIMED_ACK_BYTES: usize = 20;
 /// With 64 bits of the rate that routers wrote into the packet, too.
 const RATED_ACK_BYTES: usize = 28;
 const TYPE_ACK: u8 = 1;
+/// Where the packet's ECN codepoint stands in the first 64 bits.
+const ECN_SHIFT: u32 = 48;
+const ECN_MASK: u8 = 0b11;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +32,7 @@ pub struct AckPacket {
     pub ecn: u8,
     /// When the packet arrived, on the receiver's clock.
     pub arrived: Option<Nanos>,
-    /// In bit/s, of the packet's rate header; only beside `arrived`.
+    /// In bit/s, of the packet's rate header, or a congestion header's number; only beside `arrived`.
     pub rate_bps: Option<u64>,
 }
 
@@ -37,7 +40,7 @@ impl AckPacket {
     /// Its bytes, and how many of them there are.
     pub fn emit(&self) -> ([u8; RATED_ACK_BYTES], usize) {
         let mut bytes = [0; RATED_ACK_BYTES];
-        let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | u64::from(self.ecn & 3) << 48 | self.sequence & SEQUENCE_MASK;
+        let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | u64::from(self.ecn & ECN_MASK) << ECN_SHIFT | self.sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
         bytes[8..ACK_BYTES].copy_from_slice(&self.history.to_be_bytes());
         bytes[ACK_BYTES..TIMED_ACK_BYTES].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
@@ -58,10 +61,11 @@ impl AckPacket {
         let (first, rest) = payload.split_first_chunk::<8>()?;
         let (history, rest) = rest.split_first_chunk::<4>()?;
         let double = |at: usize| rest.get(at..).and_then(|rest| rest.first_chunk::<8>()).map(|bytes| u64::from_be_bytes(*bytes));
+        let first = u64::from_be_bytes(*first);
         Some(AckPacket {
-            sequence: u64::from_be_bytes(*first) & SEQUENCE_MASK,
+            sequence: first & SEQUENCE_MASK,
             history: u32::from_be_bytes(*history),
-            ecn: first[1] & 3,
+            ecn: (first >> ECN_SHIFT) as u8 & ECN_MASK,
             arrived: double(0),
             rate_bps: double(8),
         })
@@ -120,6 +124,8 @@ pub(crate) struct AckBook {
     in_flight: u64,
     highest_acked: Option<u64>,
     loss_distance: usize,
+    /// What routers write into packets.
+    explicit: Explicit,
     /// The `loss_distance` highest numbers of packets known to have arrived, ascending.
     delivered: Vec<u64>,
     timeout: Option<LossTimeout>,
@@ -127,15 +133,15 @@ pub(crate) struct AckBook {
 }
 
 impl AckBook {
-    /// `loss_distance`: a packet is lost when so many sent after it have arrived [RAP sec III].
-    pub(crate) fn new(loss_distance: u64) -> AckBook {
+    pub(crate) fn new(interests: Interests) -> AckBook {
         AckBook {
             base: 0,
             packets: VecDeque::new(),
             oldest: 0,
             in_flight: 0,
             highest_acked: None,
-            loss_distance: usize::try_from(loss_distance.max(1)).unwrap_or(usize::MAX),
+            loss_distance: usize::try_from(interests.loss_distance_packets.max(1)).unwrap_or(usize::MAX),
+            explicit: interests.explicit,
             delivered: Vec::new(),
             timeout: None,
             rtt: PathState::default(),
@@ -210,19 +216,18 @@ impl AckBook {
             return Some((loss, None));
         }
         let rtt_s = sample.unwrap_or(self.rtt.latest_rtt_s);
-        let router_rate_bps = ack.rate_bps.filter(|&rate| rate != UNLIMITED).map(|rate| rate as f64);
-        Some((
-            loss,
-            Some(Ack {
-                sequence: ack.sequence,
-                rtt_s,
-                newly_acked_packets: newly,
-                path: self.path(),
-                one_way_delay_s,
-                router_rate_bps,
-                ecn: ack.ecn,
-            }),
-        ))
+        let written = |by| ack.rate_bps.filter(|&number| self.explicit == by && number != UNLIMITED);
+        let ack = Ack {
+            sequence: ack.sequence,
+            rtt_s,
+            newly_acked_packets: newly,
+            path: self.path(),
+            one_way_delay_s,
+            router_rate_bps: written(Explicit::Rate).map(|rate| rate as f64),
+            router_change_bps: written(Explicit::Feedback).map(change_bps),
+            ecn: ack.ecn,
+        };
+        Some((loss, Some(ack)))
     }
 
     /// A packet is known to have arrived, for the first time.
@@ -306,7 +311,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn book(packets: u64) -> AckBook {
-        let mut book = AckBook::new(3);
+        let mut book = AckBook::new(Interests::default());
         (0..packets).for_each(|n| book.sent(n * 10));
         book
     }
@@ -414,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_timeout_follows_the_round_trip() {
-        let mut book = AckBook::new(3);
+        let mut book = AckBook::new(Interests::default());
         let second: Nanos = 1_000_000_000;
         (0..3).for_each(|n| book.sent(n * second));
         let expires = |book: &AckBook| book.next_expiry().map(|at| (at + 5) / 10 * 10);
@@ -462,7 +467,7 @@ mod tests {
             let ack = AckPacket { sequence, history, ecn, arrived, rate_bps };
             let (bytes, length) = ack.emit();
             prop_assert_eq!(AckPacket::parse(&bytes[..length]), Some(ack));
-            prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, 0]);
+            prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, ecn]);
             for cut in (0..length).filter(|&cut| cut != ACK_BYTES && cut != TIMED_ACK_BYTES) {
                 prop_assert_eq!(AckPacket::parse(&bytes[..cut]), None);
             }

@@ -21,6 +21,19 @@ pub enum AckDetail {
     Every,
 }
 
+/// What routers on the way do for a flow's data packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Explicit {
+    #[default]
+    None,
+    /// Write a rate into the rate header (RCP).
+    Rate,
+    /// Write a change of the rate into the congestion header (XCP).
+    Feedback,
+    /// Turn ECT(1), "accelerate", into ECT(0), "brake" (ABC).
+    Mark,
+}
+
 /// What an algorithm wants to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interests {
@@ -34,8 +47,8 @@ pub struct Interests {
     pub loss_distance_packets: u64,
     /// For a receiver: acknowledgements say when their packet arrived.
     pub timed_acks: bool,
-    /// For a sender: each data packet has a rate header, in which routers write.
-    pub rate_header: bool,
+    /// For a sender.
+    pub explicit: Explicit,
     /// For a sender: the ECN field of its data packets (RFC 3168 section 5).
     pub ecn: u8,
 }
@@ -48,7 +61,7 @@ impl Default for Interests {
             rtcp: false,
             loss_distance_packets: 3,
             timed_acks: false,
-            rate_header: false,
+            explicit: Explicit::None,
             ecn: 0,
         }
     }
@@ -93,6 +106,8 @@ pub struct Ack {
     pub one_way_delay_s: Option<f64>,
     /// The smallest rate that a router wrote into the packet's rate header; `None`: none did.
     pub router_rate_bps: Option<f64>,
+    /// The smallest change of the rate that a router wrote into the packet's congestion header; `None`: none did.
+    pub router_change_bps: Option<f64>,
     /// The packet's ECN field, as it arrived.
     pub ecn: u8,
 }

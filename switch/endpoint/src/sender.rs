@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::acks::{AckBook, AckPacket};
-use crate::algorithm::{AckDetail, Action, Actions, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
+use crate::algorithm::{AckDetail, Action, Actions, Explicit, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
 use crate::application::Backlog;
 use crate::film::TELL_PERIOD;
 use crate::pacer::Pacer;
@@ -64,7 +64,7 @@ pub struct RtpSender {
     /// For an algorithm that wants acknowledgements of single packets.
     acks: Option<AckBook>,
     hears_all: bool,
-    asks_for_rate: bool,
+    explicit: Explicit,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
     /// What the algorithm wants of an encoder, where that is not its pace.
@@ -93,12 +93,10 @@ pub struct SenderSpec {
 impl RtpSender {
     pub fn new(life: Life, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
         let interests = algorithm.interests();
-        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests.loss_distance_packets));
+        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests));
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
         let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, &mut rng);
-        if interests.rate_header {
-            stream.ask_for_rate(0);
-        }
+        stream.ask_routers(interests.explicit, 0, 0);
         RtpSender {
             life,
             spec,
@@ -119,7 +117,7 @@ impl RtpSender {
             next_log: 0,
             acks,
             hears_all: interests.acks == AckDetail::Every,
-            asks_for_rate: interests.rate_header,
+            explicit: interests.explicit,
             window: None,
             encoder_bps: None,
             next_tell: None,
@@ -523,9 +521,11 @@ impl RtpSender {
             return Ok(());
         };
         self.feedback_received += 1;
-        if self.asks_for_rate {
-            let rtt_us = self.acks.as_ref().map_or(0, |acks| (acks.path().srtt_s * 1e6).round_ties_even() as u32);
-            self.streams.iter_mut().for_each(|stream| stream.ask_for_rate(rtt_us));
+        if matches!(self.explicit, Explicit::Rate | Explicit::Feedback) {
+            let micros = |time_s: f64| (time_s * 1e6).round_ties_even() as u32;
+            let rtt_us = self.acks.as_ref().map_or(0, |acks| micros(acks.path().srtt_s));
+            let interval_us = micros(8.0 * f64::from(self.spec.packet_bytes) / self.rate_bps());
+            self.streams.iter_mut().for_each(|stream| stream.ask_routers(self.explicit, rtt_us, interval_us));
         }
         self.on_loss(loss, io)?;
         if let Some(mut ack) = ack.filter(|_| self.hears_all) {

@@ -1,6 +1,6 @@
 //! One RTP stream of a sender: its numbering, its pacing, its packets.
 
-use crate::algorithm::Fault;
+use crate::algorithm::{Explicit, Fault};
 use crate::application::Piece;
 use crate::pacer::Pacer;
 use crate::wire::rate::{RateHeader, UNLIMITED};
@@ -20,11 +20,12 @@ pub(crate) struct DataStream {
     /// `None`: not paced, or paused.
     pub(crate) pacer: Option<Pacer>,
     packet_bytes: u32,
-    ecn: u8,
     /// Of the flow, in microseconds: where the algorithm stamps data with it.
     rtt_us: Option<u32>,
     /// Where packets have one.
     rate: Option<RateHeader>,
+    /// ECN codepoint of packets (RFC 3168 section 5).
+    ecn: u8,
     /// Of pacers that were before.
     forgiven_packets: u64,
     first_sequence: u16,
@@ -56,8 +57,7 @@ impl DataStream {
     /// # Errors
     /// Packets without room for it.
     pub(crate) fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
-        let header = if self.rate.is_some() { rtp::MOST_BYTES } else { HEADER_BYTES };
-        let least = IP_UDP_BYTES + header + stamp::LONG_BYTES;
+        let least = IP_UDP_BYTES + self.header_bytes() + stamp::LONG_BYTES;
         if (self.packet_bytes as usize) < least {
             return Err(format!("StampData needs packets of {least} bytes or more").into());
         }
@@ -65,9 +65,20 @@ impl DataStream {
         Ok(())
     }
 
-    /// All data from now on has a rate header, with the round-trip time in microseconds, 0 where it is not known.
-    pub(crate) fn ask_for_rate(&mut self, rtt_us: u32) {
-        self.rate = Some(RateHeader { rate_bps: UNLIMITED, rtt_us });
+    /// All data from now on has what routers look for. Round-trip time and the time between packets are in microseconds, 0 where they are
+    /// not known.
+    pub(crate) fn ask_routers(&mut self, explicit: Explicit, rtt_us: u32, interval_us: u32) {
+        let header = |interval_us| Some(RateHeader { rate_bps: UNLIMITED, rtt_us, interval_us });
+        self.rate = match explicit {
+            Explicit::None | Explicit::Mark => None,
+            Explicit::Rate => header(None),
+            Explicit::Feedback => header(Some(interval_us)),
+        };
+    }
+
+    /// Of RTP, with an extension.
+    fn header_bytes(&self) -> usize {
+        HEADER_BYTES + self.rate.map_or(0, |rate| rate.length())
     }
 
     /// Sends the next packet. `piece`: what it carries, when it is of an application; full otherwise. False: the host refused it, and
@@ -116,7 +127,6 @@ impl DataStream {
 
     /// Bytes of RTP payload sent (RFC 3550 section 6.4.1).
     pub(crate) fn payload_bytes(&self) -> u64 {
-        let header = if self.rate.is_some() { rtp::MOST_BYTES } else { HEADER_BYTES };
-        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + header) as u64
+        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + self.header_bytes()) as u64
     }
 }

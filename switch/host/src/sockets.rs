@@ -95,6 +95,10 @@ impl Sockets {
                 let set = socket.set_multicast_if_v4(&local).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
                 set.or_else(|error| failed(format!("cannot send to groups from {local}"), &error, "check --local"))?;
             }
+            if !rtcp {
+                option(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32.to_ne_bytes())
+                    .or_else(|error| failed("cannot ask for the type of service".into(), &error, "Linux is needed"))?;
+            }
             if rtcp && matches!(role, Role::Sender | Role::LayeredSender) {
                 let set = option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
                     .and_then(|()| option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));

@@ -1,7 +1,7 @@
 //! Python algorithms behind the network's traits: `fairlane.hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
 use fairlane_endpoint::algorithm::{
-    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
+    Ack, AckDetail, Action, Actions, Control, Explicit, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
     ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_endpoint::seconds;
@@ -111,8 +111,8 @@ impl Classes {
 
     fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
         let path = self.path(py, &ack.path)?;
-        let (delay_s, rate_bps, ecn) = (ack.one_way_delay_s, ack.router_rate_bps, ack.ecn);
-        self.ack.bind(py).call1((ack.sequence, ack.rtt_s, ack.newly_acked_packets, path, delay_s, rate_bps, ecn))
+        let Ack { sequence, rtt_s, newly_acked_packets, one_way_delay_s, router_rate_bps, router_change_bps, ecn, .. } = *ack;
+        self.ack.bind(py).call1((sequence, rtt_s, newly_acked_packets, path, one_way_delay_s, router_rate_bps, router_change_bps, ecn))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {
@@ -162,13 +162,21 @@ impl PythonHalf {
             "every" => AckDetail::Every,
             other => return Err(PyTypeError::new_err(format!("interests.acks is {other:?}: none, losses or every"))),
         };
+        let asked: String = stated.getattr("explicit")?.getattr("value")?.extract()?;
+        let explicit = match asked.as_str() {
+            "none" => Explicit::None,
+            "rate" => Explicit::Rate,
+            "feedback" => Explicit::Feedback,
+            "mark" => Explicit::Mark,
+            other => return Err(PyTypeError::new_err(format!("interests.explicit is {other:?}: none, rate, feedback or mark"))),
+        };
         let interests = Interests {
             acks,
             gaps: stated.getattr("gaps")?.extract()?,
             rtcp: stated.getattr("rtcp")?.extract()?,
             loss_distance_packets: stated.getattr("loss_distance_packets")?.extract()?,
             timed_acks: stated.getattr("timed_acks")?.extract()?,
-            rate_header: stated.getattr("rate_header")?.extract()?,
+            explicit,
             ecn: stated.getattr("ecn")?.extract()?,
         };
         Ok(PythonHalf { object, rng, classes: CLASSES.get_or_try_init(py, || Classes::import(py))?, interests })

@@ -89,7 +89,7 @@ fn parse_stamp<'py>(py: Python<'py>, payload: &[u8], media: bool) -> Parsed<'py>
     Stamp::parse(payload, media).map(fields).transpose()
 }
 
-/// rate: (rate_bps, rtt_us) of a rate header.
+/// rate: (rate_bps, rtt_us, None) of a rate header, (feedback, rtt_us, interval_us) of a congestion header.
 #[pyfunction]
 #[pyo3(signature = (sequence, timestamp, ssrc, payload, rate=None))]
 fn emit_rtp<'py>(
@@ -98,9 +98,9 @@ fn emit_rtp<'py>(
     timestamp: u32,
     ssrc: u32,
     payload: &[u8],
-    rate: Option<(u64, u32)>,
+    rate: Option<(u64, u32, Option<u32>)>,
 ) -> Bound<'py, PyBytes> {
-    let rate = rate.map(|(rate_bps, rtt_us)| RateHeader { rate_bps, rtt_us });
+    let rate = rate.map(|(rate_bps, rtt_us, interval_us)| RateHeader { rate_bps, rtt_us, interval_us });
     let (bytes, length) = RtpHeader { sequence, timestamp, ssrc, rate }.emit();
     PyBytes::new(py, &[&bytes[..length], payload].concat())
 }
@@ -109,7 +109,7 @@ fn emit_rtp<'py>(
 fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
     let fields = |(header, payload): (RtpHeader, &[u8])| {
         let payload = PyBytes::new(py, payload);
-        let rate = header.rate.map(|rate| (rate.rate_bps, rate.rtt_us));
+        let rate = header.rate.map(|rate| (rate.rate_bps, rate.rtt_us, rate.interval_us));
         Ok(dict!(py, sequence = header.sequence, timestamp = header.timestamp, ssrc = header.ssrc, rate = rate, payload = payload))
     };
     RtpHeader::parse(packet).map(fields).transpose()

@@ -5,7 +5,7 @@ use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{Application, Incoming, Life, RawSpec};
 
 use crate::io::Io;
-use crate::ip::Datagram;
+use crate::ip::{Datagram, ECN_MASK};
 use crate::tcp::{TcpReceiver, TcpSender, TcpSpec};
 use crate::Nanos;
 
@@ -79,7 +79,7 @@ impl End {
                 // What is no whole UDP datagram is dropped, as a host would.
                 let (Some((_, port)), Some(payload)) = (datagram.ports(), datagram.udp_payload()) else { return Ok(()) };
                 let group = fairlane_endpoint::is_multicast(datagram.destination).then_some(datagram.destination);
-                let incoming = Incoming { rtcp: port != io.port, group, ecn: datagram.tos & 3, payload };
+                let incoming = Incoming { rtcp: port != io.port, group, ecn: datagram.tos & ECN_MASK, payload };
                 io.with(|io| end.receive(&incoming, io))
             }
             End::TcpSender(end) => end.receive(datagram, io),

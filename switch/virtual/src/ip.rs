@@ -11,6 +11,8 @@ pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 /// IPv4 router alert, value 0 (RFC 2113 section 2.1).
 pub const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
+/// Of the type of service: its last two bits (RFC 3168 section 5).
+pub(crate) const ECN_MASK: u8 = 0b11;
 const TTL: u8 = 64;
 
 /// Who a host is, and by whom it sends.

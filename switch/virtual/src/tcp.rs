@@ -9,11 +9,8 @@ use fairlane_endpoint::Life;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use crate::io::Io;
-use crate::ip::{self, Datagram, PROTOCOL_TCP};
+use crate::ip::{self, Datagram, ECN_MASK, PROTOCOL_TCP};
 use crate::Nanos;
-
-/// CE in the type of service (RFC 3168 section 5).
-const CE: u8 = 0b11;
 
 /// A bulk transfer over TCP.
 #[derive(Debug, Clone)]
@@ -213,7 +210,7 @@ impl TcpReceiver {
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
-        self.tcp.on_segment(io.now, &header.segment, datagram.tos & CE == CE, io.segments);
+        self.tcp.on_segment(io.now, &header.segment, datagram.tos & ECN_MASK == ECN_MASK, io.segments);
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
     }
 

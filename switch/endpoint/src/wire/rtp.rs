@@ -1,12 +1,12 @@
 //! The RTP data header (RFC 3550 section 5.1), as this network's senders write it: no CSRC, no padding, and no
-//! extension but the rate header.
+//! extension but the rate header or the congestion header.
 
 use super::rate::{self, RateHeader};
 
 /// Without CSRC list and extension.
 pub const HEADER_BYTES: usize = 12;
-/// With the rate header.
-pub const MOST_BYTES: usize = HEADER_BYTES + rate::BYTES;
+/// With the congestion header.
+pub const MOST_BYTES: usize = HEADER_BYTES + rate::MOST_BYTES;
 /// First byte: version 2, without and with an extension.
 const PLAIN: u8 = 0x80;
 const EXTENDED: u8 = 0x90;
@@ -27,6 +27,11 @@ pub struct RtpHeader {
 }
 
 impl RtpHeader {
+    /// How many bytes it has.
+    pub fn length(&self) -> usize {
+        HEADER_BYTES + self.rate.map_or(0, |rate| rate.length())
+    }
+
     /// Its bytes, and how many of them there are.
     pub fn emit(&self) -> ([u8; MOST_BYTES], usize) {
         let mut bytes = [0; MOST_BYTES];
@@ -37,7 +42,7 @@ impl RtpHeader {
         if let Some(rate) = self.rate {
             bytes[HEADER_BYTES..].copy_from_slice(&rate.emit());
         }
-        (bytes, if self.rate.is_some() { MOST_BYTES } else { HEADER_BYTES })
+        (bytes, self.length())
     }
 
     /// Header and payload. `None` when it is cut short, or not RTP version 2 without CSRCs and padding, or has another extension.
@@ -70,10 +75,10 @@ mod tests {
             sequence: u16,
             timestamp: u32,
             ssrc: u32,
-            rate in prop::option::of(any::<(u64, u32)>()),
+            rate in prop::option::of(any::<(u64, u32, Option<u32>)>()),
             payload in prop::collection::vec(any::<u8>(), 0..8),
         ) {
-            let rate = rate.map(|(rate_bps, rtt_us)| RateHeader { rate_bps, rtt_us });
+            let rate = rate.map(|(rate_bps, rtt_us, interval_us)| RateHeader { rate_bps, rtt_us, interval_us });
             let header = RtpHeader { sequence, timestamp, ssrc, rate };
             let (bytes, length) = header.emit();
             let mut bytes = bytes[..length].to_vec();

@@ -1,6 +1,7 @@
 //! Queue managements in `p4src/als.p4` against their real-valued algorithms, on the same recorded arrivals: 100,000 packets each, one
 //! module for each scheme.
 
+mod abc;
 mod codel;
 mod dualpi2;
 mod pi2;
@@ -9,6 +10,7 @@ mod probability;
 mod rcp;
 mod red;
 mod step;
+mod xcp;
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -1,0 +1,139 @@
+"""ABC, Accel-Brake Control: Goyal, Agarwal, Netravali, Alizadeh and Balakrishnan, "ABC: A Simple Explicit Congestion Controller for Wireless
+Networks" (NSDI 2020).
+
+Routers turn packets of "accelerate" into "brake" (p4src/abc.p4), and the receiver sends the mark back [ABC sec 3.1.2]:
+
+    accelerate   w <- w + 1 + 1/w                                  (3)
+    brake        w <- w - 1 + 1/w                                  (3)
+
+So the window may double or vanish within a round trip, and 1/w makes flows equal [ABC sec 3.1.3]. A second window answers to losses, and to CE
+of routers without ABC; the smaller one holds, and both have at most twice what is in flight [ABC sec 4.1]. The authors' second window is
+CUBIC's; this one is Reno's (RFC 5681 section 3.1), halved once a round trip.
+
+The paper's code rides on TCP. Here packets are RTP, nothing is sent again, and the authors' pacing at twice the window for a round trip is left
+out: an acknowledgement releases two packets at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlane.hosts.algorithms.base import (
+    Ack,
+    AckDetail,
+    Ecn,
+    Explicit,
+    Interests,
+    Kind,
+    Loss,
+    LossCause,
+    Note,
+    Receiver,
+    Rng,
+    Sender,
+    SenderAction,
+    SetLossTimeout,
+    SetWindow,
+    require_positive,
+)
+
+MAX_WINDOW_PACKETS = 1e6
+"""What a runner accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbcParameters:
+    """What the paper leaves open."""
+
+    initial_window_packets: float = 10.0
+    """Linux, below the authors' module."""
+
+    min_window_packets: float = 2.0
+    """Of either window. The authors' module stops at 5."""
+
+    first_timeout_s: float = 1.0
+    """A packet is lost after it while no round trip is known (RFC 6298 section 2), and after SRTT + max(0.2 s, 4 RTTVAR) later."""
+
+    def __post_init__(self) -> None:
+        require_positive("AbcParameters", **{name: getattr(self, name) for name in self.__slots__})
+        if self.min_window_packets < 1:
+            raise ValueError(f"AbcParameters.min_window_packets = {self.min_window_packets!r}: must be at least 1")
+
+
+def next_window(window: float, packets: int, ecn: int) -> float:
+    """w after an acknowledgement of so many packets [ABC eq 3]. CE hides the mark: only 1/w is left. Not-ECT: nobody on the way knows ECN, so
+    nobody brakes."""
+    step = {Ecn.CE: 0, Ecn.ECT_0: -1}.get(Ecn(ecn & 3), 1)
+    return window + packets * (step + 1 / window)
+
+
+class AbcSender(Sender):
+    """Two windows; the smaller one holds."""
+
+    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.MARK, ecn=Ecn.ECT_1)
+
+    def __init__(self, parameters: AbcParameters = AbcParameters()) -> None:
+        self.parameters = parameters
+        self.window = max(parameters.initial_window_packets, parameters.min_window_packets)
+        """w of equation 3."""
+        self.loss_window = self.window
+        self.threshold = MAX_WINDOW_PACKETS
+        """ssthresh of the second window."""
+        self._recover = -1
+        """The last packet sent before the last reduction."""
+
+    def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
+        return SetLossTimeout(self.parameters.first_timeout_s, 1.0, 4.0, 0.2), self._set()
+
+    def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:
+        packets = ack.newly_acked_packets
+        if packets == 0:
+            return ()
+        notes: tuple[SenderAction, ...] = ()
+        if ack.ecn == Ecn.CE and ack.sequence > self._recover:
+            notes = (self._reduce(ack.path.last_sent_sequence),)
+        elif self.loss_window < self.threshold:
+            self.loss_window += packets
+        else:
+            self.loss_window += packets / self.loss_window
+        self.window = next_window(self.window, packets, ack.ecn)
+        most = 2.0 * (ack.path.in_flight_packets + packets)
+        self.window, self.loss_window = (self._limited(min(window, most)) for window in (self.window, self.loss_window))
+        return (*notes, self._set())
+
+    def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
+        if loss.last_sequence <= self._recover:
+            return ()
+        note = self._reduce(loss.path.last_sent_sequence)
+        if loss.cause is LossCause.TIMEOUT:
+            self.loss_window = self.parameters.min_window_packets
+        return note, self._set()
+
+    def _reduce(self, last_sent: int) -> Note:
+        self._recover = last_sent
+        self.loss_window = self.threshold = self._limited(min(self.window, self.loss_window) / 2)
+        return Note("abc.reduction", (("loss_window_packets", self.loss_window),))
+
+    def _limited(self, window: float) -> float:
+        return min(max(window, self.parameters.min_window_packets), MAX_WINDOW_PACKETS)
+
+    def _set(self) -> SetWindow:
+        return SetWindow(min(self.window, self.loss_window))
+
+
+class AbcReceiver(Receiver):
+    """Every acknowledgement says how its packet was marked, without a decision here."""
+
+    def __init__(self, parameters: AbcParameters = AbcParameters()) -> None:
+        self.parameters = parameters
+
+
+KINDS = (
+    Kind(
+        "abc",
+        "routers mark each packet accelerate or brake, senders change their windows by a packet (Goyal et al. 2020)",
+        AbcParameters,
+        AbcSender,
+        AbcReceiver,
+    ),
+)
