@@ -11,9 +11,15 @@ import socket
 import struct
 from pathlib import Path
 
+from fairlane.controller.abc import Abc
+from fairlane.controller.config import Port
+from fairlane.controller.core import port_entries
 from fairlane.controller.protection import limits
-from fairlane.controller.red import Red, link_parameters
+from fairlane.controller.rcp import Rcp
+from fairlane.controller.red import Red
+from fairlane.controller.xcp import Xcp
 from fairlane.native import emit_rtcp
+from fairlane.topologies.model import Codel, Dualpi2, Pi2, Pie, Step
 
 IN_PORT, OUT_PORT = 1, 2
 RATE_BPS = 100_000_000
@@ -21,6 +27,12 @@ RED = Red(minimum_packets=500, maximum_packets=1500)
 """Thresholds that the benchmark's queues stay below: what is measured is the work, and a drop is none."""
 ROUTES = 16
 SNAP_LENGTH = 65535
+PORT = Port(
+    OUT_PORT, RATE_BPS, RED, Codel(), Pie(), Pi2(), Dualpi2(), Step(), Rcp(), Xcp(), Abc()
+)  # fmt: skip
+"""With all that the program may be compiled with."""
+RATE_EXTENSIONS = {"rate": bytes.fromhex("52430003") + b"\xff" * 8, "congestion": bytes.fromhex("58430004") + b"\xff" * 8}
+"""RTP header extensions up to their round trips (docs/wire-formats.md)."""
 
 
 def with_entries(compiled: Path, target: Path) -> Path:
@@ -33,9 +45,11 @@ def with_entries(compiled: Path, target: Path) -> Path:
         prefix = {"match_type": "lpm", "key": _hex(0x0A000200 + (route << 8), 32), "prefix_length": 24}
         _add(tables["forward.ipv4_lpm"], actions, "send", prefix, {"port": OUT_PORT if route == 0 else route + 2, **macs})
     port = {"match_type": "exact", "key": _hex(OUT_PORT, 9)}
-    _add(tables["red.red_parameters"], actions, "set_red", port, RED.action_parameters(RATE_BPS))
-    _add(tables["replica.red_parameters"], actions, "set_red", port, RED.action_parameters(RATE_BPS))
-    _add(tables["departure.link"], actions, "set_link", port, link_parameters(RATE_BPS))
+    for table, _, action, arguments in port_entries(PORT):
+        # Ingress and egress may have tables of one name.
+        whole = next((t for t in program_tables(program) if t["name"] == table), None)
+        if whole is not None:
+            _add(whole, actions, action.rsplit(".", 1)[-1], port, arguments)
     _add(tables["fair_rate.fair_rate"], actions, "set_fair_rate", port, {"rate_bps": 1_000_000, "utilisation_ppm": 500_000})
     if "protection.hold.limits_of_port" in tables:
         # As for the thresholds of RED: no connection is limited.
@@ -65,13 +79,13 @@ def _add(table: dict, actions: dict, name: str, match: dict | list[dict], argume
     table.setdefault("entries", []).append(entry | {"priority": len(table.get("entries", [])) + 1})
 
 
-def ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"", ttl: int = 64) -> bytes:
+def ipv4(source: str, destination: str, protocol: int, payload: bytes, options: bytes = b"", ttl: int = 64, tos: int = 0) -> bytes:
     words = 5 + len(options) // 4
     header = (
         struct.pack(
             "!BBHHHBBH4s4s",
             0x40 | words,
-            0,
+            tos,
             4 * words + len(payload),
             0,
             0x4000,
@@ -90,10 +104,13 @@ def ipv4(source: str, destination: str, protocol: int, payload: bytes, options: 
     return ethernet + header[:10] + struct.pack("!H", 0xFFFF & ~total) + header[12:] + payload
 
 
-def data_frame(size: int, sender: int) -> bytes:
-    """UDP data of one of many senders, so that the connection table is used as it would be."""
+def data_frame(size: int, sender: int, ecn: int = 0, extension: str = "") -> bytes:
+    """UDP data of one of many senders, so that the connection table is used as it would be. ecn: codepoint. extension: of the RTP header, one of
+    `RATE_EXTENSIONS`, with a round trip of 60 ms and packets 10 ms apart."""
     udp = struct.pack("!HHHH", 5000 + sender, 5004, size - 34, 0)
-    return ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, (udp + bytes(size))[: size - 34])
+    if extension:
+        udp += bytes((0x90, 96)) + bytes(10) + RATE_EXTENSIONS[extension] + struct.pack("!II", 60_000, 10_000)
+    return ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, (udp + bytes(size))[: size - 34], tos=ecn)
 
 
 def control_frame(sender: int) -> bytes:

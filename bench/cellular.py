@@ -28,6 +28,8 @@ import numpy as np
 FAIRLANE = Path(sys.executable).with_name("fairlane")
 DURATION_S, FROM_S, PACKET_BYTES, OPPORTUNITY_BITS = 140.0, 2.0, 1500, 12_000
 LINK_DELAY_S, ACCESS_DELAY_S = 0.046, 0.002
+
+
 @dataclass(frozen=True)
 class Scheme:
     kind: str
@@ -159,7 +161,7 @@ def draw(trace: Path, found: dict[str, Crossing], path: Path) -> None:
     """Rates over a quarter of a second above, delays below, of the first minute."""
     figure, axes = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
     bins = np.arange(0.0, 60.25, 0.25)
-    rate = lambda times: OPPORTUNITY_BITS * np.histogram(times, bins)[0] / 0.25 / 1e6  # noqa: E731
+    rate = lambda times: OPPORTUNITY_BITS * np.histogram(times, bins)[0] / 0.25 / 1e6
     axes[0].fill_between(bins[:-1], rate(np.loadtxt(trace) / 1e3), step="post", color="#dddddd", label="the link")
     for name, color in (("abc", "#AA4499"), ("cubic + CoDel 5 ms", "#999933"), ("cubic + drop-tail", "#D55E00")):
         seen = found[name]

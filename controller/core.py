@@ -128,6 +128,40 @@ class Reading:
     held_back: dict[int, tuple[int, int]]
 
 
+def port_entries(port: Port) -> Iterable[_TableEntry]:
+    """Of a port: its link's rate, its queue management, and its explicit feedback."""
+    key, ingress_key = {"standard_metadata.egress_port": port.number}, {"standard_metadata.egress_spec": port.number}
+    yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
+    if port.red is not None:
+        red = port.red.action_parameters(port.rate_bps)
+        action = "set_red_ecn" if port.red.ecn else "set_red"
+        yield "AlsIngress.red.red_parameters", ingress_key, f"AlsIngress.red.{action}", red
+        yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
+    if port.codel is not None:
+        yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
+    if port.pie is not None:
+        pie = pie_parameters(port.pie)
+        decision = {key: pie[key] for key in ("target_us", "marking")}
+        yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
+        yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
+    coupled = port.pi2 or port.dualpi2
+    if coupled is not None:
+        pi2 = pi2_parameters(coupled)
+        yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
+        yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
+    if port.dualpi2 is not None:
+        yield "AlsIngress.dual.dualpi2_ports", ingress_key, "AlsIngress.dual.classify", {}
+        yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_step", dualpi2_parameters(port.dualpi2)
+    if port.rcp is not None:
+        yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
+    if port.xcp is not None:
+        yield "AlsIngress.xcp.xcp_parameters", ingress_key, "AlsIngress.xcp.set_xcp", port.xcp.action_parameters(port.rate_bps)
+    if port.abc is not None:
+        yield "AlsEgress.abc.abc_parameters", key, "AlsEgress.abc.set_abc", port.abc.action_parameters(port.rate_bps)
+    if port.step is not None:
+        yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
+
+
 class SwitchControl:
     """The messages to one switch, as P4Runtime entities. group_ports: ports of each of its multicast groups, by id; the mapping may
     change, and connections count at the ports of the moment."""
@@ -189,36 +223,7 @@ class SwitchControl:
     def _link_entries(self) -> Iterable[_TableEntry]:
         """What depends on the rates of the ports' links."""
         for port in self.switch.ports:
-            key, ingress_key = {"standard_metadata.egress_port": port.number}, {"standard_metadata.egress_spec": port.number}
-            yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
-            if port.red is not None:
-                red = port.red.action_parameters(port.rate_bps)
-                action = "set_red_ecn" if port.red.ecn else "set_red"
-                yield "AlsIngress.red.red_parameters", ingress_key, f"AlsIngress.red.{action}", red
-                yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
-            if port.codel is not None:
-                yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
-            if port.pie is not None:
-                pie = pie_parameters(port.pie)
-                decision = {key: pie[key] for key in ("target_us", "marking")}
-                yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
-                yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
-            coupled = port.pi2 or port.dualpi2
-            if coupled is not None:
-                pi2 = pi2_parameters(coupled)
-                yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
-                yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
-            if port.dualpi2 is not None:
-                yield "AlsIngress.dual.dualpi2_ports", ingress_key, "AlsIngress.dual.classify", {}
-                yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_step", dualpi2_parameters(port.dualpi2)
-            if port.rcp is not None:
-                yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
-            if port.xcp is not None:
-                yield "AlsIngress.xcp.xcp_parameters", ingress_key, "AlsIngress.xcp.set_xcp", port.xcp.action_parameters(port.rate_bps)
-            if port.abc is not None:
-                yield "AlsEgress.abc.abc_parameters", key, "AlsEgress.abc.set_abc", port.abc.action_parameters(port.rate_bps)
-            if port.step is not None:
-                yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
+            yield from port_entries(port)
 
     def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""

@@ -7,8 +7,10 @@ Routers turn packets of "accelerate" into "brake" (p4src/abc.p4), and the receiv
     brake        w <- w - 1 + 1/w                                  (3)
 
 So the window may double or vanish within a round trip, and 1/w makes flows equal [ABC sec 3.1.3]. A second window answers to losses, and to CE
-of routers without ABC; the smaller one holds, and both have at most twice what is in flight [ABC sec 4.1]. The authors' second window is
-CUBIC's; this one is Reno's (RFC 5681 section 3.1), halved once a round trip.
+of routers without ABC; the smaller one holds, and both have at most twice what is in flight [ABC sec 4.1]. As the authors', the second window is
+CUBIC's (RFC 9438 section 4, without its Reno-friendly region):
+
+    W(t) = C (t - K)^3 + W_max,  K = cbrt((W_max - cwnd_epoch) / C)               [RFC 9438 eq 1, 2]
 
 The paper's code rides on TCP. Here packets are RTP, nothing is sent again, and the authors' pacing at twice the window for a round trip is left
 out: an acknowledgement releases two packets at most.
@@ -17,6 +19,7 @@ out: an acknowledgement releases two packets at most.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import pow
 
 from fairlane.hosts.algorithms.base import (
     Ack,
@@ -39,6 +42,8 @@ from fairlane.hosts.algorithms.base import (
 
 MAX_WINDOW_PACKETS = 1e6
 """What a runner accepts."""
+CUBIC_C, CUBIC_BETA = 0.4, 0.7
+"""C and beta_cubic [RFC 9438 sec 4.6, 5]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,12 @@ def next_window(window: float, packets: int, ecn: int) -> float:
     return window + packets * (step + 1 / window)
 
 
+def cubic_window(largest: float, epoch_window: float, elapsed_s: float) -> float:
+    """W(t) in packets, so long after a window of epoch_window packets [RFC 9438 eq 1, 2]."""
+    k_s = pow(max(largest - epoch_window, 0.0) / CUBIC_C, 1 / 3)
+    return CUBIC_C * (elapsed_s - k_s) ** 3 + largest
+
+
 class AbcSender(Sender):
     """Two windows; the smaller one holds."""
 
@@ -79,6 +90,10 @@ class AbcSender(Sender):
         self.loss_window = self.window
         self.threshold = MAX_WINDOW_PACKETS
         """ssthresh of the second window."""
+        self._largest = self._epoch_window = self.window
+        """W_max and cwnd_epoch of the second window."""
+        self._epoch_s: float | None = None
+        """When congestion avoidance began; None: it did not, since the last reduction."""
         self._recover = -1
         """The last packet sent before the last reduction."""
 
@@ -95,7 +110,11 @@ class AbcSender(Sender):
         elif self.loss_window < self.threshold:
             self.loss_window += packets
         else:
-            self.loss_window += packets / self.loss_window
+            if self._epoch_s is None:
+                self._epoch_s, self._epoch_window = now_s, self.loss_window
+            target = cubic_window(self._largest, self._epoch_window, now_s - self._epoch_s + ack.path.srtt_s)
+            target = min(max(target, self.loss_window), 1.5 * self.loss_window)
+            self.loss_window += packets * (target - self.loss_window) / self.loss_window  # [RFC 9438 sec 4.4]
         self.window = next_window(self.window, packets, ack.ecn)
         most = 2.0 * (ack.path.in_flight_packets + packets)
         self.window, self.loss_window = (self._limited(min(window, most)) for window in (self.window, self.loss_window))
@@ -111,7 +130,8 @@ class AbcSender(Sender):
 
     def _reduce(self, last_sent: int) -> Note:
         self._recover = last_sent
-        self.loss_window = self.threshold = self._limited(min(self.window, self.loss_window) / 2)
+        self._largest, self._epoch_s = min(self.window, self.loss_window), None
+        self.loss_window = self.threshold = self._limited(CUBIC_BETA * self._largest)
         return Note("abc.reduction", (("loss_window_packets", self.loss_window),))
 
     def _limited(self, window: float) -> float:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fairlane.hosts.algorithms.abc import AbcParameters, AbcSender, next_window
+from fairlane.hosts.algorithms.abc import AbcParameters, AbcSender, cubic_window, next_window
 from fairlane.hosts.algorithms.base import Ack, Ecn, Loss, LossCause, PathState, SetWindow
 
 RNG = random.Random(1)
@@ -43,25 +43,32 @@ def test_a_window_of_accelerates_doubles() -> None:
 
 
 def test_the_smaller_window_holds() -> None:
-    """[ABC sec 4.1] A loss halves the second window, marks move the first."""
+    """[ABC sec 4.1] A loss reduces the second window to 0.7 of the smaller one, marks move the first."""
     sender = AbcSender(AbcParameters(initial_window_packets=40.0))
     assert window(sender.on_start(0.0, RNG)) == 40
     loss = Loss(5, 5, 1, LossCause.GAP, path(40))
-    assert window(sender.on_loss(0.1, loss, RNG)) == 20
+    assert window(sender.on_loss(0.1, loss, RNG)) == 28
     assert sender.on_loss(0.11, loss, RNG) == ()
     assert sender.window == 40
-    # Reno above its threshold: a packet a round trip.
-    assert window(sender.on_ack(0.2, ack(10, Ecn.ECT_1), RNG)) == 20.05
+    # A round trip of 0.1 s ahead: K = cbrt(12 / 0.4) = 3.107 s, and W(0.1 s) = 40 - 0.4 x 3.007^3 = 29.12 of 28.
+    assert window(sender.on_ack(0.2, ack(10, Ecn.ECT_1), RNG)) == pytest.approx(28 + (29.12 - 28) / 28, abs=1e-3)
     for n in range(30):
         actions = sender.on_ack(0.3, ack(11 + n, Ecn.ECT_0), RNG)
     assert window(actions) == sender.window < 20 < sender.loss_window
 
 
+def test_the_second_window_is_a_cubic() -> None:
+    """[RFC 9438 eq 1, 2] Back at W_max after K."""
+    assert cubic_window(100.0, 70.0, 75.0 ** (1 / 3)) == pytest.approx(100)
+    assert cubic_window(100.0, 70.0, 0.0) == pytest.approx(70)
+    assert cubic_window(100.0, 100.0, 2.0) == pytest.approx(103.2)
+
+
 def test_ce_of_another_router_is_a_loss() -> None:
     sender = AbcSender(AbcParameters(initial_window_packets=40.0))
     sender.on_start(0.0, RNG)
-    assert window(sender.on_ack(0.1, ack(10, Ecn.CE), RNG)) == 20
-    assert window(sender.on_ack(0.1, ack(11, Ecn.CE), RNG)) == 20.05
+    assert window(sender.on_ack(0.1, ack(10, Ecn.CE), RNG)) == 28
+    assert 28 < window(sender.on_ack(0.1, ack(11, Ecn.CE), RNG)) < 28.1
 
 
 def test_no_window_is_more_than_twice_what_is_in_flight() -> None:

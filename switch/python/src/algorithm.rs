@@ -1,8 +1,8 @@
 //! Python algorithms behind the network's traits: `fairlane.hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
 use fairlane_endpoint::algorithm::{
-    Ack, AckDetail, Action, Actions, Control, Explicit, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
-    ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
+    Ack, AckDetail, Action, Actions, Control, Explicit, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
+    PathState, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_endpoint::seconds;
 use fairlane_virtual::Nanos;

@@ -39,8 +39,7 @@ impl RateHeader {
 
     /// Its bytes, the first [`RateHeader::length`] of them.
     pub fn emit(&self) -> [u8; MOST_BYTES] {
-        let (profile, words) =
-            if self.interval_us.is_some() { (CONGESTION_PROFILE, CONGESTION_WORDS) } else { (RATE_PROFILE, RATE_WORDS) };
+        let (profile, words) = if self.interval_us.is_some() { (CONGESTION_PROFILE, CONGESTION_WORDS) } else { (RATE_PROFILE, RATE_WORDS) };
         let mut bytes = [0; MOST_BYTES];
         bytes[..2].copy_from_slice(&profile.to_be_bytes());
         bytes[2..4].copy_from_slice(&words.to_be_bytes());

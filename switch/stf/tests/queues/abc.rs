@@ -88,7 +88,13 @@ struct Outcome {
 fn follow(program: &Arc<Program>, arrivals: &[Nanos], told: bool) -> Outcome {
     let mut device = device(program, Capacity::Packets(QUEUE), 1);
     let switch = device.switch_mut().unwrap();
-    let parameters = [fixed(ETA * 65536.0), fixed(2f64.powi(32) / DELTA_US), fixed(THRESHOLD_US), PERIOD_US, if told { fixed(BYTE_US * 2f64.powi(24)) } else { 0 }];
+    let parameters = [
+        fixed(ETA * 65536.0),
+        fixed(2f64.powi(32) / DELTA_US),
+        fixed(THRESHOLD_US),
+        PERIOD_US,
+        if told { fixed(BYTE_US * 2f64.powi(24)) } else { 0 },
+    ];
     let out = vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
     insert(switch, "AlsEgress.abc.abc_parameters", out, "AlsEgress.abc.set_abc", &parameters);
     let any = vec![KeyMatch::Lpm { value: Value::from(0x0a00_0002u64), prefix_len: 32 }];

@@ -76,7 +76,8 @@ impl Real {
         let shuffled = (GAMMA * y - change.abs()).max(0.0);
         let (give, take) = (shuffled + change.max(0.0), shuffled + (-change).max(0.0));
         // y in steps of 8 bit/s; d's trips lose 2^8 a packet, d and the delay a microsecond each.
-        let terms = (ALPHA + GAMMA) * (y * RELATIVE + 8.0) + BETA * capacity * (waits * (self.d_error + RELATIVE) + 2.0 / self.d_us + 2f64.powi(-20));
+        let terms = (ALPHA + GAMMA) * (y * RELATIVE + 8.0)
+            + BETA * capacity * (waits * (self.d_error + RELATIVE) + 2.0 / self.d_us + 2f64.powi(-20));
         let error = terms + 8.0 + capacity * 2f64.powi(-19);
         let up = if self.spread > 0.0 { give / self.spread } else { 0.0 };
         let down = take / self.bytes;
