@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,6 @@ TOLD = "interval_s = 0.01"
 """The controller learns and tells the mean rate of the link each 10 ms, in place of each second."""
 SCHEMES = {
     "abc": Scheme("abc", control=f"{TOLD}\nabc = {{ told = true }}"),
-    "abc, d_t 20 ms": Scheme("abc", control=f"{TOLD}\nabc = {{ told = true, threshold_s = 0.02 }}"),
     "abc, rate measured": Scheme("abc"),
     "cubic + CoDel 5 ms": Scheme("tcp-cubic", 'queue = "codel"'),
     "cubic + CoDel 50 ms": Scheme("tcp-cubic", 'queue = "codel"\ncodel = { target_s = 0.05 }'),
@@ -49,7 +49,6 @@ SCHEMES = {
     "rcp": Scheme("rcp", control=TOLD),
     "rcp, each second": Scheme("rcp"),
     "xcp": Scheme("xcp", control=TOLD),
-    "xcp, each second": Scheme("xcp"),
 }
 EXPERIMENT = """title = "one flow over a cellular link"
 bottleneck = "s1->s2"
@@ -108,8 +107,8 @@ def offered_bits(trace: Path) -> float:
     return OPPORTUNITY_BITS * float(((every >= FROM_S) & (every < DURATION_S)).sum())
 
 
-def crossing(events: Path, trace: Path) -> Crossing:
-    """From the log of a run: packets leave s1's port in the order in which they came, and what a queue management drops as it leaves never ends its
+def crossing(events: Path, trace: Path, begin_s: float) -> Crossing:
+    """From the log of a run that begins at an instant: packets leave s1's port in the order in which they came, and what a queue management drops as it leaves never ends its
     transmission. So the packets at s2 are those that were dequeued and not dropped at that instant."""
     waiting: deque[tuple[float, bool]] = deque()
     sent: deque[float] = deque()
@@ -129,8 +128,8 @@ def crossing(events: Path, trace: Path) -> Crossing:
             elif event == "receive" and node == "s2" and int(length) > PACKET_BYTES // 2:
                 arrived = sent.popleft()
                 now = int(time_ns) / 1e9 - LINK_DELAY_S
-                if now >= FROM_S:
-                    left.append(now)
+                if FROM_S <= now - begin_s < DURATION_S:
+                    left.append(now - begin_s)
                     delays.append(now - arrived)
     return Crossing(np.array(left), np.array(delays), offered_bits(trace), drops)
 
@@ -154,11 +153,12 @@ def run(scheme: Scheme, trace: Path) -> Crossing:
         )
         command = [FAIRLANE, "run", file, "--trace", events, "--out", Path(folder) / "run"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return crossing(events, trace)
+        begins = json.loads((Path(folder) / "run/raw/flow.sender.jsonl").open().readline())
+        return crossing(events, trace, begins["t"])
 
 
 def draw(trace: Path, found: dict[str, Crossing], path: Path) -> None:
-    """Rates over a quarter of a second above, delays below, of the first minute."""
+    """Rates above and delays below, over quarters of a second of the first minute."""
     figure, axes = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
     bins = np.arange(0.0, 60.25, 0.25)
     rate = lambda times: OPPORTUNITY_BITS * np.histogram(times, bins)[0] / 0.25 / 1e6
@@ -166,10 +166,10 @@ def draw(trace: Path, found: dict[str, Crossing], path: Path) -> None:
     for name, color in (("abc", "#AA4499"), ("cubic + CoDel 5 ms", "#999933"), ("cubic + drop-tail", "#D55E00")):
         seen = found[name]
         axes[0].step(bins[:-1], rate(seen.left_s), where="post", color=color, linewidth=1, label=name)
-        shown = seen.left_s < 60
-        axes[1].plot(seen.left_s[shown], 1e3 * seen.delays_s[shown], color=color, linewidth=0.8, label=name)
+        high = [1e3 * np.percentile(d, 95) if d.size else np.nan for d in np.split(seen.delays_s, np.searchsorted(seen.left_s, bins[1:]))[:-1]]
+        axes[1].step(bins[:-1], high, where="post", color=color, linewidth=1, label=name)
     axes[0].set(title=trace.name, ylabel="rate (Mb/s)", ylim=(0, None))
-    axes[1].set(xlabel="time (s)", ylabel="delay at the bottleneck (ms)", yscale="log", ylim=(1, None), xlim=(0, 60))
+    axes[1].set(xlabel="time (s)", ylabel="delay at the bottleneck, 95th percentile (ms)", yscale="log", ylim=(1, None), xlim=(0, 60))
     axes[0].legend(fontsize=8)
     for each in axes:
         each.grid(alpha=0.3)
