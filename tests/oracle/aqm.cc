@@ -83,12 +83,16 @@ int main(int argc, char** argv) {
     std::string queue = "CoDel";
     double rate_bps = 10e6, rtt_ms = 40, seconds = 200, from = 100, target_ms = 5, interval_ms = 100;
     uint32_t flows = 4, beside = 0, buffer = 200, packet_bytes = 1000, initial_window = 2, seed = 1;
-    double threshold = 20;
+    double threshold = 20, maximum = 60, other_bps = 0, period_s = 20, more_rtt_ms = 0;
     std::string tcp = "sack";
     bool ecn = false, timestamps = true;
     CommandLine options(__FILE__);
-    options.AddValue("queue", "CoDel, PIE, Step or FIFO", queue);
-    options.AddValue("threshold", "of the step, in packets", threshold);
+    options.AddValue("queue", "CoDel, PIE, RED, Step or FIFO", queue);
+    options.AddValue("threshold", "of the step, or RED's minimum, in packets", threshold);
+    options.AddValue("maximum", "RED's, in packets", maximum);
+    options.AddValue("other_bps", "of the bottleneck, every other period; 0: always rate_bps", other_bps);
+    options.AddValue("period_s", "of those", period_s);
+    options.AddValue("more_rtt_ms", "of every second flow", more_rtt_ms);
     options.AddValue("tcp", "sack, dctcp, bbr or cubic", tcp);
     options.AddValue("beside", "CUBIC flows beside those", beside);
     options.AddValue("timestamps", "RFC 7323", timestamps);
@@ -159,6 +163,12 @@ int main(int argc, char** argv) {
         managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(size), "QW", DoubleValue(1), "MinTh", DoubleValue(threshold - 0.5), "MaxTh",
                                  DoubleValue(threshold), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop",
                                  BooleanValue(false), "MeanPktSize", UintegerValue(packet_bytes));
+    } else if (queue == "RED") {
+        // As Floyd and Jacobson wrote it: without the wait between two drops that ns-2 added, and all packets are dropped from the maximum on.
+        managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(size), "QW", DoubleValue(0.002), "MinTh", DoubleValue(threshold), "MaxTh",
+                                 DoubleValue(maximum), "LInterm", DoubleValue(10), "Gentle", BooleanValue(false), "Wait", BooleanValue(false), "UseEcn",
+                                 BooleanValue(ecn), "UseHardDrop", BooleanValue(true), "MeanPktSize", UintegerValue(packet_bytes), "LinkBandwidth",
+                                 DataRateValue(DataRate(uint64_t(rate_bps))));
     } else if (queue == "PIE") {
         managed.SetRootQueueDisc("ns3::PieQueueDisc", "MaxSize", StringValue(size), "UseEcn", BooleanValue(ecn));
     } else {
@@ -180,7 +190,9 @@ int main(int argc, char** argv) {
     PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5000));
     for (uint32_t i = 0; i < flows + beside; i++) {
         addresses.NewNetwork();
+        access.SetChannelAttribute("Delay", TimeValue(Seconds(i % 2 ? more_rtt_ms / 2e3 : 0)));
         addresses.Assign(access.Install(left.Get(i), routers.Get(0)));
+        access.SetChannelAttribute("Delay", StringValue("0ms"));
         addresses.NewNetwork();
         Ipv4InterfaceContainer end = addresses.Assign(access.Install(routers.Get(1), right.Get(i)));
         ApplicationContainer receiver = sink.Install(right.Get(i));
@@ -190,6 +202,10 @@ int main(int argc, char** argv) {
     }
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
+    for (uint32_t n = 1; other_bps > 0 && n * period_s < seconds; n++) {
+        DataRate rate(uint64_t(n % 2 ? other_bps : rate_bps));
+        Simulator::Schedule(Seconds(n * period_s), &PointToPointNetDevice::SetDataRate, DynamicCast<PointToPointNetDevice>(link.Get(0)), rate);
+    }
     QueueDisc::Stats before;
     Simulator::Schedule(Seconds(from), [&] {
         add();

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import statistics
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
@@ -45,9 +48,18 @@ def run(case: dict[str, Any]) -> dict[str, float]:
         ),
     )
     file = ad_hoc.text("dumbbell", options, case["seconds"], case["seed"])
+    file = f"window_from = {case['from'] / case['seconds']}\n{file}"
     if case["queue"] == "Step":
         assert "threshold_s = 0.001" in file
         file = file.replace("threshold_s = 0.001", f"threshold_packets = {case['threshold']}")
+    if case["queue"] == "RED":
+        thresholds = f"minimum = {case['threshold'] / case['buffer']}, maximum = {case['maximum'] / case['buffer']}"
+        assert "minimum = 0.25, maximum = 0.75" in file
+        file = file.replace("minimum = 0.25, maximum = 0.75", thresholds)
+    if "other_bps" in case:
+        file += varied(case)
+    if "more_rtt_ms" in case:
+        file = mixed(file, case)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "aqm.toml"
         path.write_text(file)
@@ -66,6 +78,39 @@ def run(case: dict[str, Any]) -> dict[str, float]:
     }
 
 
+def varied(case: dict[str, Any], period_s: float = 20.0) -> str:
+    """The changes of the bottleneck's capacity."""
+    rates = [case["other_bps"] if n % 2 else case["rate_bps"] for n in range(math.ceil(case["seconds"] / period_s))]
+    return "".join(f'\n[[changes]]\nat_s = {n * period_s}\nlink = "s1->s2"\nrate_bps = {rate}\n' for n, rate in enumerate(rates) if n)
+
+
+def mixed(file: str, case: dict[str, Any]) -> str:
+    """The dumbbell as a graph, in which every second sender's link is longer."""
+    document = tomllib.loads(file)
+    topology = document["topology"]
+    nodes = [("s1", "switch"), ("s2", "switch")]
+    links = [{"ends": ["s1", "s2"], **topology["bottleneck"]}]
+    for pair in range(topology["pairs"]):
+        sender, receiver = f"h{2 * pair + 1}", f"h{2 * pair + 2}"
+        nodes += [(sender, "host"), (receiver, "host")]
+        longer_s = case["more_rtt_ms"] / 2e3 if pair % 2 else 0.0
+        links.append({**topology["access"], "ends": [sender, "s1"], "delay_s": topology["access"]["delay_s"] + longer_s})
+        links.append({**topology["access"], "ends": [receiver, "s2"]})
+    before, rest = file.split("[topology]\n")
+    after = rest[rest.index("\n[") :]
+    described = [f'\n[[topology.nodes]]\nname = "{name}"\nkind = "{kind}"\n' for name, kind in nodes]
+    described += ["\n[[topology.links]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in link.items()) for link in links]
+    hosts = [[f"h{2 * pair + 1}", f"h{2 * pair + 2}"] for pair in range(topology["pairs"])]
+    after = re.sub(r"(\[\[flows\]\]\n)", rf"\1hosts = {json.dumps(hosts)}\n", after)
+    return before + '[topology]\nkind = "graph"\n' + "".join(described) + after
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    return json.dumps(value)
+
+
 def reference() -> list[tuple[dict[str, Any], dict[str, float]]]:
     """(case, ns-3's figures)."""
     rows = json.loads((HERE / "data" / "aqm.json").read_text())
@@ -74,7 +119,12 @@ def reference() -> list[tuple[dict[str, Any], dict[str, float]]]:
 
 def cell(case: dict[str, Any]) -> tuple[str, ...]:
     marks = "marks" if case["ecn"] else "drops"
-    return case["queue"], marks, f"{case['rate_bps'] / 1e6:g}", str(case["rtt_ms"]), str(case["flows"])
+    rate, rtt = f"{case['rate_bps'] / 1e6:g}", str(case["rtt_ms"])
+    if "other_bps" in case:
+        rate += f", {case['other_bps'] / 1e6:g}"
+    if "more_rtt_ms" in case:
+        rtt += f", {case['rtt_ms'] + case['more_rtt_ms']}"
+    return case["queue"], marks, rate, rtt, str(case["flows"])
 
 
 def cells(

@@ -23,6 +23,10 @@ PLACES = (
     {"rate_bps": 1_000_000, "rtt_ms": 100, "packet_bytes": 698, "buffer": 200, "flows": (2, 5, 7)},
     {"rate_bps": 10_000_000, "rtt_ms": 40, "packet_bytes": 1000, "buffer": 200, "flows": (4, 10, 20)},
 )
+# Half of the packets a second, and back, each 20 s; and every second flow with a round trip of 160 ms.
+VARIED = {**PLACES[1], "other_bps": 5_000_000}
+MIXED = {**PLACES[1], "more_rtt_ms": 120}
+RED = {"threshold": 10, "maximum": 30}
 SEEDS = (1, 2, 3)
 # DCTCP with a step of K packets: RFC 8257 section 4.1 wants K > C RTT / 7, here 7 and 9 packets.
 DCTCP = (
@@ -37,6 +41,16 @@ def cases() -> list[dict]:
             {**place, "queue": queue, "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
             for place in PLACES
             for queue, ecn, flows, seed in itertools.product(("CoDel", "PIE"), (False, True), place["flows"], SEEDS)
+        ]
+        + [
+            {**place, **RED, "queue": "RED", "ecn": ecn, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
+            for place in PLACES
+            for ecn, flows, seed in itertools.product((False, True), place["flows"], SEEDS)
+        ]
+        + [
+            {**place, **(RED if queue == "RED" else {}), "queue": queue, "ecn": ecn, "flows": 10, "seed": seed, "seconds": 100, "from": 20}
+            for place in (VARIED, MIXED)
+            for queue, ecn, seed in itertools.product(("CoDel", "PIE", "RED"), (False, True), SEEDS)
         ]
         + [
             {**PLACES[0], "buffer": 10, "queue": "FIFO", "ecn": False, "flows": flows, "seed": seed, "seconds": 200, "from": 100}
