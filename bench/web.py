@@ -2,18 +2,20 @@
 
     python bench/web.py
 
-seconds from opening to Run and to the first curve, megabytes loaded, a run's processor time beside the native module's (interpreter, and machine
+seconds from opening to Run and to the first curve (median of OPENINGS, each by a new browser), megabytes loaded, a run's processor time beside the native module's (interpreter, and machine
 code), and the memory of a run of 50 flows. Processor time is that of the page's process, so that a busy machine changes little; seconds are the clock's.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
 import http.server
 import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import threading
@@ -25,6 +27,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "build" / "web"
+OPENINGS = 3
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 FIFTY = """
@@ -102,6 +105,28 @@ def _peak_mb(process: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
 
 
+def _page(browser: Any) -> Any:
+    """Without the service worker, which loads all files a second time, behind the page."""
+    return browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block").new_page()
+
+
+def _open(playwright: Any, chromium: str, address: str) -> dict[str, float]:
+    """Seconds from opening to each step, and what was loaded, of a browser that knows nothing."""
+    with playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]) as browser:
+        page = _page(browser)
+        sizes: list[int] = []
+        page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+        page.goto(address)
+        page.wait_for_selector("#run:not([disabled])", timeout=300_000)
+        page.click("#run")
+        page.wait_for_function("performance.getEntriesByName('fairlane-drawn').length > 0", timeout=300_000)
+        found = {
+            f"{told} after (s)": page.evaluate(f"performance.getEntriesByName('fairlane-{name}')[0].startTime") / 1e3
+            for told, name in (("text and editor", "shown"), ("Run", "ready"), ("the first curve", "drawn"))
+        }
+        return {**found, "processor time of the page (s)": _cpu_s(_page_process()), "loaded (MB)": sum(sizes) / 1e6}
+
+
 def _run(page: Any, name: str, text: str | None) -> tuple[float, float]:
     """Seconds and processor time of 60 s of virtual time."""
     page.evaluate("location.hash = ''")
@@ -137,29 +162,20 @@ def main() -> None:
         raise SystemExit("bench/web.py: needs chromium (apt-get install chromium) and build/web (make web)")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(PAGE)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/#experiment=als-3"
+    address = f"http://127.0.0.1:{server.server_port}/"
     load = os.getloadavg()[0]
+    with sync_playwright() as playwright:
+        code = base64.urlsafe_b64encode(TCP_ALONE.encode()).decode().rstrip("=")
+        for what, place in (("als-3, with algorithms in Python", "experiment=als-3"), ("ten TCP flows, without", f"try=toml:{code}")):
+            opened = [_open(playwright, chromium, f"{address}#{place}") for _ in range(OPENINGS)]
+            told = ", ".join(f"{name} {statistics.median(one[name] for one in opened):.1f}" for name in opened[0])
+            print(f"{what}: {told}", flush=True)
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]) as browser:
-        # Without the service worker, which loads all files a second time, behind the page.
-        page = browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block").new_page()
-        sizes: list[int] = []
-        page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
-        page.goto(address)
-        page.wait_for_selector("#run:not([disabled])", timeout=300_000)
-        page.click("#run")
-        page.wait_for_function("performance.getEntriesByName('fairlane-drawn').length > 0", timeout=300_000)
-        marks = {
-            name: page.evaluate(f"performance.getEntriesByName('fairlane-{name}')[0].startTime") / 1e3
-            for name in ("shown", "ready", "drawn")
-        }
-        process = _page_process()
-        started_cpu_s = _cpu_s(process)
-        page.wait_for_function("document.getElementById('state').textContent.match(/Done/)", timeout=600_000)
         print(f"{platform.machine()}, {os.cpu_count()} processors, load {load:.1f}; Chromium {browser.version}")
-        print(
-            f"text and editor after {marks['shown']:.1f} s, Run after {marks['ready']:.1f} s, the first curve of als-3 after {marks['drawn']:.1f} s"
-        )
-        print(f"processor time of the page up to then: {started_cpu_s:.1f} s; loaded: {sum(sizes) / 1e6:.1f} MB")
+        page = _page(browser)
+        page.goto(f"{address}#experiment=als-3")
+        page.wait_for_selector("#run:not([disabled])", timeout=300_000)
+        _run(page, "als-3", None)
         for what, name, text in (("als-3", "als-3", None), ("ten TCP flows", "rap-4", TCP_ALONE)):
             seconds, cpu = _run(page, name, text)
             path = name

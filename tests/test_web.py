@@ -161,7 +161,27 @@ def test_records_are_those_of_the_command_line(page: Browser, tmp_path: Path) ->
     names = [name for name in archive.namelist() if Path(name).name not in PATHS]
     assert {path.name for path in (tmp_path / "run" / "raw").iterdir()} - {"run.json"} == {Path(n).name for n in archive.namelist()}
     assert [name for name in names if archive.read(name) != (tmp_path / "run" / name).read_bytes()] == []
-    assert page.evaluate("document.querySelectorAll('#rates canvas').length") == 1
+
+
+_INK = """(() => {
+  const canvas = document.querySelector('#rates canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let coloured = 0;
+  for (let at = 0; at < data.length; at += 4) coloured += data[at + 3] > 128 && Math.max(...data.slice(at, at + 3)) - Math.min(...data.slice(at, at + 3)) > 60;
+  return [canvas.getBoundingClientRect().width, coloured];
+})()"""
+
+
+def test_curves_are_seen_at_each_width(page: Browser) -> None:
+    assert page.evaluate("document.querySelectorAll('figure:not([hidden])').length") == 0
+    _run(page, 10, 1)
+    for width, least in ((1280, 500), (420, 350)):
+        page.size(width, 900)
+        until(page, f"document.querySelector('#rates canvas').getBoundingClientRect().width <= {width}", 10)
+        page.evaluate("new Promise(done => setTimeout(done, 300))")
+        shown, coloured = page.evaluate(_INK)
+        page.size(1280, 900)
+        assert shown >= least and coloured > 500, (width, shown, coloured)
 
 
 def test_the_compiler_s_messages_are_below_the_program(page: Browser) -> None:
@@ -169,6 +189,8 @@ def test_the_compiler_s_messages_are_below_the_program(page: Browser) -> None:
     _type(page, "control Broken( {\n")
     until(page, "document.querySelector('.cm-lintRange-error')", 30)
     assert "red.p4:" in _text(page, "said")
+    # The first message stands under its line, too.
+    assert page.evaluate("document.querySelector('.below').textContent").startswith("error")
     _click(page, "reset")
     until(page, "!document.querySelector('.cm-lintRange-error')", 30)
     assert "*" not in _text(page, "tabs")
@@ -271,6 +293,59 @@ def test_files_are_kept_and_exported_where_a_checkout_has_them(page: Browser, ad
     archive = _archive(page, "files")
     assert archive.namelist() == ["labs/04/fair_rate.p4"]
     assert archive.read("labs/04/fair_rate.p4").decode().startswith("// mine\n")
+
+
+def _walk(page: Browser, keys: str, until_found: set[str]) -> set[str]:
+    """Ids, or roles, of what has the focus one after another."""
+    found: set[str] = set()
+    for _ in range(60):
+        page.keys(keys)
+        found.add(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"))
+        if until_found <= found:
+            break
+    return found
+
+
+def test_all_is_reached_by_keyboard(page: Browser) -> None:
+    _go(page, "lab=04")
+    wanted = {"place", "task", "tab", "textbox", "check", "reset", "files", "experiment", "seconds", "seed", "run"}
+    assert wanted <= _walk(page, "\ue004", wanted)
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true, bubbles: true}))")
+    until(page, "document.getElementById('points').textContent")
+
+
+_REPLACE = """text => {
+  const content = document.querySelector('.cm-content');
+  content.focus();
+  content.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', keyCode: 65, ctrlKey: true, bubbles: true, cancelable: true }));
+  // Firefox takes data and dataType, Chromium clipboardData.
+  const clipboardData = new DataTransfer();
+  clipboardData.setData('text/plain', text);
+  content.dispatchEvent(new ClipboardEvent('paste', { clipboardData, data: text, dataType: 'text/plain', bubbles: true, cancelable: true }));
+}"""
+"""Selects all of the file that is open, and pastes a text over it."""
+
+
+def test_a_student_s_path(page: Browser, tmp_path: Path) -> None:
+    """Choose, read, edit, check, follow the hint, have all points, and take the files to a checkout that grades them alike."""
+    lab = labs.load("04")
+    page.evaluate("(s => { s.value = 'lab=04'; s.dispatchEvent(new Event('change')); })(document.getElementById('place'))")
+    until(page, "document.getElementById('task').textContent.includes('R_f')")
+    _ready(page)
+    for folder, points in ((labs.wrong(lab, lab.settings.wrong[0], tmp_path / "wrong"), None), (labs.solution(lab, tmp_path / "right"), 10)):
+        text = (folder / "fair_rate.p4").read_text()
+        page.evaluate(f"({_REPLACE})({json.dumps(text)})")
+        until(page, "document.getElementById('tabs').textContent.includes('*')")
+        _click(page, "check")
+        until(page, "document.getElementById('points').textContent && !document.getElementById('check').disabled")
+        if points is None:
+            assert lab.settings.wrong[0].hint in _text(page, "score")
+        else:
+            assert _text(page, "points") == f"Lab 04: {points} of {points} points"
+    _archive(page, "files").extractall(tmp_path)
+    command = [sys.executable, "-m", "fairlane.labs.grading", "04", "--answer", str(tmp_path / "labs" / "04")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert "10 of 10" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("place", ["lab=01", "lab=04", "lab=09", "experiment=als-3"])

@@ -32,7 +32,7 @@ class Browser(Protocol):
         """What a JavaScript expression gives, awaited; JSON's types."""
 
     def keys(self, text: str) -> None:
-        """Type into what has the focus; \\ue011 is Home, as WebDriver has it."""
+        """Type into what has the focus; \\ue011 is Home and \\ue004 Tab, as WebDriver has them."""
 
     def click(self, x: float, y: float) -> None:
         """With the mouse."""
@@ -79,8 +79,8 @@ class _Chromium:
 
     def keys(self, text: str) -> None:
         for key in text:
-            if key == "\ue011":
-                self._page.keyboard.press("Home")
+            if name := {"\ue011": "Home", "\ue004": "Tab"}.get(key):
+                self._page.keyboard.press(name)
             else:
                 self._page.keyboard.type(key)
 

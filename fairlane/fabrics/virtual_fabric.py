@@ -372,6 +372,10 @@ def advance(active: ActiveRun, progress: Progress) -> None:
             progress.show(active.snapshot())
 
 
+# Of the counts in a row of a port's samples, after its time, switch and port
+_TX_BYTES, _INTEGRAL = 3, 7
+
+
 def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
     work = network.work()
     say(
@@ -394,6 +398,10 @@ class Records:
             file.write(header + "\n")
         # (time, queue integral, transmitted bytes, rate of sending in bit/s) of each port's last row
         self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
+        # Counts and text of each port's last row of an interval in which it was idle
+        self._idle: dict[tuple[int, int], tuple[list, str]] = {}
+        self._no_drops = ",".join("0" for _ in native.DROP_CAUSES)
+        self._now = -1, ""
         self.queue_packets: dict[tuple[str, int], float] = {}
         self._flows: list[Flow] = []
         self._logs: dict[tuple[str, str], TextIO] = {}
@@ -451,31 +459,34 @@ class Records:
             file.close()
 
     def _port(self, row: tuple) -> None:
-        (
-            time_ns,
-            switch,
-            port,
-            rx_packets,
-            rx_bytes,
-            tx_packets,
-            tx_bytes,
-            queue_packets,
-            queue_bytes,
-            queue_max,
-            integral_ns,
-            busy_ns,
-            drops,
-        ) = row
-        before_ns, integral_before, sent_before, _ = self._last.get((switch, port), (0, 0, 0, 0.0))
+        time_ns, switch, port, *counts = row
+        place = switch, port
+        if time_ns != self._now[0]:
+            self._now = time_ns, _seconds(time_ns)
+        now = self._now[1]
+        idle, text = self._idle.get(place, (None, ""))
+        if counts == idle:
+            # Since the row before, nothing has come or gone, and nothing has waited.
+            self._last[place] = (time_ns, counts[_INTEGRAL], counts[_TX_BYTES], 0.0)
+        else:
+            text = self._counts(place, time_ns, counts)
+        self._ports[switch].write(f"{now},{now},{port},{text}\n")
+
+    def _counts(self, place: tuple[int, int], time_ns: int, counts: list) -> str:
+        """A row without its times and port."""
+        rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_max, integral_ns, busy_ns, drops = counts
+        before_ns, integral_before, sent_before, _ = self._last.get(place, (0, 0, 0, 0.0))
         elapsed = time_ns - before_ns
         mean = (integral_ns - integral_before) / elapsed if elapsed else 0.0
-        self._last[switch, port] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
-        self.queue_packets[self._switches[switch], port] = mean
-        now = _seconds(time_ns)
-        self._ports[switch].write(
-            f"{now},{now},{port},{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
-            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops))}\n"
+        self._last[place] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
+        self.queue_packets[self._switches[place[0]], place[1]] = mean
+        text = (
+            f"{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
+            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops)) if any(drops) else self._no_drops}"
         )
+        if integral_ns == integral_before and tx_bytes == sent_before:
+            self._idle[place] = counts, text
+        return text
 
 
 def _opened(path: Path) -> TextIO:

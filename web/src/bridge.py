@@ -1,6 +1,7 @@
 """The page's Python: what stands for gRPC, for the compiler's process and for the console where there is neither network nor process.
 
-Runs in Pyodide, after `fairlane` and its packages have been unpacked; `run` is what the worker calls.
+Runs in Pyodide, after `fairlane` and its packages have been unpacked; `run` is what the worker calls. The page starts from the memory of a Python
+that has imported this module, so nothing here may import `fairlane.native` before `begin`.
 """
 
 from __future__ import annotations
@@ -40,9 +41,15 @@ def without_grpc() -> None:
         setattr(proto, name, importlib.import_module(f"finsy.proto.{messages}"))
 
 
-without_grpc()
+def without_native() -> types.ModuleType:
+    """An empty module in place of the compiled core, which the memory of a Python cannot hold: `begin` fills it."""
+    return sys.modules.setdefault("fairlane.native", types.ModuleType("fairlane.native"))
 
-from fairlane import native, probes, user_files  # noqa: E402
+
+without_grpc()
+native: Any = without_native()
+
+from fairlane import probes, user_files  # noqa: E402
 from fairlane.errors import Refusal, RunFailed  # noqa: E402
 from fairlane.experiments import loader  # noqa: E402
 from fairlane.experiments.model import Experiment  # noqa: E402
@@ -60,6 +67,12 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _EXIT = re.compile(r"exit(?:_code|\s+code|\()[ :=]*(\d+)", re.IGNORECASE)
 SHOW_EVERY_S = 0.5
 """Virtual seconds between two points of the page's curves."""
+
+
+def begin() -> None:
+    """Load the compiled core. Modules that have imported the empty one see it, too."""
+    del sys.modules["fairlane.native"]
+    vars(native).update(vars(importlib.import_module("fairlane.native")))
 
 
 class Shown:

@@ -28,6 +28,7 @@ export class Curves {
 
   clear() {
     this.#points = [];
+    this.#show(false);
     this.#plots.forEach((plot) => plot.destroy());
     this.#plots = [];
   }
@@ -37,8 +38,15 @@ export class Curves {
     this.#draw();
   }
 
+  // With their captions.
+  #show(now) {
+    for (const plot of [this.#rates, this.#queue]) plot.parentElement.hidden = !now;
+  }
+
   #make() {
     this.#plots.forEach((plot) => plot.destroy());
+    // Before its width is asked for: what is not shown has none.
+    this.#show(true);
     const names = Object.keys(this.#points[0].rates_bps);
     const ink = () => getComputedStyle(document.body).color;
     const grid = { stroke: "#8884" };
@@ -46,7 +54,7 @@ export class Curves {
     const common = { width: this.#rates.clientWidth, axes, scales: { x: { time: false } }, cursor: { drag: { x: false, y: false } } };
     const x = { label: "s", value: short(1) };
     const lines = names.map((label, i) => ({ label, stroke: COLOURS[i % COLOURS.length], width: 1.5, value: short(2), points: { show: false } }));
-    const fair = { label: "fair rate", stroke: "#888", dash: [6, 4], value: short(2), points: { show: false } };
+    const fair = { label: "fair rate", stroke: ink, dash: [6, 4], value: short(2), points: { show: false } };
     const packets = { label: "packets", stroke: COLOURS[0], value: short(0), points: { show: false } };
     this.#plots = [
       new uPlot({ ...common, height: 260, series: [x, ...lines, fair], legend: { show: names.length <= 12 } }, [[]], this.#rates),

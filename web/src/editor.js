@@ -5,7 +5,9 @@ import { StreamLanguage } from "@codemirror/language";
 import { clike } from "@codemirror/legacy-modes/mode/clike";
 import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { setDiagnostics } from "@codemirror/lint";
+import { StateEffect, StateField } from "@codemirror/state";
 import { oneDark } from "@codemirror/theme-one-dark";
+import { Decoration, WidgetType } from "@codemirror/view";
 import { EditorView, basicSetup } from "codemirror";
 
 const words = (text) => Object.fromEntries(text.split(" ").map((word) => [word, true]));
@@ -31,6 +33,29 @@ const stf = StreamLanguage.define({
 const LANGUAGES = { p4: StreamLanguage.define(p4), toml: StreamLanguage.define(toml), py: python(), stf };
 const KEPT = "fairlane/";
 const dark = matchMedia("(prefers-color-scheme: dark)");
+
+class Message extends WidgetType {
+  constructor(text) {
+    super();
+    this.text = text;
+  }
+
+  eq(other) {
+    return this.text === other.text;
+  }
+
+  toDOM() {
+    return Object.assign(document.createElement("div"), { className: "below", textContent: this.text });
+  }
+}
+
+// Errors, each under its line.
+const errors = StateEffect.define();
+const below = StateField.define({
+  create: () => Decoration.none,
+  update: (shown, change) => change.effects.reduce((found, effect) => (effect.is(errors) ? effect.value : found), shown.map(change.changes)),
+  provide: (field) => EditorView.decorations.from(field),
+});
 
 export class Editor {
   #view;
@@ -109,7 +134,7 @@ export class Editor {
       this.#changed(this.open, this.#files[this.open].text);
     });
     const language = LANGUAGES[name.split(".").pop()];
-    const extensions = [basicSetup, edited, ...(language ? [language] : []), ...(dark.matches ? [oneDark] : [])];
+    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(dark.matches ? [oneDark] : [])];
     this.#view = new EditorView({ doc: this.#files[name].text, extensions, parent: this.#parent });
     this.#view.contentDOM.setAttribute("aria-label", name);
     this.open = name;
@@ -117,19 +142,26 @@ export class Editor {
     this.#changed(name, this.#files[name].text);
   }
 
-  // The compiler's messages at their places: file(line): kind: text, and a caret below.
+  // The compiler's messages at their places: file:line:column: kind: text, the line, and a caret below.
   mark(said, name) {
     if (name !== this.open) return;
+    const { doc } = this.#view.state;
     const lines = said.split("\n");
     const found = [];
     lines.forEach((line, index) => {
-      const place = line.match(/([^\s/:()]+\.p4)[:(](\d+)\)?(?::(\d+))?/);
+      const place = line.match(/([^\s/:()]+\.p4):(\d+)(?::(\d+))?: (\w+)/);
       if (!place || place[1] !== name) return;
-      const where = this.#view.state.doc.line(Math.min(Number(place[2]), this.#view.state.doc.lines));
-      const severity = line.includes("warning") || lines[index - 1]?.startsWith("warning") ? "warning" : "error";
-      found.push({ from: where.from, to: where.to, severity, message: lines.slice(index, index + 4).join("\n") });
+      const where = doc.line(Math.min(Number(place[2]), doc.lines));
+      const carets = lines.slice(index + 1, index + 4).join("\n").match(/\^+/)?.[0].length ?? 0;
+      const from = carets && place[3] ? Math.min(where.from + Number(place[3]) - 1, where.to) : where.from;
+      const to = carets ? Math.min(from + carets, where.to) : where.to;
+      found.push({ from, to, severity: place[4] === "warning" ? "warning" : "error", message: line.slice(line.indexOf(place[4])) });
     });
+    const under = found
+      .filter((one) => one.severity === "error")
+      .map((one) => Decoration.widget({ widget: new Message(one.message), block: true, side: 1 }).range(doc.lineAt(one.from).to));
     this.#view.dispatch(setDiagnostics(this.#view.state, found));
+    this.#view.dispatch({ effects: errors.of(Decoration.set(under, true)) });
   }
 
   #draw() {

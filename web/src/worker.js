@@ -1,20 +1,45 @@
 // Computes: Pyodide with Fairlane's Python and its compiled core. In a worker, so that the page never stalls and an endless loop can be ended.
 
+import { install } from "./install.js";
+
 const base = new URL(".", self.location.href);
 
-async function bytes(name) {
+async function got(name) {
   const answer = await fetch(new URL(name, base));
   if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
-  return answer.arrayBuffer();
+  return answer;
 }
 
+const bytes = async (name) => new Uint8Array(await (await got(name)).arrayBuffer());
+// A file that is stored as gzip makes it, whether the server compresses or not.
+const unpacked = async (name, type) => {
+  const body = (await got(name)).body.pipeThrough(new DecompressionStream("gzip"));
+  return new Response(body, { headers: { "Content-Type": type } });
+};
+
 async function begin() {
-  const { loadPyodide } = await import(new URL("pyodide/pyodide.mjs", base).href);
-  const [python, packages, bridge] = await Promise.all([loadPyodide(), bytes("packages.zip"), bytes("bridge.py")]);
-  const site = python.runPython("import site; site.getsitepackages()[0]");
-  python.unpackArchive(packages, "zip", { extractDir: site });
-  python.FS.writeFile(`${site}/fairlane_page.py`, new Uint8Array(bridge));
-  return python.pyimport("fairlane_page");
+  const files = [bytes("packages.zip"), bytes("bridge.py")];
+  const kept = unpacked("memory.packed", "application/octet-stream").then((answer) => answer.arrayBuffer());
+  const module = unpacked("pyodide/pyodide.asm.wasm.packed", "application/wasm");
+  // Pyodide asks for its module itself.
+  const plain = self.fetch;
+  self.fetch = (what, ...more) => (String(what).endsWith("/pyodide.asm.wasm") ? module : plain.call(self, what, ...more));
+  const [{ loadPyodide }, { default: create }] = await Promise.all(
+    ["pyodide/pyodide.mjs", "pyodide/pyodide.asm.mjs"].map((name) => import(new URL(name, base).href)),
+  );
+  // Python as snapshot.mjs left it, with its modules imported. Pyodide copies this memory over its own, which has to be as large before.
+  const createPyodideModule = async (settings) => {
+    const made = await create(settings);
+    made._malloc((await kept).byteLength);
+    return made;
+  };
+  const python = await loadPyodide({ createPyodideModule, _loadSnapshot: kept });
+  self.fetch = plain;
+  // Its files are put where they were.
+  install(python, ...(await Promise.all(files)));
+  const page = python.pyimport("fairlane_page");
+  page.begin();
+  return page;
 }
 
 const page = begin();
