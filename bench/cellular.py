@@ -166,7 +166,9 @@ def draw(trace: Path, found: dict[str, Crossing], path: Path) -> None:
     for name, color in (("abc", "#AA4499"), ("cubic + CoDel 5 ms", "#999933"), ("cubic + drop-tail", "#D55E00")):
         seen = found[name]
         axes[0].step(bins[:-1], rate(seen.left_s), where="post", color=color, linewidth=1, label=name)
-        high = [1e3 * np.percentile(d, 95) if d.size else np.nan for d in np.split(seen.delays_s, np.searchsorted(seen.left_s, bins[1:]))[:-1]]
+        high = [
+            1e3 * np.percentile(d, 95) if d.size else np.nan for d in np.split(seen.delays_s, np.searchsorted(seen.left_s, bins[1:]))[:-1]
+        ]
         axes[1].step(bins[:-1], high, where="post", color=color, linewidth=1, label=name)
     axes[0].set(title=trace.name, ylabel="rate (Mb/s)", ylim=(0, None))
     axes[1].set(xlabel="time (s)", ylabel="delay at the bottleneck, 95th percentile (ms)", yscale="log", ylim=(1, None), xlim=(0, 60))

@@ -300,7 +300,9 @@ def _walk(page: Browser, keys: str, until_found: set[str]) -> set[str]:
     found: set[str] = set()
     for _ in range(60):
         page.keys(keys)
-        found.add(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"))
+        found.add(
+            page.evaluate("document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName")
+        )
         if until_found <= found:
             break
     return found
@@ -332,7 +334,10 @@ def test_a_student_s_path(page: Browser, tmp_path: Path) -> None:
     page.evaluate("(s => { s.value = 'lab=04'; s.dispatchEvent(new Event('change')); })(document.getElementById('place'))")
     until(page, "document.getElementById('task').textContent.includes('R_f')")
     _ready(page)
-    for folder, points in ((labs.wrong(lab, lab.settings.wrong[0], tmp_path / "wrong"), None), (labs.solution(lab, tmp_path / "right"), 10)):
+    for folder, points in (
+        (labs.wrong(lab, lab.settings.wrong[0], tmp_path / "wrong"), None),
+        (labs.solution(lab, tmp_path / "right"), 10),
+    ):
         text = (folder / "fair_rate.p4").read_text()
         page.evaluate(f"({_REPLACE})({json.dumps(text)})")
         until(page, "document.getElementById('tabs').textContent.includes('*')")

@@ -71,7 +71,7 @@ LINES = {
     "scream": "--",
     "gcc": "--",
     "rcp": ":",
-    "xcp": "-.",
+    "xcp": ":",
     "abc": "-.",
     "tcp-prague": "-.", "tcp-bbr": "--",
 }  # fmt: skip

@@ -114,12 +114,17 @@ def test_wireshark_shows_stamps_in_data_on_any_even_port(tmp_path: Path) -> None
 
 
 def test_wireshark_shows_rate_headers_before_stamps(tmp_path: Path) -> None:
-    rates = [(2**64 - 1, 0), (10**9, 2**32 - 1), (8_000, 60_000)]
-    packets = [emit_rtp(7, 9, 0xABCD, emit_stamp(1, 2, 3) + bytes(50), rate) for rate in rates]
+    rates = [(2**64 - 1, 0, None), (10**9, 2**32 - 1, None), (8_000, 60_000, None)]
+    changes = [(2**64 - 1, 0, 0), (2**63, 60_000, 2**32 - 1)]
+    packets = [emit_rtp(7, 9, 0xABCD, emit_stamp(1, 2, 3) + bytes(50), rate) for rate in rates + changes]
     path = capture(tmp_path / "rates.pcap", [datagram(p, 5004) for p in packets])
-    rows = fields(path, "fairlane.rate.rate_bps", "fairlane.rate.rtt_us", "fairlane.stamp.sequence", "_ws.malformed", "_ws.expert")
-    for row, (rate_bps, rtt_us) in zip(rows, rates, strict=True):
-        assert shown(row, "rate") == {"rate_bps": [rate_bps], "rtt_us": [rtt_us]}
+    names = ("rate.rate_bps", "rate.rtt_us", "congestion.change_bps", "congestion.rtt_us", "congestion.interval_us", "stamp.sequence")
+    rows = fields(path, *(f"fairlane.{name}" for name in names), "_ws.malformed", "_ws.expert")
+    for row, (number_, rtt_us, interval_us) in zip(rows, rates + changes, strict=True):
+        if interval_us is None:
+            assert shown(row, "rate") == {"rate_bps": [number_], "rtt_us": [rtt_us]}
+        else:
+            assert shown(row, "congestion") == {"change_bps": [number_], "rtt_us": [rtt_us], "interval_us": [interval_us]}
         assert shown(row, "stamp") == {"sequence": [2]} and not any(key.startswith("_ws") for key in row)
 
 
@@ -226,7 +231,7 @@ def test_wireshark_reads_captures_of_virtual_time_as_the_codec_does(virtual_capt
                 seen["alsf"] += alsf is not None
             elif payload[0] == 0x11:
                 ack = parse_ack(payload)
-                assert shown(row, "ack") == {name: [value] for name, value in ack.items() if name in ("sequence", "history")}
+                assert shown(row, "ack") == {name: [ack[name]] for name in ("ecn", "sequence", "history")}
                 seen["ack"] += 1
             elif payload[0] == 0x12:
                 report = parse_report(payload)

@@ -173,13 +173,15 @@ function stamp.dissector(buffer, pinfo, tree)
 end
 DissectorTable.get("rtp.pt"):add(payload_type, stamp)
 
--- The rate header: Wireshark hands a header extension over behind its first 32 bits, profile and length.
-local rate = Proto("fairlane_rate", "Fairlane rate header")
-function rate.dissector(buffer, pinfo, tree)
-  if buffer:len() + 4 < formats.rate.least then return 0 end
-  return show("rate", buffer(), tree:add(proto, buffer()), 32)
+-- What routers write into: Wireshark hands a header extension over behind its first 32 bits, profile and length.
+for _, name in ipairs({ "rate", "congestion" }) do
+  local extension = Proto("fairlane_" .. name, "Fairlane " .. name .. " header")
+  function extension.dissector(buffer, pinfo, tree)
+    if buffer:len() + 4 < formats[name].least then return 0 end
+    return show(name, buffer(), tree:add(proto, buffer()), 32)
+  end
+  DissectorTable.get("rtp.hdr_ext"):add(fixed(name, "profile"), extension)
 end
-DissectorTable.get("rtp.hdr_ext"):add(fixed("rate", "profile"), rate)
 
 -- An APP packet named ALSF: Wireshark hands it over from its header on.
 local app_header = 12
