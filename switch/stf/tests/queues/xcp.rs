@@ -139,8 +139,8 @@ fn follow(program: &Arc<Program>, arrivals: &[Nanos], random: &mut Random) -> (u
             real.packets += 1.0;
             if update.is_none() {
                 // [xi_p X - xi_n s] of what is left to give and take.
-                let more = (up * u64::from(interval_us) >> 16).min(give);
-                let fewer = (down * FRAME_BYTES as u64 >> 16).min(take);
+                let more = ((up * u64::from(interval_us)) >> 16).min(give);
+                let fewer = ((down * FRAME_BYTES as u64) >> 16).min(take);
                 says = given.min(UNCHANGED + more - fewer);
                 assert!(after[2] <= give && after[3] <= take, "rests never grow between updates");
                 let (spent, taken) = (give - after[2], take - after[3]);
