@@ -54,14 +54,16 @@ impl<'a> Lower<'a, '_> {
                 None => params[i].default.as_ref(),
             })
             .collect();
-        // Where the writable arguments are.
-        let mut places: Vec<Option<Storage>> = Vec::new();
+        // Where the writable arguments are, and what is written when their bits are.
+        let (mut places, mut touched): (Vec<Option<Storage>>, Vec<Option<Storage>>) = (Vec::new(), Vec::new());
         for (p, a) in params.iter().zip(&args) {
             let writable = matches!(p.direction, Direction::Out | Direction::InOut);
-            places.push(match a {
-                Some(e) if writable && !matches!(e.kind, ast::ExprKind::DontCare | ast::ExprKind::Slice(..)) => self.place(e),
+            let place = match a {
+                Some(e) if writable && !matches!(e.kind, ast::ExprKind::DontCare) => self.place(unsliced(e)),
                 _ => None,
-            });
+            };
+            places.push(place.clone().filter(|_| !a.is_some_and(|e| matches!(e.kind, ast::ExprKind::Slice(..)))));
+            touched.push(place);
         }
         let mut out = Vec::new();
         for (i, p) in params.iter().enumerate() {
@@ -75,7 +77,7 @@ impl<'a> Lower<'a, '_> {
             }
             let bound = match p.direction {
                 Direction::Out | Direction::InOut => {
-                    let others = places.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, s)| s.as_ref());
+                    let others = touched.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, s)| s.as_ref());
                     let alias = match &places[i] {
                         Some(s) => s.is_dynamic() || passing == Passing::Open || others.into_iter().any(|o| o.overlaps(s, &self.program)),
                         None => true,
@@ -286,5 +288,13 @@ impl<'a> Lower<'a, '_> {
             }
             _ => return None,
         })
+    }
+}
+
+/// The field that a slice, maybe of slices, is of.
+fn unsliced(e: &ast::Expr) -> &ast::Expr {
+    match &e.kind {
+        ast::ExprKind::Slice(base, ..) => unsliced(base),
+        _ => e,
     }
 }
