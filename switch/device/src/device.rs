@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry, TableId,
+    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, PacketEvent, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry,
+    TableId,
 };
 use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, Trace, TrafficManager};
 
@@ -65,11 +66,22 @@ pub struct DeviceConfig {
     pub max_events: usize,
     /// Keep the program's `log_msg` lines for [`Device::take_log`].
     pub log: bool,
+    /// Be ready for [`Device::set_observing`].
+    pub observe: bool,
 }
 
 impl Default for DeviceConfig {
     fn default() -> Self {
-        DeviceConfig { cpu_port: None, drop_port: 511, priorities: 1, seed: 0, max_passes: 64, max_events: 65_536, log: false }
+        DeviceConfig {
+            cpu_port: None,
+            drop_port: 511,
+            priorities: 1,
+            seed: 0,
+            max_passes: 64,
+            max_events: 65_536,
+            log: false,
+            observe: false,
+        }
     }
 }
 
@@ -182,6 +194,7 @@ impl Device {
                     max_passes: self.config.max_passes,
                     max_digests: self.config.max_events,
                     log: self.config.log,
+                    observe: self.config.observe,
                     ..SwitchConfig::default()
                 };
                 self.switch = Some(Switch::new(program, config));
@@ -369,6 +382,21 @@ impl Device {
     pub fn drain_trace(&mut self, mut take: impl FnMut(QueueEvent)) {
         if let Some(trace) = &mut self.trace {
             trace.drain(..).for_each(&mut take);
+        }
+    }
+
+    /// Keeps each packet's steps through the program from now on, or no longer; whoever asks must take them. Without effect unless the
+    /// device is ready for that ([`DeviceConfig::observe`]).
+    pub fn set_observing(&mut self, on: bool) {
+        if let Some(switch) = &mut self.switch {
+            switch.set_observing(on);
+        }
+    }
+
+    /// Hands over each packet's steps since the last call, in order.
+    pub fn drain_observed(&mut self, take: impl FnMut(PacketEvent)) {
+        if let Some(switch) = &mut self.switch {
+            switch.drain_observed(take);
         }
     }
 

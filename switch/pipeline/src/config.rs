@@ -45,6 +45,8 @@ pub struct SwitchConfig {
     pub max_digests: usize,
     /// Keep `log_msg` lines for [`crate::Switch::take_log`].
     pub log: bool,
+    /// Be ready for [`crate::Switch::set_observing`]: programs are loaded without some shortcuts.
+    pub observe: bool,
     /// What comes out is the same either way.
     pub machine_code: MachineCode,
 }
@@ -60,6 +62,7 @@ impl Default for SwitchConfig {
             max_parser_states: 4096,
             max_digests: 65536,
             log: false,
+            observe: false,
             machine_code: MachineCode::from_environment(),
         }
     }

@@ -15,6 +15,8 @@ pub struct Definition {
     pub(crate) value_sets: Vec<ValueSetInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) ir: Ir,
+    /// Its code notes conditions and actions, and looks every table up.
+    pub(crate) observed: bool,
 }
 
 macro_rules! lists {

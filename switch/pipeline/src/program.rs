@@ -26,7 +26,13 @@ impl Deref for Program {
 impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        Ok(Program { definition: crate::load::load(text)?, source: text.to_string(), native: OnceLock::new() })
+        Ok(Program { definition: crate::load::load(text, false)?, source: text.to_string(), native: OnceLock::new() })
+    }
+
+    /// The same program with instructions that note its conditions and actions.
+    pub(crate) fn observed(&self) -> Option<Program> {
+        let definition = crate::load::load(&self.source, true).ok()?;
+        Some(Program { definition, source: self.source.clone(), native: OnceLock::new() })
     }
 
     /// The JSON it was loaded from.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Program, QueueInfo, Switch, SwitchConfig};
-use twin::run;
+use twin::{run, run_observed};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -45,6 +45,8 @@ fn every_program_does_the_same() {
         translated += usize::from(program.translate().is_ok());
         let native = run(&program, MachineCode::Always, 300);
         assert_eq!(interpreted, native, "{}", source.display());
+        assert_eq!(interpreted, run_observed(&program, MachineCode::Auto, Some(true), 300), "{} observed", source.display());
+        assert_eq!(interpreted, run_observed(&program, MachineCode::Always, Some(false), 300), "{} unobserved", source.display());
         frames += interpreted.emitted.len();
     }
     // A processor without a translator has nothing to compare.

@@ -74,6 +74,9 @@ fn run(options: &Options) -> Result<(), String> {
     if let Some(sink) = notifications.clone() {
         engine.set_port_sink(Box::new(move |port, up| sink.port(port, up)));
     }
+    if let Some(sink) = notifications.clone().filter(|_| options.device.observe) {
+        engine.set_observer(Box::new(move |device| sink.observe(device)));
+    }
     engine.set_event_sink(Box::new(move |events, device, now| {
         if let Some(sink) = &notifications {
             sink.deliver(&events, device, now);
@@ -104,12 +107,20 @@ fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle) 
         }
         Err(error) => return Err(format!("--notifications-addr {address}: {error}: is another switch using it? Choose another")),
     };
+    let event_log = options.event_log.as_ref().and_then(|address| {
+        let bound = Publisher::bind(address);
+        let complaint = |error: &std::io::Error| {
+            complain(format_args!("fairlane-switch: note: no event log: --nanolog {address}: {error}: is another switch using it?"));
+        };
+        bound.inspect_err(complaint).ok()
+    });
     let now = clock::now();
     let config = ThriftConfig {
         address: options.address,
         identity: Identity { device_id, epoch: clock::unix().wrapping_sub(now), started: now, swap: options.swap, ..Identity::default() },
         ports: Arc::new(handle.clone()),
         publisher,
+        event_log,
         clock: clock::now,
     };
     let port = options.address.port();

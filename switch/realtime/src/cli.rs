@@ -83,6 +83,10 @@ struct General {
     /// ipc:///tmp/bmv2-ID-notifications.ipc)
     #[arg(long, value_name = "ADDRESS")]
     notifications_addr: Option<String>,
+    /// Publish what each packet does, in BMv2's format: ipc:///PATH or tcp://ADDR:PORT. Programs run several
+    /// times slower while somebody subscribes
+    #[arg(long, value_name = "ADDRESS")]
+    nanolog: Option<String>,
     /// Do not serve P4Runtime
     #[arg(long)]
     no_p4runtime: bool,
@@ -94,8 +98,6 @@ struct General {
     json_version: bool,
 
     // Known to BMv2, without meaning here; see `note_ignored`.
-    #[arg(long, hide = true)]
-    nanolog: Option<String>,
     #[arg(long, hide = true)]
     debugger: bool,
     #[arg(long, hide = true)]
@@ -185,6 +187,8 @@ pub struct ThriftOptions {
     pub notifications: fairlane_thrift::Address,
     /// The address was not chosen: the switch runs without notifications where another one uses it.
     pub default_notifications: bool,
+    /// Where packets' steps are published, if they are.
+    pub event_log: Option<fairlane_thrift::Address>,
     /// Programs may be swapped.
     pub swap: bool,
 }
@@ -325,6 +329,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
             priorities: target.priority_queues,
             seed: general.seed,
             log: log != LogTarget::None && log_level != LogLevel::Off,
+            observe: thrift.as_ref().is_some_and(|thrift| thrift.event_log.is_some()),
             ..DeviceConfig::default()
         },
         grpc_address,
@@ -346,6 +351,7 @@ fn thrift(general: &General, target: &Target) -> Result<Option<ThriftOptions>, C
     let Some(port) = general.thrift_port else {
         return match &general.notifications_addr {
             Some(_) => bad("--notifications-addr has no effect without --thrift-port: give that, too"),
+            None if general.nanolog.is_some() => bad("--nanolog has no effect without --thrift-port: give that, too"),
             None if target.enable_swap => bad("--enable-swap has no effect without --thrift-port: give that, too"),
             None if general.no_p4runtime && general.program.is_none() => {
                 bad("--no-p4runtime and --no-p4 without --thrift-port: nobody could load a program")
@@ -355,11 +361,14 @@ fn thrift(general: &General, target: &Target) -> Result<Option<ThriftOptions>, C
     };
     let default = || format!("ipc:///tmp/bmv2-{}-notifications.ipc", general.device_id);
     let text = general.notifications_addr.clone().unwrap_or_else(default);
-    let notifications = text.parse().map_err(|error| CliError::Bad(format!("--notifications-addr {text}: {error}")))?;
+    let address = |option: &str, text: &str| text.parse().map_err(|error| CliError::Bad(format!("{option} {text}: {error}")));
+    let notifications = address("--notifications-addr", &text)?;
+    let event_log = general.nanolog.as_deref().map(|text| address("--nanolog", text)).transpose()?;
     Ok(Some(ThriftOptions {
         address: SocketAddr::from((general.thrift_address, port)),
         notifications,
         default_notifications: general.notifications_addr.is_none(),
+        event_log,
         swap: target.enable_swap,
     }))
 }
@@ -379,7 +388,6 @@ fn refuse_unsupported(general: &General, target: &Target) -> Result<(), CliError
 
 fn note_ignored(general: &General, target: &Target) -> Vec<String> {
     let ignored = [
-        ("--nanolog", general.nanolog.is_some(), "there is no nanomsg logger"),
         ("--debugger", general.debugger || general.debugger_addr.is_some(), "there is no debugger"),
         ("--log-file-max-size", general.log_file_max_size.is_some(), "the log is one file"),
         ("--log-file-max-files", general.log_file_max_files.is_some(), "the log is one file"),
@@ -544,7 +552,9 @@ mod tests {
         assert_eq!(thrift.address.to_string(), "127.0.0.1:9090");
         assert_eq!(thrift.notifications.to_string(), "ipc:///tmp/bmv2-1-notifications.ipc");
         assert_eq!((options.log, options.log_level), (LogTarget::Console, LogLevel::Trace));
-        assert_eq!(options.notes.len(), 2, "{:?}", options.notes);
+        assert_eq!(thrift.event_log.map(|address| address.to_string()).as_deref(), Some("ipc:///tmp/x"));
+        assert!(options.device.observe);
+        assert_eq!(options.notes.len(), 1, "{:?}", options.notes);
     }
 
     #[test]

@@ -23,6 +23,8 @@ use crate::stats::{SocketCounts, StatsWriter};
 
 /// Takes the events of the data plane, in order, on the switch's thread: must not block.
 pub type EventSink = Box<dyn FnMut(Vec<Event>, &Device, Nanos) + Send>;
+/// Takes the steps of packets, on the switch's thread: must not block.
+pub type Observer = Box<dyn FnMut(&mut Device) + Send>;
 /// Takes that an interface went up (true) or down, on the switch's thread: must not block.
 pub type PortSink = Box<dyn FnMut(PortId, bool) + Send>;
 
@@ -58,6 +60,7 @@ pub struct Engine {
     reload: Option<Reload>,
     sink: Option<EventSink>,
     port_sink: Option<PortSink>,
+    observer: Option<Observer>,
     new_port: PortConfig,
     hears_outgoing: bool,
     drop_port: PortId,
@@ -108,6 +111,7 @@ impl Engine {
             reload: None,
             sink: None,
             port_sink: None,
+            observer: None,
             new_port: PortConfig { priorities: options.device.priorities, ..PortConfig::default() },
             hears_outgoing: options.hears_outgoing,
             drop_port: options.device.drop_port,
@@ -130,6 +134,11 @@ impl Engine {
     /// Sets what asks for the links' file to be read again.
     pub fn set_reload(&mut self, reload: Reload) {
         self.reload = Some(reload);
+    }
+
+    /// Sets who takes the steps of packets, where the device keeps them.
+    pub fn set_observer(&mut self, observer: Observer) {
+        self.observer = Some(observer);
     }
 
     /// Sets who is told of interfaces that go up or down.
@@ -180,6 +189,9 @@ impl Engine {
         let events = self.device.take_events();
         if let Some(sink) = self.sink.as_mut().filter(|_| !events.is_empty()) {
             sink(events, &self.device, self.served);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer(&mut self.device);
         }
         if let Some(sink) = &mut self.port_sink {
             for port in self.wire.ports.iter_mut().filter(|port| port.changed) {

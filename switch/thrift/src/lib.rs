@@ -5,13 +5,14 @@
 //! [`fairlane_device::Device`]: a call with its arguments in, a result or BMv2's own error code out; no sockets, no clock.
 //! [`server::Server`] puts them on a TCP port: multiplexed, buffered, binary, one thread for each client, as BMv2 does.
 //! [`notify::Notifier`] turns what the data plane has to say into BMv2's notifications, which [`publish::Publisher`] sends over
-//! nanomsg's PUB protocol.
+//! nanomsg's PUB protocol, as it does the event log ([`nanolog`]).
 //!
 //! P4Runtime acts on the same device: an entry that one of them adds, the other reads.
 //!
 //! There is no interface definition here: binary Thrift says the type of each field, so that [`value::Value`] holds any call, and a
 //! method takes its arguments by number.
 
+pub mod nanolog;
 pub mod notify;
 pub mod ports;
 pub mod publish;

@@ -154,6 +154,11 @@ impl Publisher {
         &self.address
     }
 
+    /// Somebody would get a message. Subscribers that went are noticed at the next message.
+    pub fn has_subscribers(&self) -> bool {
+        !self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Sends a message to all subscribers. Does not block: who does not read in time misses messages.
     pub fn publish(&self, message: &[u8]) {
         let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);

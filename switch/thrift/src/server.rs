@@ -36,6 +36,8 @@ pub struct ServerConfig {
     pub ports: Arc<dyn Ports>,
     /// Where notifications go.
     pub publisher: Option<Publisher>,
+    /// Where packets' steps go, when the device keeps them ([`fairlane_device::DeviceConfig`]).
+    pub event_log: Option<Publisher>,
     /// The device's time, for notifications that wait.
     pub clock: fn() -> Nanos,
 }
@@ -62,6 +64,7 @@ struct Shared {
     /// The timer has to look again.
     rearm: Condvar,
     publisher: Option<Publisher>,
+    event_log: Option<(u64, Publisher)>,
     clients: AtomicUsize,
     stopped: AtomicBool,
 }
@@ -94,15 +97,17 @@ impl Server {
             _ => ServeError::Bind(config.address, error),
         })?;
         let address = listener.local_addr().map_err(ServeError::Start)?;
-        let notifications = config.publisher.as_ref().map(|publisher| publisher.address().to_string());
-        let identity = Identity { thrift_port: address.port(), notifications, ..config.identity };
+        let named = |publisher: &Option<Publisher>| publisher.as_ref().map(|publisher| publisher.address().to_string());
+        let (notifications, event_log) = (named(&config.publisher), named(&config.event_log));
+        let identity = Identity { thrift_port: address.port(), notifications, event_log, ..config.identity };
         let shared = Arc::new(Shared {
             access,
             notifier: Mutex::new(Notifier::new(identity.device_id)),
-            core: Mutex::new(Core::new(identity)),
+            core: Mutex::new(Core::new(identity.clone())),
             ports: config.ports,
             rearm: Condvar::new(),
             publisher: config.publisher,
+            event_log: config.event_log.map(|publisher| (identity.device_id, publisher)),
             clients: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         });
@@ -150,6 +155,14 @@ impl EventSink {
             self.0.rearm.notify_one();
         }
         self.0.publish(&messages);
+    }
+
+    /// Publishes the steps of packets, and has them kept while somebody subscribes. Called by the owner of the device; does not block.
+    pub fn observe(&self, device: &mut Device) {
+        if let Some((device_id, publisher)) = &self.0.event_log {
+            device.set_observing(publisher.has_subscribers());
+            device.drain_observed(|event| publisher.publish(&crate::nanolog::message(*device_id, &event)));
+        }
     }
 
     /// Publishes that an interface went up or down.

@@ -36,6 +36,7 @@ fn serve() -> Server {
         identity: Identity { device_id: 7, ..Identity::default() },
         ports: Arc::new(NoPorts),
         publisher: None,
+        event_log: None,
         clock: || 0,
     };
     Server::start(config, Arc::new(SharedDevice::new(device(), || 0))).expect("serves")
@@ -424,4 +425,48 @@ fn a_queue_with_a_rate_in_packets_spaces_them() {
     let left: Vec<_> = out.iter().map(|(port, instant, frame)| (*port, *instant, frame.len())).collect();
     // The queue holds two beside the one that left: the fourth found it full.
     assert_eq!(left, [(2, 10, 60), (2, 1_000_010, 1000), (2, 2_000_010, 64)]);
+}
+
+/// Kinds of BMv2's events, with the numbers that follow: of tables, actions and so on by the JSON, which gives each list its own.
+fn kinds(device: &mut Device) -> Vec<(i32, Vec<i32>)> {
+    let mut found = Vec::new();
+    device.drain_observed(|event| {
+        let message = fairlane_thrift::nanolog::message(7, &event);
+        let word = |at: usize| i32::from_le_bytes(message[at..at + 4].try_into().expect("four bytes"));
+        assert_eq!((word(4), word(8), word(12)), (7, 0, 0), "device and context");
+        found.push((word(0), (40..message.len()).step_by(4).map(word).collect()));
+    });
+    found
+}
+
+#[test]
+fn the_event_log_has_a_message_for_each_step() {
+    let mut device = Device::new(DeviceConfig { observe: true, ..DeviceConfig::default() });
+    (1..=2).for_each(|port| device.set_port(port, PortConfig::default()).expect("a port"));
+    device.load(0, program());
+    let json: serde_json::Value = serde_json::from_str(program().source()).expect("JSON");
+    let pipelines = json["pipelines"].as_array().expect("pipelines");
+    let id = |name: &str, kind: &str| {
+        let mut all = pipelines.iter().map(|one| &one[kind]).chain([&json[kind]]).filter_map(|list| list.as_array()).flatten();
+        all.find(|one| one["name"] == name).and_then(|one| one["id"].as_i64()).unwrap_or_else(|| panic!("{name}")) as i32
+    };
+    learn(&mut device, 0, 1);
+    assert!(kinds(&mut device).is_empty(), "nobody asked for steps");
+    device.set_observing(true);
+    learn(&mut device, 0, 2);
+    let steps = kinds(&mut device);
+    let (ingress, eth) = (id("ingress", "pipelines"), id("eth", "headers"));
+    assert_eq!(&steps[..5], [(0, vec![1]), (2, vec![0]), (4, vec![eth]), (3, vec![0]), (9, vec![ingress])]);
+    let tables = [("I.smac", "I.learn"), ("I.dmac", "I.drop")];
+    for (table, action) in tables {
+        let at = steps.iter().position(|step| *step == (13, vec![id(table, "tables")])).unwrap_or_else(|| panic!("{table}: {steps:?}"));
+        assert_eq!(steps[at + 1], (14, vec![id(action, "actions")]));
+    }
+    assert!(steps.iter().any(|(kind, numbers)| *kind == 11 && numbers[1] == 0), "no IPv4: {steps:?}");
+    assert_eq!(steps.last(), Some(&(10, vec![ingress])), "dropped");
+    device.load(1, program());
+    assert_eq!(kinds(&mut device), [(999, vec![])]);
+    device.set_observing(false);
+    learn(&mut device, 2, 3);
+    assert!(kinds(&mut device).is_empty());
 }

@@ -5,6 +5,7 @@ use super::packet::Packet;
 use super::run;
 use super::state::State;
 use crate::ir::*;
+use crate::observe::Step;
 
 fn applies(ir: &Ir, st: &mut State, pkt: &mut Packet, c: &Checksum) -> bool {
     let holds = |&(slot, set): &(Slot, bool)| (pkt.slots[slot as usize] != 0) == set;
@@ -39,5 +40,6 @@ pub fn update(ir: &Ir, st: &mut State, pkt: &mut Packet) {
             let v = compute(ir, st, pkt, c.calc);
             pkt.set(&c.target, v);
         }
+        st.note(pkt, Step::ChecksumUpdate(c.id));
     }
 }

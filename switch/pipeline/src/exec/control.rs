@@ -5,21 +5,35 @@ use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
 use crate::definition::Definition;
+use crate::info::Gress;
 use crate::ir::*;
+use crate::observe::Step;
 use crate::table::Target;
 
 /// Runs a pipeline to its end, or to an exit.
-pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: Code) {
+pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: Gress) {
     let ir = &program.ir;
-    let mut code = pipeline;
+    let id = ir.pipeline_ids[pipeline as usize];
+    st.note(pkt, Step::PipelineStart(id));
+    let mut code = match pipeline {
+        Gress::Ingress => ir.ingress,
+        Gress::Egress => ir.egress,
+    };
     while let Some(t) = run_to_table(ir, st, pkt, code) {
-        let (action, next) = find(program, st, pkt, t as usize);
+        let t = t as usize;
+        let hit = st.tables[t].lookup(&ir.tables[t], &pkt.slots);
+        if st.observed.is_some() {
+            let table = program.tables[t].json_id;
+            st.note(pkt, hit.map_or(Step::Miss(table), |at| Step::Hit(table, at, st.tables[t].removals(at))));
+        }
+        let (action, next) = found(program, st, pkt, t, hit);
         run(ir, st, pkt, action);
         code.start = next;
         if pkt.exit || pkt.failed.is_some() {
-            return;
+            break;
         }
     }
+    st.note(pkt, Step::PipelineDone(id));
 }
 
 /// Copies an action's arguments to its parameters; its code.

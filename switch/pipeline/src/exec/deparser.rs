@@ -6,18 +6,27 @@ use super::packet::{BitWriter, Packet};
 use super::run;
 use super::state::State;
 use crate::ir::*;
+use crate::observe::Step;
 
 /// Checksum update, then all valid headers and the payload, cut to the packet's truncation. The
 /// packet's own buffer becomes the frame where the headers have kept their place; then it has none
 /// any more. Otherwise the frame is built in one of `spare`.
 pub fn deparse(ir: &Ir, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+    st.note(pkt, Step::DeparserStart(ir.deparser.id));
     checksums::update(ir, st, pkt);
     run::run(ir, st, pkt, ir.deparser.code);
-    emit(ir, &ir.deparser.emits, st, pkt, spare)
+    emit(ir, &ir.deparser, st, pkt, spare)
 }
 
 /// The valid headers and the payload as a frame; see [`deparse`].
-pub fn emit(ir: &Ir, emits: &[Emit], st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+pub fn emit(ir: &Ir, deparser: &Deparser, st: &mut State, pkt: &mut Packet, spare: &mut Vec<Vec<u8>>) -> Vec<u8> {
+    let emits = &deparser.emits;
+    if st.observed.is_some() {
+        for e in emits.iter().filter(|e| pkt.slots[e.valid as usize] != 0) {
+            st.note(pkt, Step::Emit(ir.layout.headers[e.header as usize].id));
+        }
+        st.note(pkt, Step::DeparserDone(deparser.id));
+    }
     if !keeps_places(ir, emits, pkt) {
         return anew(ir, emits, pkt, spare);
     }

@@ -8,6 +8,7 @@ use super::packet::{field_of, Packet};
 use super::state::State;
 use crate::drop_cause::DropCause;
 use crate::ir::*;
+use crate::observe::Step;
 
 /// Lines of log kept at most.
 const MAX_LOG: usize = 1 << 16;
@@ -52,6 +53,14 @@ fn register_write(st: &mut State, reg: u32, idx: &Num, v: &Num) {
 
 pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
     match h {
+        Heavy::Observe(..) if st.observed.is_none() => {}
+        Heavy::Observe(step, slot) => {
+            let step = match (step, slot) {
+                (Step::Condition(id, _), Some(slot)) => Step::Condition(*id, pkt.slots[*slot as usize] != 0),
+                (step, _) => *step,
+            };
+            st.note(pkt, step);
+        }
         Heavy::Assign(dst, e) => {
             let v = env(ir, st, pkt).num(e);
             write(ir, st, pkt, dst, &v);

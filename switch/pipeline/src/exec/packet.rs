@@ -2,6 +2,7 @@
 
 use crate::drop_cause::DropCause;
 use crate::ir::{Field, FieldOfType, Ir, Layout};
+use crate::observe::PacketName;
 use crate::Port;
 
 use super::num::{cut, Num};
@@ -50,6 +51,8 @@ pub struct Packet {
     pub exit: bool,
     /// How often it was resubmitted or recirculated.
     pub passes: u32,
+    /// Who it is, where steps are kept.
+    pub name: PacketName,
     /// The program failed on it.
     pub failed: Option<DropCause>,
 }
@@ -71,6 +74,7 @@ impl Packet {
             checksum_error: false,
             exit: false,
             passes: 0,
+            name: PacketName::default(),
             failed: None,
         }
     }
@@ -138,6 +142,7 @@ impl Packet {
         self.requests = Requests::default();
         self.exit = false;
         self.passes = other.passes;
+        self.name = other.name;
         self.failed = None;
     }
 

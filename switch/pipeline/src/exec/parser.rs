@@ -7,6 +7,7 @@ use super::packet::{field_of, load_bits, load_limbs, Packet};
 use super::run::run;
 use super::state::State;
 use crate::ir::*;
+use crate::observe::Step;
 
 /// A parser error's code.
 type Result<T> = std::result::Result<T, u64>;
@@ -21,6 +22,7 @@ pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
 /// Parses the frame from its start by that parser.
 #[inline]
 pub fn parse_with(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
+    st.note(pkt, Step::ParserStart(parser.id));
     pkt.error = ir.errors.no_error;
     pkt.offset = 0;
     let mut next = parser.start;
@@ -39,6 +41,7 @@ pub fn parse_with(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
             }
         }
     }
+    st.note(pkt, Step::ParserDone(parser.id));
 }
 
 #[inline]
@@ -93,7 +96,7 @@ fn ahead(ir: &Ir, pkt: &Packet, offset: u32, width: u32) -> Result<usize> {
     Ok(bit)
 }
 
-fn extract(ir: &Ir, st: &State, pkt: &mut Packet, to: ExtractTo, bits: Option<&Expr>) -> Result<()> {
+fn extract(ir: &Ir, st: &mut State, pkt: &mut Packet, to: ExtractTo, bits: Option<&Expr>) -> Result<()> {
     let layout = &ir.layout;
     let (h, counter) = match to {
         ExtractTo::Header(h) => (h, None),
@@ -110,6 +113,8 @@ fn extract(ir: &Ir, st: &State, pkt: &mut Packet, to: ExtractTo, bits: Option<&E
             (layout.unions[u as usize].headers[member as usize], Some(stack.next))
         }
     };
+    // As in BMv2 before it is known whether the packet is long enough.
+    st.note(pkt, Step::Extract(layout.headers[h as usize].id));
     extract_header(ir, st, pkt, h, bits)?;
     set_valid(ir, pkt, h);
     if let Some(slot) = counter {

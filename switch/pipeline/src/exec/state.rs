@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
 use crate::definition::Definition;
 use crate::ir::Ir;
+use crate::observe::{PacketEvent, PacketName, Step};
 use crate::table::{Profile, Table};
 use crate::Nanos;
 
 use super::hash::CustomCrc;
 use super::meter::Meter;
+use super::packet::Packet;
 
 /// A register array: cells of whole limbs.
 #[derive(Debug, Clone)]
@@ -102,6 +104,8 @@ pub struct State {
     pub custom_crcs: BTreeMap<u32, CustomCrc>,
     /// `log_msg` lines, when kept.
     pub log: Option<Vec<String>>,
+    /// Packets' steps, when kept.
+    pub observed: Option<Vec<PacketEvent>>,
     pub now: Nanos,
     pub max_parser_states: u32,
     pub drop_port: u64,
@@ -138,6 +142,7 @@ impl State {
             round_robin: vec![0; ir.calculations.len()],
             custom_crcs: BTreeMap::new(),
             log: config.log.then(Vec::new),
+            observed: None,
             now: 0,
             max_parser_states: config.max_parser_states,
             drop_port: u64::from(config.drop_port),
@@ -147,6 +152,16 @@ impl State {
         state.note_addresses();
         state
     }
+
+    /// Keeps a packet's step, if steps are kept.
+    #[inline]
+    pub fn note(&mut self, pkt: &Packet, step: Step) {
+        if let Some(observed) = &mut self.observed {
+            let PacketName { signature, packet, copy } = pkt.name;
+            observed.push(PacketEvent { signature, packet, copy, step });
+        }
+    }
+
     /// To be done anew when an array has been replaced.
     pub fn note_addresses(&mut self) {
         let registers = self.registers.iter_mut();

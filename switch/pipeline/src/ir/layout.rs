@@ -40,6 +40,8 @@ pub struct HeaderType {
 #[derive(Debug, Clone)]
 pub struct Header {
     pub name: String,
+    /// Its number in the JSON.
+    pub id: i64,
     pub ty: usize,
     pub metadata: bool,
     pub base: Slot,

@@ -271,6 +271,8 @@ pub enum Heavy {
     },
     /// Sends a digest by this learn list at once.
     Pack(u64),
+    /// Notes a step; of a condition, with the slot that says whether it holds.
+    Observe(crate::observe::Step, Option<Slot>),
     /// Truth value of an expression the register code cannot hold, to a slot.
     EvalBool(Slot, Expr),
     /// Low 64 bits of such an expression, to a slot.
@@ -375,6 +377,8 @@ pub struct ParserState {
 
 #[derive(Debug, Clone, Default)]
 pub struct Parser {
+    /// Its number in the JSON.
+    pub id: i64,
     pub states: Vec<ParserState>,
     pub start: NextState,
 }
@@ -406,6 +410,8 @@ pub struct Calculation {
 
 #[derive(Debug, Clone)]
 pub struct Checksum {
+    /// Its number in the JSON.
+    pub id: i64,
     pub target: Field,
     pub calc: u32,
     /// Slots that must be other than zero (true) or zero (false).
@@ -548,6 +554,8 @@ pub struct Arch {
 /// A deparser.
 #[derive(Debug, Clone, Default)]
 pub struct Deparser {
+    /// Its number in the JSON.
+    pub id: i64,
     /// The headers that it emits, in order.
     pub headers: Vec<u32>,
     /// What runs before that.
@@ -630,6 +638,8 @@ pub struct Ir {
     /// The pipelines as one piece of code each.
     pub ingress: Code,
     pub egress: Code,
+    /// Their numbers in the JSON, by [`crate::Gress`].
+    pub pipeline_ids: [i64; 2],
     /// What is read of a packet after each of them.
     pub ingress_live: Vec<Slot>,
     pub egress_live: Vec<Slot>,

@@ -8,6 +8,7 @@ use crate::control::{ActionCall, KeyMatch, TableAction, TableEntry};
 use crate::info::*;
 use crate::ir::Node as Step;
 use crate::ir::{Field, KeyPart, NextNode, Op, TableIr, TableKind};
+use crate::observe;
 use crate::table::{pack, prefix_mask};
 
 /// Widest table key, bits, packed.
@@ -28,6 +29,7 @@ impl<'n> Loader<'n> {
             }
             let node = found.ok_or_else(|| list.err(format!("there is no pipeline named '{name}'")))?;
             let start = self.load_pipeline(node, gress)?;
+            self.program.ir.pipeline_ids[gress as usize] = node.id()?;
             match gress {
                 Gress::Ingress => self.starts.0 = start,
                 Gress::Egress => self.starts.1 = start,
@@ -56,7 +58,11 @@ impl<'n> Loader<'n> {
             self.load_table(table, gress, &names)?;
         }
         for cond in &conditionals {
-            let (code, mut slot) = self.condition(&cond.get("expression")?)?;
+            let (mut code, mut slot) = self.condition(&cond.get("expression")?)?;
+            if self.program.observed {
+                self.observe(observe::Step::Condition(cond.id()?, false), Some(slot));
+                code.end = self.gen.here();
+            }
             let (mut yes, mut no) = (next(cond, "true_next", &names)?, next(cond, "false_next", &names)?);
             // A lone negation costs nothing: the branches change places.
             let ops = &self.gen.code[code.start as usize..code.end as usize];

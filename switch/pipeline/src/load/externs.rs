@@ -264,6 +264,7 @@ impl Loader<'_> {
                 }
             }
             self.program.ir.checksums.push(Checksum {
+                id: node.id()?,
                 target,
                 calc,
                 tests,

@@ -104,7 +104,7 @@ impl Loader<'_> {
     /// The only action of a table without key, when nobody can change it, with its arguments.
     fn only_action(&self, t: usize) -> Option<(u32, Vec<u64>, NextNode)> {
         let (info, ir) = (&self.program.tables[t], &self.program.ir.tables[t]);
-        let plain = info.key.is_empty() && info.const_default && info.profile.is_none();
+        let plain = !self.program.observed && info.key.is_empty() && info.const_default && info.profile.is_none();
         let call = ir.default.as_ref().filter(|_| plain)?;
         let place = resolve(&self.program, &info.actions, call)?;
         let action = info.actions[place as usize];

@@ -42,6 +42,11 @@ impl<'a> Node<'a> {
         self.v.get(key).filter(|v| !v.is_null()).map(|v| self.child(key, v))
     }
 
+    /// Its number, which steps are logged by; 0 where the JSON gives none.
+    pub fn id(&self) -> Result<i64> {
+        self.opt("id").map_or(Ok(0), |id| id.int())
+    }
+
     /// The items of an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>> {
         let items = self.v.as_array().ok_or_else(|| self.err(format!("expected an array, found {}", kind(self.v))))?;

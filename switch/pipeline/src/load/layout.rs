@@ -149,7 +149,18 @@ impl Names {
             if self.headers.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two headers '{name}'")));
             }
-            self.layout.headers.push(Header { name, ty, metadata, base: 0, valid: 0, varbit, union: None, length: None, opaque: false });
+            self.layout.headers.push(Header {
+                name,
+                id,
+                ty,
+                metadata,
+                base: 0,
+                valid: 0,
+                varbit,
+                union: None,
+                length: None,
+                opaque: false,
+            });
         }
         Ok(())
     }
@@ -272,6 +283,7 @@ impl Names {
             let name = state_of(&object);
             self.headers.insert(name.clone(), self.layout.headers.len() as u32);
             self.layout.headers.push(Header {
+                id: 0,
                 name,
                 ty,
                 metadata: true,

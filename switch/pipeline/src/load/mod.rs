@@ -30,13 +30,16 @@ use primitives::Objects;
 use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::info::*;
-use crate::ir::{Action, Code, Field, Layout, NextNode, Slot};
+use crate::ir::{Action, Code, Field, Heavy, Layout, NextNode, Slot};
+use crate::observe::Step;
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
 
 /// Loads a program.
-pub fn load(text: &str) -> std::result::Result<Definition, LoadError> {
+///
+/// `observed`: with instructions that note conditions and actions ([`crate::observe`]).
+pub fn load(text: &str, observed: bool) -> std::result::Result<Definition, LoadError> {
     let root: serde_json::Value = serde_json::from_str(text).map_err(|e| LoadError {
         path: String::new(),
         position: Some((e.line(), e.column())),
@@ -54,7 +57,7 @@ pub fn load(text: &str) -> std::result::Result<Definition, LoadError> {
     check_version(&root)?;
     let names = Names::load(&root)?;
     names.check_size(&root)?;
-    Loader::new(&root, &names)?.run(&root)
+    Loader::new(&root, &names, observed)?.run(&root)
 }
 
 /// serde_json repeats the position in its message.
@@ -99,8 +102,8 @@ struct Loader<'n> {
 }
 
 impl<'n> Loader<'n> {
-    fn new(root: &Node, names: &'n Names) -> Result<Loader<'n>> {
-        let mut program = Definition::default();
+    fn new(root: &Node, names: &'n Names, observed: bool) -> Result<Loader<'n>> {
+        let mut program = Definition { observed, ..Definition::default() };
         let registers = externs::registers(root, &mut program)?;
         let counters = externs::counters(root, &mut program)?;
         let meters = externs::meters(root, &mut program)?;
@@ -144,6 +147,13 @@ impl<'n> Loader<'n> {
             psa: psa::is_psa(self.names),
         };
         primitives::body(&mut self.gen, &mut self.program.ir.calculations, &objects, params, calls)
+    }
+
+    /// An instruction that notes a step, if that is asked for; `slot` is whether a condition holds.
+    fn observe(&mut self, step: Step, slot: Option<Slot>) {
+        if self.program.observed {
+            self.gen.push_heavy(Heavy::Observe(step, slot));
+        }
     }
 
     fn scope(&self) -> expr::Scope<'_> {
@@ -219,9 +229,11 @@ impl<'n> Loader<'n> {
                 slots.push((next, p.width));
                 next += p.width.div_ceil(64);
             }
-            let code = self.body(&slots, &node.list("primitives")?)?;
-            let id = ActionId(self.program.actions.len() as u32);
             let json_id = node.get("id")?.int()?;
+            let start = self.gen.here();
+            self.observe(Step::Action(json_id), None);
+            let code = Code { start, ..self.body(&slots, &node.list("primitives")?)? };
+            let id = ActionId(self.program.actions.len() as u32);
             if self.action_ids.insert(json_id, id).is_some() {
                 return Err(node.err(format!("two actions have the id {json_id}")));
             }

@@ -43,7 +43,7 @@ impl<'n> Loader<'n> {
                 return Err(state.err(format!("there are two parser states '{name}'")));
             }
         }
-        let mut parser = Parser::default();
+        let mut parser = Parser { id: node.id()?, ..Parser::default() };
         for state in &states {
             let state = self.parser_state(state, &names)?;
             parser.states.push(state);
@@ -287,7 +287,7 @@ impl<'n> Loader<'n> {
             }
         }
         let node = found.ok_or_else(|| deparsers.err(format!("there is no deparser named '{name}'")))?;
-        let mut deparser = Deparser::default();
+        let mut deparser = Deparser { id: node.id()?, ..Deparser::default() };
         for item in node.get("order")?.items()? {
             let h = self.names.header(&item)?;
             if self.names.layout.headers[h as usize].metadata {

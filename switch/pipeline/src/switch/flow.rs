@@ -5,6 +5,7 @@ use super::*;
 use crate::control::{CloneSession, Replica};
 use crate::exec::native::Native;
 use crate::exec::{control, deparser, heavy, parser};
+use crate::Gress;
 
 pub(super) const MICRO: Nanos = 1000;
 
@@ -55,7 +56,7 @@ impl Runtime {
     /// The program's machine code, when there is any and it is wanted.
     #[inline]
     fn native<'p>(&self, program: &'p Program) -> Option<&'p Native> {
-        if self.config.machine_code == MachineCode::Never {
+        if self.interprets {
             return None;
         }
         program.native.get()?.as_ref().ok()
@@ -77,6 +78,10 @@ impl Runtime {
         let ir = &program.ir;
         self.hold(&mut pkt, frame);
         pkt.reset(ir, port);
+        if let Some(names) = &mut self.names {
+            names.fresh(&mut pkt);
+            self.state.note(&pkt, Step::In(port));
+        }
         out.dropped = match &ir.psa {
             None => {
                 pkt.set_opt(&ir.arch.ingress_port, port.into());
@@ -121,7 +126,7 @@ impl Runtime {
                 pkt.set_opt(&arch.parser_error, error);
                 let wrong = pkt.checksum_error;
                 pkt.set_opt(&arch.checksum_error, wrong.into());
-                control::apply(program, &mut self.state, &mut pkt, ir.ingress);
+                control::apply(program, &mut self.state, &mut pkt, Gress::Ingress);
             }
             pkt.exit = false;
             if let Some(cause) = pkt.failed {
@@ -182,6 +187,7 @@ impl Runtime {
         copy.len = pkt.len.min(pkt.truncate);
         copy.length = length;
         copy.reset_fields(&program.ir);
+        self.name_copy(&mut copy, 0);
         copy
     }
 
@@ -229,6 +235,8 @@ impl Runtime {
         for r in others {
             let mut copy = self.take(program);
             copy.copy_from(&pkt);
+            let from = copy.offset;
+            self.name_copy(&mut copy, from);
             copy.set_opt(rid, r.rid.into());
             if limit != 0 {
                 copy.truncate = limit;
@@ -238,6 +246,10 @@ impl Runtime {
             self.count_drop(cause);
         }
         pkt.become_copy();
+        if ty == InstanceType::Replication {
+            let from = pkt.offset;
+            self.name_copy(&mut pkt, from);
+        }
         pkt.set_opt(rid, last.rid.into());
         if limit != 0 {
             pkt.truncate = limit;
@@ -303,7 +315,7 @@ impl Runtime {
         let native = self.native(program);
         match native {
             Some(native) => native.egress(program, &mut self.state, &mut pkt),
-            None => control::apply(program, &mut self.state, &mut pkt, ir.egress),
+            None => control::apply(program, &mut self.state, &mut pkt, Gress::Egress),
         }
         pkt.exit = false;
         if let Some(cause) = pkt.failed {
@@ -314,6 +326,8 @@ impl Runtime {
             if let Some(config) = self.state.sessions.get(&session).cloned() {
                 let mut copy = self.take(program);
                 copy.copy_from(&pkt);
+                let from = copy.offset;
+                self.name_copy(&mut copy, from);
                 copy.reset_metadata(&ir.layout);
                 copy_list(program, &mut copy, &pkt, list);
                 copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
@@ -329,6 +343,7 @@ impl Runtime {
             None => deparser::deparse(ir, &mut self.state, &mut pkt, &mut self.frames),
         };
         if pkt.requests.recirculate == 0 {
+            self.state.note(&pkt, Step::Out(port));
             self.give(pkt);
             out.emitted = Some(Emitted { port, bytes });
             return None;
@@ -342,6 +357,8 @@ impl Runtime {
         let length = bytes.len();
         self.hold(&mut again, bytes);
         again.reset(ir, pkt.ingress_port);
+        again.name = pkt.name;
+        self.name_copy(&mut again, 0);
         copy_list(program, &mut again, &pkt, pkt.requests.recirculate);
         again.set_opt(&arch.instance_type, InstanceType::Recirculated as u64);
         again.set_opt(&arch.packet_length, length as u64);

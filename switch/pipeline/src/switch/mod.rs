@@ -15,6 +15,7 @@ use crate::drop_cause::DropCause;
 use crate::error::ControlError;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
+use crate::observe::{Names, PacketEvent, Step};
 use crate::program::Program;
 use crate::{Nanos, Port};
 
@@ -148,8 +149,12 @@ struct Runtime {
     pool: Vec<Box<Packet>>,
     /// Frame buffers not in use.
     frames: Vec<Vec<u8>>,
+    /// Machine code is not used.
+    interprets: bool,
     /// Packets until the program is translated; 0 when that has begun.
     cold: u32,
+    /// Names packets where their steps are kept.
+    names: Option<Box<Names>>,
     /// Counts the programs, so that packets of an old one are known.
     epoch: u32,
 }
@@ -166,8 +171,20 @@ const POOL: usize = 1024;
 impl Switch {
     /// A switch in its initial state: const entries and default actions of the program, all else empty.
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
+        let program = fitted(program, &config);
         let state = State::new(&program, &config);
-        let rt = Runtime { config, state, stats: SwitchStats::default(), pool: Vec::new(), frames: Vec::new(), cold: 0, epoch: 0 };
+        let names = config.observe.then(Box::default);
+        let rt = Runtime {
+            names,
+            config,
+            state,
+            stats: SwitchStats::default(),
+            pool: Vec::new(),
+            frames: Vec::new(),
+            interprets: false,
+            cold: 0,
+            epoch: 0,
+        };
         let mut switch = Switch { program, rt };
         switch.prepare();
         switch
@@ -191,15 +208,27 @@ impl Switch {
     /// Replaces the program; all state is new, as after `Switch::new`. `Queued` items of the old
     /// program are dropped by [`Switch::egress`], with [`DropCause::Swapped`].
     pub fn swap(&mut self, program: Arc<Program>) {
-        self.program = program;
+        self.program = fitted(program, &self.rt.config);
         self.rt.pool.clear();
         self.rt.epoch = self.rt.epoch.wrapping_add(1);
         self.prepare();
+        let observed = self.rt.state.observed.take();
         self.rt.state = State::new(&self.program, &self.rt.config);
+        self.note_change(observed);
+    }
+
+    /// Goes on with the steps kept so far, and notes that the program is another one.
+    fn note_change(&mut self, observed: Option<Vec<PacketEvent>>) {
+        self.rt.state.observed = observed;
+        self.set_observing(self.rt.state.observed.is_some());
+        if let Some(observed) = &mut self.rt.state.observed {
+            observed.push(PacketEvent { signature: 0, packet: 0, copy: 0, step: Step::ConfigChange });
+        }
     }
 
     /// [`Switch::swap`] to the program of a switch of the same configuration, with its state as it is; that one gets this one's.
     pub fn exchange(&mut self, other: &mut Switch) {
+        let observed = self.rt.state.observed.take();
         std::mem::swap(&mut self.program, &mut other.program);
         std::mem::swap(&mut self.rt.state, &mut other.rt.state);
         std::mem::swap(&mut self.rt.pool, &mut other.rt.pool);
@@ -208,6 +237,7 @@ impl Switch {
         }
         self.prepare();
         other.prepare();
+        self.note_change(observed);
     }
 
     /// Machine code for a program that has just been loaded: now or later.
@@ -221,6 +251,7 @@ impl Switch {
             }
             MachineCode::Never => 0,
         };
+        self.set_observing(self.rt.state.observed.is_some());
     }
 
     /// Back to the initial state of the same program, as BMv2's `reset_state`: clone sessions and the parameters of custom CRCs stay.
@@ -228,6 +259,7 @@ impl Switch {
         let mut old = std::mem::replace(&mut self.rt.state, State::new(&self.program, &self.rt.config));
         self.rt.state.sessions = std::mem::take(&mut old.sessions);
         self.rt.state.custom_crcs = std::mem::take(&mut old.custom_crcs);
+        self.rt.state.observed = old.observed;
     }
 
     /// Gives back an item that will not go through egress (queue full), so that its buffers are reused.
@@ -257,13 +289,45 @@ impl Switch {
         self.rt.state.digests.drain(..).collect()
     }
 
+    /// Keeps each packet's steps from now on, or no longer; whoever asks must take them. Programs are interpreted meanwhile. Without
+    /// effect unless the switch is ready for that ([`SwitchConfig::observe`]).
+    pub fn set_observing(&mut self, on: bool) {
+        let on = on && self.rt.config.observe;
+        if on != self.rt.state.observed.is_some() {
+            self.rt.state.observed = on.then(Vec::new);
+        }
+        self.rt.interprets = on || self.rt.config.machine_code == MachineCode::Never;
+    }
+
+    /// Hands over each packet's steps since the last call, in order.
+    pub fn drain_observed(&mut self, mut take: impl FnMut(PacketEvent)) {
+        if let Some(observed) = &mut self.rt.state.observed {
+            observed.drain(..).for_each(&mut take);
+        }
+    }
+
     /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
     pub fn take_log(&mut self) -> Vec<String> {
         self.rt.state.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
+/// The program as a switch of this configuration runs it.
+fn fitted(program: Arc<Program>, config: &SwitchConfig) -> Arc<Program> {
+    match config.observe && !program.observed {
+        true => program.observed().map_or(program, Arc::new),
+        false => program,
+    }
+}
+
 impl Runtime {
+    /// Names a copy of a packet, which was made of the packet's bytes from `from` on.
+    fn name_copy(&mut self, copy: &mut Packet, from: usize) {
+        if let Some(names) = &mut self.names {
+            names.copy(copy, from);
+        }
+    }
+
     fn discard(&mut self, item: Queued) {
         if item.epoch == self.epoch {
             self.give(item.packet);

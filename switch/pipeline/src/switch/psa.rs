@@ -8,7 +8,8 @@ use super::flow::MICRO;
 use super::*;
 use crate::control::{CloneSession, Replica};
 use crate::exec::{control, deparser, parser, run};
-use crate::ir::{Field, Psa};
+use crate::ir::{Deparser, Field, Psa};
+use crate::Gress;
 
 /// The egress port of a packet to recirculate, and the ingress port of one that was.
 const PORT_RECIRCULATE: Port = 0xffff_fffa;
@@ -81,10 +82,11 @@ impl Runtime {
                 pkt.set(f, 0);
             }
             pkt.set(&psa.drop, 1);
-            control::apply(program, &mut self.state, &mut pkt, ir.ingress);
+            control::apply(program, &mut self.state, &mut pkt, Gress::Ingress);
             pkt.exit = false;
             if pkt.failed.is_none() {
                 // It may decide what goes with clones and resubmitted packets, and send digests, of packets that are dropped, too.
+                self.state.note(&pkt, Step::DeparserStart(psa.deparser.id));
                 run::run(ir, &mut self.state, &mut pkt, psa.deparser.code);
             }
             if let Some(cause) = pkt.failed {
@@ -119,7 +121,7 @@ impl Runtime {
             }
             let (group, port) = (pkt.get(&psa.multicast_group), pkt.get(&psa.egress_port) as Port);
             let class = pkt.get(&psa.class_of_service);
-            let out = self.psa_deparse(program, &psa.deparser.emits, &psa.normal_meta, pkt);
+            let out = self.psa_deparse(program, &psa.deparser, &psa.normal_meta, pkt);
             if group != 0 {
                 let replicas = self.state.groups.get(&(group as u16)).filter(|_| group <= 0xffff).cloned();
                 return match replicas {
@@ -139,13 +141,14 @@ impl Runtime {
     }
 
     /// The packet as bytes: its headers emitted, and of its fields only those handed on.
-    fn psa_deparse(&mut self, program: &Program, emits: &[crate::ir::Emit], kept: &[Field], mut pkt: Box<Packet>) -> Box<Packet> {
-        let bytes = deparser::emit(&program.ir, emits, &mut self.state, &mut pkt, &mut self.frames);
+    fn psa_deparse(&mut self, program: &Program, deparser: &Deparser, kept: &[Field], mut pkt: Box<Packet>) -> Box<Packet> {
+        let bytes = deparser::emit(&program.ir, deparser, &mut self.state, &mut pkt, &mut self.frames);
         let mut out = self.take(program);
         self.hold(&mut out, bytes);
         out.reset(&program.ir, pkt.ingress_port);
         out.ingress_length = pkt.ingress_length;
         out.passes = pkt.passes;
+        out.name = pkt.name;
         hand_on(kept, &pkt, &mut out);
         self.give(pkt);
         out
@@ -190,6 +193,7 @@ impl Runtime {
         for r in others {
             let mut copy = self.take(program);
             copy.copy_from(&pkt);
+            self.name_copy(&mut copy, 0);
             self.psa_enqueue(psa, copy, *r, class, path, queued);
         }
         self.psa_enqueue(psa, pkt, *last, class, path, queued);
@@ -225,10 +229,11 @@ impl Runtime {
         pkt.set(&psa.egress_error, error);
         pkt.set(&psa.egress_clone, 0);
         pkt.set(&psa.egress_drop, 0);
-        control::apply(program, &mut self.state, &mut pkt, ir.egress);
+        control::apply(program, &mut self.state, &mut pkt, Gress::Egress);
         pkt.exit = false;
         pkt.set(&psa.deparser_port, port.into());
         if pkt.failed.is_none() {
+            self.state.note(&pkt, Step::DeparserStart(ir.deparser.id));
             run::run(ir, &mut self.state, &mut pkt, ir.deparser.code);
         }
         if let Some(cause) = pkt.failed {
@@ -243,10 +248,11 @@ impl Runtime {
             return Some(DropCause::Egress);
         }
         let kept: Vec<Field> = psa.clone_e2e_meta.iter().chain(&psa.recirculate_meta).copied().collect();
-        let mut pkt = self.psa_deparse(program, &ir.deparser.emits, &kept, pkt);
+        let mut pkt = self.psa_deparse(program, &ir.deparser, &kept, pkt);
         if let Some(config) = config {
             let mut copy = self.take(program);
             copy.copy_from(&pkt);
+            self.name_copy(&mut copy, 0);
             psa.recirculate_meta.iter().for_each(|f| clear(f, &mut copy));
             self.psa_mirror(program, psa, copy, &config, Path::CloneE2e, &mut out.queued);
         }
@@ -256,6 +262,7 @@ impl Runtime {
         }
         if port != PORT_RECIRCULATE {
             let bytes = std::mem::take(&mut pkt.buf);
+            self.state.note(&pkt, Step::Out(emitted));
             self.give(pkt);
             out.emitted = Some(Emitted { port: emitted, bytes });
             return None;

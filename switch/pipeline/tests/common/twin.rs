@@ -106,9 +106,15 @@ pub struct Seen {
 
 /// Random entries, and so many random frames.
 pub fn run(program: &Arc<Program>, machine_code: MachineCode, frames: u64) -> Seen {
+    run_observed(program, machine_code, None, frames)
+}
+
+/// [`run`] by a switch that keeps packets' steps (true), or is ready to (false).
+pub fn run_observed(program: &Arc<Program>, machine_code: MachineCode, observing: Option<bool>, frames: u64) -> Seen {
     let mut rng = Rng(0x1234_5678_9abc_def1);
-    let config = SwitchConfig { log: true, machine_code, ..SwitchConfig::default() };
+    let config = SwitchConfig { log: true, machine_code, observe: observing.is_some(), ..SwitchConfig::default() };
     let mut sw = Switch::new(Arc::clone(program), config);
+    sw.set_observing(observing == Some(true));
     fill(&mut sw, &mut rng);
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     let (mut emitted, mut dropped) = (Vec::new(), Vec::new());

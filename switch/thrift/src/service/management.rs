@@ -51,6 +51,7 @@ impl Call<'_> {
         let identity = &self.core.identity;
         let mut info = Fields::new([(1, Value::I64(identity.device_id as i64)), (2, Value::I32(i32::from(identity.thrift_port)))]);
         info.push(3, Value::text(identity.notifications.clone().unwrap_or_default()));
+        identity.event_log.iter().for_each(|address| info.push(4, Value::text(address.clone())));
         Value::Struct(info)
     }
 

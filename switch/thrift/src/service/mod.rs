@@ -30,6 +30,8 @@ pub struct Identity {
     pub thrift_port: u16,
     /// The address of the notifications' socket.
     pub notifications: Option<String>,
+    /// The address of the event log's socket.
+    pub event_log: Option<String>,
     /// Nanoseconds since 1970 at the device's instant 0.
     pub epoch: Nanos,
     /// The device's instant at which the switch was started.

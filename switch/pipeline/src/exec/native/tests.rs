@@ -38,6 +38,7 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
     let mut p = Definition::default();
     let header = |ty, metadata, base, valid| Header {
         name: "h".into(),
+        id: 0,
         ty,
         metadata,
         base,
@@ -79,7 +80,8 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
         sum: Some(sum),
         short: None,
     }];
-    p.ir.checksums = vec![Checksum { target: f(4, 16), calc: 0, tests: vec![(VALID, true)], condition: None, verify: true, update: true }];
+    p.ir.checksums =
+        vec![Checksum { id: 0, target: f(4, 16), calc: 0, tests: vec![(VALID, true)], condition: None, verify: true, update: true }];
     let (name, json_id) = (String::from("x"), 0);
     for width in [64, 32, 100] {
         p.registers.push(RegisterInfo { name: name.clone(), json_id, size: 4, width });

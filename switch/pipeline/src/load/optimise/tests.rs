@@ -33,8 +33,18 @@ fn layout() -> Layout {
         max_bytes: 0,
         words: None,
     };
-    let header =
-        Header { name: "m".into(), ty: 0, metadata: true, base: 0, valid: 8, varbit: None, union: None, length: None, opaque: false };
+    let header = Header {
+        name: "m".into(),
+        id: 0,
+        ty: 0,
+        metadata: true,
+        base: 0,
+        valid: 8,
+        varbit: None,
+        union: None,
+        length: None,
+        opaque: false,
+    };
     let mut init = vec![0; SLOTS as usize];
     init[8..13].copy_from_slice(&CONSTANTS);
     Layout { types: vec![ty], headers: vec![header], metadata_end: 8, packet_end: 8, init, ..Layout::default() }
