@@ -59,25 +59,25 @@ def test_nothing_comes_from_another_host(site: Path) -> None:
 
 
 def test_the_page_is_in_the_site_where_it_is_built(site: Path) -> None:
-    boxes = _BOX.findall((site / "labs/04/README.html").read_text(encoding="utf-8"))
-    assert boxes == ([("../../web/index.html", "lab=04")] if playground.PLAYGROUND.is_dir() else [])
-    assert (site / "web/index.html").is_file() == playground.PLAYGROUND.is_dir()
-    assert (site / "web/README.html").is_file()
+    boxes = _BOX.findall((site / "labs/04/index.html").read_text(encoding="utf-8"))
+    assert boxes == ([("../../try/index.html", "lab=04")] if playground.PLAYGROUND.is_dir() else [])
+    assert (site / "try/index.html").is_file() == playground.PLAYGROUND.is_dir()
+    assert "make web" in (site / "web/index.html").read_text(encoding="utf-8")
 
 
 _BOX = re.compile(r'<p class="try"><a href="([^"#]+)#([^"]+)">')
 
 
 def test_labs_experiments_and_whole_examples_open_in_the_page() -> None:
-    assert _BOX.findall(playground.with_boxes("labs/04/README.md", "# Lab 4: ALS\n\nText\n")) == [("../../web/index.html", "lab=04")]
-    assert _BOX.findall(playground.with_boxes("docs/experiments/als-3.md", "# ALS\n")) == [("../../web/index.html", "experiment=als-3")]
+    assert _BOX.findall(playground.with_boxes("labs/04/README.md", "# Lab 4: ALS\n\nText\n")) == [("../../try/index.html", "lab=04")]
+    assert _BOX.findall(playground.with_boxes("docs/experiments/als-3.md", "# ALS\n")) == [("../../try/index.html", "experiment=als-3")]
     assert not _BOX.findall(playground.with_boxes("docs/experiments/README.md", "# Experiments\n"))
     whole, part = (probes.ROOT / "docs/examples/parking-lot.toml").read_text(), "[[flows]]\nname = 'é'\n"
     shown = playground.with_boxes(
         "docs/page.md", f"# Page\n\n```toml\n{part}```\n\nSee [a](examples/parking-lot.toml), and\nmore.\n\n```toml\n{whole}```\n"
     )
     boxes = _BOX.findall(shown)
-    assert len(boxes) == 2 and {address for address, _ in boxes} == {"../web/index.html"}
+    assert len(boxes) == 2 and {address for address, _ in boxes} == {"../try/index.html"}
     for _, place in boxes:
         kind, _, code = place.partition(":")
         assert kind == "try=toml" and base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)).decode() == whole

@@ -3,7 +3,7 @@
 - Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
 - A link to a folder goes to its README. A link whose text is the page's file name shows the page's title.
 - In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
-- Where the page of `make web` is built, it joins the site as web/index.html, and what it can show has a box that opens it there: labs, experiments,
+- Where the page of `make web` is built, it joins the site as try/index.html, and what it can show has a box that opens it there: labs, experiments,
   and whole examples of P4 and TOML.
 - LaTeX, as a block ```math or in a line as $`x`$, both of which GitHub draws, becomes MathML, which browsers draw without any script.
 """
@@ -112,7 +112,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_post_build(config: MkDocsConfig) -> None:
     if PLAYGROUND.is_dir():
-        shutil.copytree(PLAYGROUND, Path(config.site_dir) / "web", dirs_exist_ok=True)
+        shutil.copytree(PLAYGROUND, Path(config.site_dir) / "try", dirs_exist_ok=True)
 
 
 class EquationError(PluginError, SuperFencesException):

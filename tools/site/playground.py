@@ -33,7 +33,7 @@ def links(text: str) -> Iterator[str]:
 
 def with_boxes(path: str, markdown: str) -> str:
     """A page with links that open in a browser's page what it is about: a lab, an experiment, or the text of an example."""
-    address = posixpath.relpath("web/index.html", posixpath.dirname(path) or ".")
+    address = posixpath.relpath("try/index.html", posixpath.dirname(path) or ".")
 
     def box(place: str, what: str) -> str:
         return f'<p class="try"><a href="{address}#{place}">Try it: {what} in your browser</a></p>'
