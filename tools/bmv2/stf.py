@@ -106,10 +106,15 @@ class _Player:
         self.groups: dict[int, int] = {}
         self.nodes: list[int] = []
         self.moving = False
+        # A second passes between a check and the next packet, as in the switch's own packet tests (and in p4c's): meters see that time.
+        self.checked = False
 
     def play(self, statement: Statement) -> None:
         word, rest = statement.word, statement.rest
         if word == "packet":
+            if self.checked:
+                time.sleep(_WAIT_S)
+                self.checked = False
             port, data = _packet(rest)
             self.expected.setdefault(port, [])
             self.switch.packets.send([(port, data)])
@@ -134,6 +139,7 @@ class _Player:
             self.set_default(_tokens(rest))
         elif word == "check_counter":
             self.check_counter(statement.line, _tokens(rest))
+            self.checked = True
         elif word in _CLI:
             getattr(self, word)(*re.sub(r"\s*:\s*", ":", rest).split())
         else:
