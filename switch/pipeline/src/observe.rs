@@ -3,7 +3,6 @@
 //! Numbers are those of the program's JSON. A packet keeps its number, copies of it count from 1, and the signature is the XXH64 of
 //! the bytes that it was made of, all as in BMv2 (bm_sim/event_logger.cpp, bm_sim/packet.cpp).
 
-use crate::exec::packet::Packet;
 use crate::Port;
 
 /// A step of a packet.
@@ -66,19 +65,19 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Names a packet that came in.
-    pub fn fresh(&mut self, pkt: &mut Packet) {
+    /// The name of a packet that came in.
+    pub fn fresh(&mut self, bytes: &[u8]) -> PacketName {
         self.copies[self.next as usize % COUNTED] = 0;
-        pkt.name = PacketName { signature: xxh64(&pkt.buf), packet: self.next, copy: 0 };
+        let name = PacketName { signature: xxh64(bytes), packet: self.next, copy: 0 };
         self.next += 1;
+        name
     }
 
-    /// Names a copy of a packet, made of its bytes from `from` on.
-    pub fn copy(&mut self, pkt: &mut Packet, from: usize) {
-        let copies = &mut self.copies[pkt.name.packet as usize % COUNTED];
+    /// The name of a copy of a packet, made of these of its bytes.
+    pub fn copy(&mut self, of: PacketName, bytes: &[u8]) -> PacketName {
+        let copies = &mut self.copies[of.packet as usize % COUNTED];
         *copies += 1;
-        pkt.name.copy = *copies;
-        pkt.name.signature = xxh64(pkt.buf.get(from..pkt.len).unwrap_or(&[]));
+        PacketName { signature: xxh64(bytes), packet: of.packet, copy: *copies }
     }
 }
 

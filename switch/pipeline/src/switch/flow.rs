@@ -79,7 +79,7 @@ impl Runtime {
         self.hold(&mut pkt, frame);
         pkt.reset(ir, port);
         if let Some(names) = &mut self.names {
-            names.fresh(&mut pkt);
+            pkt.name = names.fresh(&pkt.buf);
             self.state.note(&pkt, Step::In(port));
         }
         out.dropped = match &ir.psa {

@@ -324,7 +324,7 @@ impl Runtime {
     /// Names a copy of a packet, which was made of the packet's bytes from `from` on.
     fn name_copy(&mut self, copy: &mut Packet, from: usize) {
         if let Some(names) = &mut self.names {
-            names.copy(copy, from);
+            copy.name = names.copy(copy.name, copy.buf.get(from..copy.len).unwrap_or(&[]));
         }
     }
 
