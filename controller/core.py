@@ -22,7 +22,7 @@ from finsy.proto import p4r as p4runtime_pb2
 from fairlane.controller.config import Config, Port, Switch, mac
 from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
-from fairlane.controller.p4info import P4Info, canonical
+from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import allowance_bps, limits, share_bps
 from fairlane.controller.queues import codel_parameters, dualpi2_parameters, pi2_parameters, pie_parameters, step_parameters
 from fairlane.controller.red import link_parameters
@@ -189,8 +189,9 @@ class SwitchControl:
         self._in_order = operator.itemgetter(*map(fields.index, Connection._fields))
         self._digest_id = None if self._sketch else p4info.digest_id(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
-        # Each port's entry, or the entry that it would have if the port wrote fair rates.
-        self._fair_rates = FairRates(p4info, {p.number: (fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0) for p in switch.ports})
+        # R_f in bit/s and utilisation in ppm of each port, which it has in its entry, or would have if it wrote fair rates.
+        self._fair_rates = {p.number: (fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0) for p in switch.ports}
+        self._epochs, self._rates = Rewrites(p4info), Rewrites(p4info)
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
         """Everything that a switch needs except multicast groups: digests on, routes, links, RED, and for a fresh pipeline a first fair
@@ -199,9 +200,15 @@ class SwitchControl:
         return [
             *([] if self._sketch else [self._digest_config()]),
             *(self._table(*entry) for entry in self._static_entries()),
-            *(self._fair_rates.entity(p.number) for p in self.switch.ports if p.als and fresh),
-            *(entity for p in self.switch.ports if p.number in self._shares and fresh for entity in self._limits(p)),
+            *(self._table(*self._fair_rate(p.number)) for p in self.switch.ports if p.als and fresh),
+            *(self._table(*entry) for p in self.switch.ports if p.number in self._shares and fresh for entry in self._limits(p)),
         ]
+
+    def _fair_rate(self, port: int) -> _TableEntry:
+        """A port's entry with its latest values."""
+        rate_bps, utilisation = self._fair_rates[port]
+        parameters = {"rate_bps": rate_bps, "utilisation_ppm": utilisation}
+        return "AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": port}, _SET_FAIR_RATE, parameters
 
     def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
@@ -225,14 +232,12 @@ class SwitchControl:
         for port in self.switch.ports:
             yield from port_entries(port)
 
-    def epoch_entities(self, epoch: int) -> list[p4runtime_pb2.Entity]:
+    def begin(self, epoch: int) -> Rewrites:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
         if self._sketch:
             self._sketch.begin(epoch)
-        return [
-            self._table(f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}, True)
-            for where in (_SKETCHES if self._sketch else (_REPORTS,))
-        ]
+        places = _SKETCHES if self._sketch else (_REPORTS,)
+        return self._epochs.set(((f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}) for where in places), default=True)
 
     def change_rate(self, port: int, rate_bps: int) -> list[p4runtime_pb2.Entity]:
         """A port's link has another rate from now on: what to write (MODIFY). R_f and utilisation follow with the next interval."""
@@ -245,11 +250,11 @@ class SwitchControl:
         first values come from the last interval, since plain switches count connections too."""
         changed = [p.number for p in self.switch.ports if p.als != als]
         self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
-        return [self._fair_rates.entity(number) for number in changed]
+        return [self._table(*self._fair_rate(number)) for number in changed]
 
     def plain_entities(self) -> list[p4runtime_pb2.Entity]:
         """What a switch that ran without a controller may still have of ports that no longer write fair rates: to DELETE."""
-        return [self._fair_rates.entity(p.number) for p in self.switch.ports if not p.als]
+        return [self._table(*self._fair_rate(p.number)) for p in self.switch.ports if not p.als]
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
@@ -280,15 +285,14 @@ class SwitchControl:
             ]
         return self._counter_entities
 
-    def on_counters(self, now_s: float, entities: Iterable[p4runtime_pb2.Entity]) -> None:
+    def on_counters(self, now_s: float, rows: Iterable[tuple[int, int, int, int]]) -> None:
+        """rows: as `counter_rows` has them."""
         values: dict[str, dict[int, tuple[int, int]]] = {}
         names = {self._p4info.counter_id(n): n for n in (*self._counters, *((FILLED,) if self._sketch else ()))}
-        for entity in entities:
-            entry = entity.counter_entry
-            name = names.get(entry.counter_id)
+        for counter, index, packets, size in rows:
+            name = names.get(counter)
             if name is not None:
-                data = entry.data
-                values.setdefault(name, {})[entry.index.index] = (data.packet_count, data.byte_count)
+                values.setdefault(name, {})[index] = (packets, size)
         if self._sketch:
             self._sketch.on_reading({cell: packets for cell, (packets, _) in values.get(FILLED, {}).items()})
         self._previous, self._latest = (
@@ -321,29 +325,26 @@ class SwitchControl:
         if self._sketch:
             self._sketch.forget()
 
-    def finish(self, now_s: float, epoch: int) -> tuple[p4runtime_pb2.WriteRequest, list[PortRecord]]:
-        """Close an interval: what to write (not yet addressed, and good until the next interval is closed), and the record of each port."""
+    def finish(self, now_s: float, epoch: int) -> tuple[Rewrites, list[PortRecord]]:
+        """Close an interval: what to write (good until the next interval is closed), and the record of each port."""
         connections = self._sketch.close(epoch) if self._sketch else self._counter.close(epoch, self._group_ports)
         latest = self._latest or _NOTHING_READ
-        entities: list[p4runtime_pb2.Entity] = []
+        held: list[_TableEntry] = []
         records: list[PortRecord] = []
         for port in self.switch.ports:
             count = connections.get(port.number, 0)
             packets, sent = latest.transmitted.get(port.number, _NOTHING)
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
-            self._fair_rates.set(port.number, rate, utilisation)
+            self._fair_rates[port.number] = rate, utilisation
             early, _ = latest.early_drops.get(port.number, _NOTHING)
             forced, _ = latest.forced_drops.get(port.number, _NOTHING)
             if port.number in self._shares:
                 self._shares[port.number] = self._next_share(port, rate, utilisation)
-                entities += self._limits(port)
+                held += self._limits(port)
             counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
             records.append(self._record_kind(*counted, **self._further(port.number, latest)))
-        request = self._fair_rates.request(tuple(p.number for p in self.switch.ports if p.als))
-        if entities:
-            request = write_request([update.entity for update in request.updates] + entities, _Update.MODIFY)
-        return request, records
+        return self._rates.set([*(self._fair_rate(p.number) for p in self.switch.ports if p.als), *held]), records
 
     def _utilisation(self, port: int, rate_bps: float) -> int:
         """In the interval that ended; `_within_share_bps` too."""
@@ -370,10 +371,10 @@ class SwitchControl:
             self._within_share_bps(port.number),
         )
 
-    def _limits(self, port: Port) -> list[p4runtime_pb2.Entity]:
+    def _limits(self, port: Port) -> list[_TableEntry]:
         share = self._shares[port.number]
         values = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
-        return [self._table(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
+        return [(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
 
     def _further(self, port: int, latest: Reading) -> dict[str, Any]:
         """What a port's record has beyond `PortRecord`."""
@@ -387,8 +388,8 @@ class SwitchControl:
             found["held_packets"], found["held_bytes"] = held
         return found
 
-    def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int], default: bool = False) -> p4runtime_pb2.Entity:
-        return p4runtime_pb2.Entity(table_entry=self._p4info.table_entry(table, match, action, parameters, default=default))
+    def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int]) -> p4runtime_pb2.Entity:
+        return _entity(self._p4info, table, match, action, parameters)
 
     def _digest_config(self) -> p4runtime_pb2.Entity:
         entry = p4runtime_pb2.DigestEntry(digest_id=self._p4info.digest_id(DIGEST))
@@ -399,50 +400,41 @@ class SwitchControl:
         return p4runtime_pb2.Entity(digest_entry=entry)
 
 
-class FairRates:
-    """The fair rate's entry of each port of a switch, written each second with other values. The messages are made once and changed in
-    place: making them anew was a quarter of the control plane's work."""
+class Rewrites:
+    """Entries that are written each interval with other parameters, in one message. It is made once: making it anew was a quarter of the
+    control plane's work. `request` has some parameters, `values` has those of now, each update's in their order."""
 
     _RENEWED_EVERY = 512
-    """Requests. A message keeps the memory of each value that it ever had (some 16 bytes)."""
+    """Messages. One keeps the memory of each value that it ever had (some 16 bytes)."""
 
-    def __init__(self, p4info: P4Info, values: Mapping[int, tuple[int, int]]) -> None:
-        """values: R_f in bit/s and utilisation in ppm of each port."""
+    def __init__(self, p4info: P4Info) -> None:
         self._p4info = p4info
-        self._values = dict(values)
-        self._ports: tuple[int, ...] = ()
-        self._request = p4runtime_pb2.WriteRequest()
-        self._parameters: list[dict[str, tuple[p4runtime_pb2.Action.Param, int]]] = []
+        self._entries: list[tuple[str, _Match, str, bool]] = []
         self._given = 0
+        self.request = p4runtime_pb2.WriteRequest()
+        self.values: list[list[bytes]] = []
 
-    def set(self, port: int, rate_bps: int, utilisation_ppm: int) -> None:
-        self._values[port] = (rate_bps, utilisation_ppm)
+    def set(self, entries: Iterable[_TableEntry], default: bool = False) -> Rewrites:
+        """The entries as they are now. Where only their parameters differ from those before, `request` stays. default: they are their
+        tables' default actions."""
+        whole = list(entries)
+        self.values = [self._p4info.values(action, parameters) for _, _, action, parameters in whole]
+        made = [(table, match, action, default) for table, match, action, _ in whole]
+        if made != self._entries:
+            self._entries = made
+            self.request = write_request((_entity(self._p4info, *entry, default=default) for entry in whole), _Update.MODIFY)
+        return self
 
-    def entity(self, port: int) -> p4runtime_pb2.Entity:
-        """A port's entry with its latest values, a message of its own."""
-        rate_bps, utilisation = self._values[port]
-        entry = self._p4info.table_entry(
-            "AlsEgress.fair_rate.fair_rate",
-            {"standard_metadata.egress_port": port},
-            _SET_FAIR_RATE,
-            {"rate_bps": rate_bps, "utilisation_ppm": utilisation},
-        )
-        return p4runtime_pb2.Entity(table_entry=entry)
-
-    def request(self, ports: tuple[int, ...]) -> p4runtime_pb2.WriteRequest:
-        """The entries of these ports with their latest values. The next call changes the message."""
+    def message(self) -> p4runtime_pb2.WriteRequest:
+        """`request` with the values of now, not yet addressed. The next `set` and `message` may change it."""
         self._given += 1
-        if ports != self._ports or self._given % self._RENEWED_EVERY == 0:
-            self._ports = ports
-            self._request = write_request(map(self.entity, ports), _Update.MODIFY)
-            self._parameters = [
-                self._p4info.parameters(update.entity.table_entry.action.action, _SET_FAIR_RATE) for update in self._request.updates
-            ]
-        else:
-            for port, parameters in zip(ports, self._parameters):
-                for (parameter, bits), value in zip((parameters["rate_bps"], parameters["utilisation_ppm"]), self._values[port]):
-                    parameter.value = canonical(value, bits)
-        return self._request
+        if self._given % self._RENEWED_EVERY == 0:
+            kept, self.request = self.request, p4runtime_pb2.WriteRequest()
+            self.request.ParseFromString(kept.SerializeToString())
+        for update, values in zip(self.request.updates, self.values):
+            for parameter, value in zip(update.entity.table_entry.action.action.params, values):
+                parameter.value = value
+        return self.request
 
 
 _NOTHING = (0, 0)
@@ -469,6 +461,17 @@ def _sum(values: Mapping[str, Mapping[int, tuple[int, int]]], names: Iterable[st
 def digest_rows(digests: p4runtime_pb2.DigestList) -> list[list[int]]:
     """The members of each digest of a struct, as numbers."""
     return [[int.from_bytes(member.bitstring, "big") for member in data.struct.members] for data in digests.data]
+
+
+def counter_rows(entities: Iterable[p4runtime_pb2.Entity]) -> list[tuple[int, int, int, int]]:
+    """Counter's id, index, packets and bytes of each counter's cell that was read."""
+    return [(e.counter_id, e.index.index, e.data.packet_count, e.data.byte_count) for e in (entity.counter_entry for entity in entities)]
+
+
+def _entity(
+    p4info: P4Info, table: str, match: _Match, action: str, parameters: Mapping[str, int], default: bool = False
+) -> p4runtime_pb2.Entity:
+    return p4runtime_pb2.Entity(table_entry=p4info.table_entry(table, match, action, parameters, default=default))
 
 
 def write_request(entities: Iterable[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> p4runtime_pb2.WriteRequest:

@@ -89,24 +89,29 @@ class P4Info:
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
         """Sets it to that action with these values. A message never frees the memory of a value that it had: where values change again and
         again, change a copy."""
+        action_id, wanted = self._wanted(action, parameters)
+        if message.action_id != action_id:
+            message.Clear()
+            message.action_id = action_id
+            for param_id, _ in wanted.values():
+                message.params.add(param_id=param_id)
+        for param, value in zip(message.params, self.values(action, parameters)):
+            param.value = value
+
+    def values(self, action: str, parameters: Mapping[str, int]) -> list[bytes]:
+        """Of an action's parameters, in the order of its message."""
+        _, wanted = self._wanted(action, parameters)
+        return [canonical(parameters[name], bits) for name, (_, bits) in wanted.items()]
+
+    def _wanted(self, action: str, parameters: Mapping[str, int]) -> tuple[int, dict[str, tuple[int, int]]]:
+        """Id of an action, id and width of each parameter by name; MissingName where others are given."""
         if action not in self._parameters:
             found = _find(self.actions, action, "action")
             self._parameters[action] = found.preamble.id, {p.name: (p.id, p.bitwidth) for p in found.params}
         action_id, wanted = self._parameters[action]
         if parameters.keys() != wanted.keys():
             raise MissingName(f"action {action} takes {list(wanted)}, got {sorted(parameters)}")
-        if message.action_id != action_id:
-            message.Clear()
-            message.action_id = action_id
-            for param_id, _ in wanted.values():
-                message.params.add(param_id=param_id)
-        for name, (param, bits) in self.parameters(message, action).items():
-            param.value = canonical(parameters[name], bits)
-
-    def parameters(self, message: p4runtime_pb2.Action, action: str) -> dict[str, tuple[p4runtime_pb2.Action.Param, int]]:
-        """Each parameter in the message of an action that `set_action` has made, and its width in bits."""
-        _, wanted = self._parameters[action]
-        return {name: (param, bits) for param, (name, (_, bits)) in zip(message.params, wanted.items())}
+        return action_id, wanted
 
     def table_id(self, name: str) -> int:
         return _find(self.tables, name, "table").preamble.id

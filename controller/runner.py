@@ -23,7 +23,7 @@ from finsy.proto import p4r as p4runtime_pb2
 from fairlane.controller.changes import Change
 from fairlane.controller.changes import read as read_changes
 from fairlane.controller.config import Config, ConfigError, Switch
-from fairlane.controller.core import PortRecord, SwitchControl, digest_rows, record_kind, write_request
+from fairlane.controller.core import PortRecord, SwitchControl, counter_rows, digest_rows, record_kind, write_request
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
@@ -176,10 +176,10 @@ class SwitchSession:
         if client is None or not self.ready.is_set():
             return
         try:
-            client.modify(self._control.epoch_entities(epoch))
+            client.write(self._control.begin(epoch).message().updates)
             entities = client.read(self._control.counter_entities())
             with self._control_lock:
-                self._control.on_counters(time.monotonic(), entities)
+                self._control.on_counters(time.monotonic(), counter_rows(entities))
             self._ended_epoch, self._epoch = self._epoch, epoch
         except SwitchError as error:
             self._give_up(str(error))
@@ -189,10 +189,10 @@ class SwitchSession:
         if client is None or not self.ready.is_set() or self._ended_epoch != epoch:
             return []
         with self._control_lock:
-            request, records = self._control.finish(time.time(), epoch)
+            rewrites, records = self._control.finish(time.time(), epoch)
         try:
             # A controller may have left the switch between its pipeline and its first entries: then there is nothing to modify yet.
-            client.write(request.updates)
+            client.write(rewrites.message().updates)
         except SwitchError as error:
             self._give_up(str(error))
             return []

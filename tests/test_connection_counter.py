@@ -81,7 +81,7 @@ def test_regions_cover_every_port_and_epochs_reach_both_controls(tmp_path: Path)
     written = [e.table_entry for e in control.initial_entities() if e.HasField("table_entry") and e.table_entry.table_id in regions]
     assert len(written) == 2 * len(switch.ports)
     assert len({e.match[0].exact.value for e in written}) == len(switch.ports)
-    assert {e.table_entry.table_id for e in control.epoch_entities(7)} == {
+    assert {u.entity.table_entry.table_id for u in control.begin(7).message().updates} == {
         p4info.table_id(f"{where}.connections.sketch.observation") for where in ("AlsIngress", "AlsEgress")
     }
     # No digests to ask for: the program sends none.

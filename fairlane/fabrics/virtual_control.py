@@ -17,7 +17,7 @@ from finsy.proto import p4r
 
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config
-from fairlane.controller.core import PortRecord, SwitchControl, record_kind, write_request
+from fairlane.controller.core import PortRecord, Rewrites, SwitchControl, record_kind, write_request
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.timetable import NS, Begin, Finish, Timetable
@@ -47,6 +47,9 @@ class VirtualController:
 
     def __init__(self, config: Config, folder: Path, changes: Sequence[Change] = ()) -> None:
         """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen."""
+        from fairlane import native  # where it is not built, `virtual_fabric.check_built` says so
+
+        self._native = native
         self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
@@ -57,6 +60,8 @@ class VirtualController:
         self._ready = [False] * len(self._controls)
         self._pending: dict[int, list[PortRecord]] = {}
         self._readings: dict[int, bytes] = {}
+        # By switch and token, with the request that each was made of
+        self._rewriters: dict[tuple[int, int], tuple[p4r.WriteRequest, Any]] = {}
         self._timetable = Timetable(config.interval_s, config.grace_s)
         self._step: Begin | Finish | None = None
         self._files, self._writers = [], {}
@@ -116,12 +121,12 @@ class VirtualController:
                 continue
             if isinstance(step, Begin):
                 actions += [
-                    self._write(index, _EPOCH, control.epoch_entities(step.epoch), p4r.Update.MODIFY),
+                    self._rewrite(index, _EPOCH, control.begin(step.epoch)),
                     ("read", index, _COUNTERS, self._reading(index)),
                 ]
             else:
-                request, self._pending[index] = control.finish(now_ns / NS, step.epoch)
-                actions.append(self._send(index, _RATES, request))
+                rewrites, self._pending[index] = control.finish(now_ns / NS, step.epoch)
+                actions.append(self._rewrite(index, _RATES, rewrites))
         if isinstance(step, Finish):
             actions += self._carry_out(self._multicast.on_tick(now_ns / NS))
         return [*actions, self._await(now_ns)]
@@ -149,7 +154,7 @@ class VirtualController:
             self._ready[switch] = True
             return self._carry_out(self._multicast.on_connected(now_ns / NS, control.switch.name, None))
         if token == _COUNTERS:
-            control.on_counters(now_ns / NS, [e for r in responses for e in p4r.ReadResponse.FromString(r).entities])
+            control.on_counters(now_ns / NS, self._native.counter_rows(responses))
         elif token == _RATES:
             # A record's time is when its values are known to be in force.
             records = self._pending.pop(switch, [])
@@ -202,7 +207,18 @@ class VirtualController:
     def _write(self, switch: int, token: int, entities: list[p4r.Entity], kind: p4r.Update.Type.ValueType) -> Action:
         return self._send(switch, token, write_request(entities, kind))
 
+    def _rewrite(self, switch: int, token: int, rewrites: Rewrites) -> Action:
+        """What is written each interval, by the compiled module: a message is read anew only where more than its values has changed."""
+        made, rewriter = self._rewriters.get((switch, token), (None, None))
+        if rewriter is None or made is not rewrites.request:
+            rewriter = self._native.Rewriter(self._addressed(switch, rewrites.request))
+            self._rewriters[switch, token] = rewrites.request, rewriter
+        return ("write", switch, token, rewriter.encoded(rewrites.values))
+
     def _send(self, switch: int, token: int, request: p4r.WriteRequest) -> Action:
+        return ("write", switch, token, self._addressed(switch, request))
+
+    def _addressed(self, switch: int, request: p4r.WriteRequest) -> bytes:
         request.device_id = self._controls[switch].switch.device_id
         request.election_id.low = self._config.election_id
-        return ("write", switch, token, request.SerializeToString())
+        return request.SerializeToString()

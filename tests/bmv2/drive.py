@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from fairlane.controller.config import Config, Port, Route, Switch
-from fairlane.controller.core import SwitchControl, digest_rows
+from fairlane.controller.core import SwitchControl, counter_rows, digest_rows
 from fairlane.controller.grpc_client import GrpcSwitch
 from fairlane.controller.p4info import P4Info
 
@@ -79,7 +79,7 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         client.connect()
         client.push_pipeline(p4info.message, Path(bmv2_json), 7)
         client.insert(control.initial_entities())
-        client.modify(control.epoch_entities(5))
+        client.write(control.begin(5).message().updates)
 
         # Of protocol 0 until they are bound: else they would take what passes on any interface meanwhile.
         sender, receiver = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))
@@ -90,9 +90,9 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         received = receiver.recv(2000)
         time.sleep(0.5)
         counters = client.read(control.counter_entities())
-        control.on_counters(1.0, counters)
-        request, records = control.finish(2.0, 5)
-        client.write(request.updates)
+        control.on_counters(1.0, counter_rows(counters))
+        rewrites, records = control.finish(2.0, 5)
+        client.write(rewrites.message().updates)
         sender.send(frame(compound(100_000_000, 0)))
         again = receiver.recv(2000)
         client.close()

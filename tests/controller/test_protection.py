@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.connections import Connection
-from fairlane.controller.core import ProtectedPortRecord, SwitchControl
+from fairlane.controller.core import ProtectedPortRecord, SwitchControl, counter_rows
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
 from fairlane.controller.red import Red
@@ -128,13 +128,13 @@ def test_the_controller_lowers_the_share_of_a_full_port(protecting: P4Info) -> N
             }.get(name, 0)
             entity.counter_entry.data.byte_count = sent if index == 1 else 0
             entity.counter_entry.data.packet_count = 7 if name == protecting.counter_id("held_back") and index == 1 else 0
-        control_.on_counters(second, counters)
+        control_.on_counters(second, counter_rows(counters))
     for source in range(9):
         control_._counter.add(Connection(1, 1, 0, source, 99))
-    request, records = control_.finish(1.05, 1)
+    rewrites, records = control_.finish(1.05, 1)
     # R_f is 1 Mb/s. 12 Mb/s came within shares of 9 Mb/s: 9 x 9 / 12.
     assert (records[0].fair_rate_bps, records[0].share_bps) == (1_000_000, 6_750_000)
-    assert limits_written([u.entity for u in request.updates], protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
+    assert limits_written([u.entity for u in rewrites.message().updates], protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
     assert isinstance(records[0], ProtectedPortRecord) and (records[0].within_share_bytes, records[0].held_packets) == (1_500_000, 7)
     # The port without ALS has no share.
     assert records[1].share_bps == 0
@@ -153,7 +153,7 @@ def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
     assert [e.counter_entry.index.index for e in counters] == [1, 2, 1, 1, 1, 1]
     for count, entity in enumerate(counters):
         entity.counter_entry.data.packet_count = count
-    control_.on_counters(1.0, counters)
+    control_.on_counters(1.0, counter_rows(counters))
     _, records = control_.finish(1.0, 1)
     assert [(r.transmitted_packets, r.red_early_drops, r.red_forced_drops) for r in records] == [(0, 2 + 3, 4 + 5), (1, 0, 0)]
 
@@ -165,8 +165,8 @@ def test_each_interval_writes_its_own_rates(p4info: P4Info) -> None:
     for epoch in range(1, 1100):
         for source in range(1 + epoch % 3):
             control_._counter.add(Connection(epoch, 1, 0, source, 99))
-        request, _ = control_.finish(float(epoch), epoch)
-        (update,) = request.updates
+        rewrites, _ = control_.finish(float(epoch), epoch)
+        (update,) = rewrites.message().updates
         rates.append(int.from_bytes(update.entity.table_entry.action.action.params[0].value, "big"))
     assert rates == [round(9_000_000 / (1 + epoch % 3)) for epoch in range(1, 1100)]
     # A switch that comes back gets the latest.
@@ -188,7 +188,7 @@ def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
         for entity in counters:
             of_port_1 = entity.counter_entry.index.index == 1
             entity.counter_entry.data.byte_count = round(second * grown.get(entity.counter_entry.counter_id, 0)) if of_port_1 else 0
-        control_.on_counters(second, counters)
+        control_.on_counters(second, counter_rows(counters))
     _, records = control_.finish(1.05, 1)
     # 10 Mb/s sent and 5 Mb/s dropped, of 10.
     assert [r.utilisation_ppm for r in records] == [1_500_000, 0]

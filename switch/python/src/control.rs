@@ -3,10 +3,12 @@
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_p4rt::proto::p4::v1::p4_data::Data;
 use fairlane_p4rt::proto::p4::v1::stream_message_response::Update;
-use fairlane_p4rt::proto::p4::v1::{DigestList, StreamMessageResponse};
+use fairlane_p4rt::proto::p4::v1::{
+    entity, table_action, Action, DigestList, ReadResponse, StreamMessageResponse, Update as Written, WriteRequest,
+};
 use fairlane_virtual::{Answer, ControlAction, ControlPlane, Nanos, Request};
 use prost::Message;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
 
@@ -113,4 +115,67 @@ impl ControlPlane for PythonControl {
         });
         called.map_err(Fault::from)
     }
+}
+
+/// Counter's id, index, packets and bytes of each counter's cell in serialised `ReadResponse`s: `controller.core.counter_rows`, without
+/// Python's messages, which in a page are written in Python.
+#[pyfunction]
+fn counter_rows(responses: Vec<Bound<'_, PyBytes>>) -> PyResult<Vec<(u32, i64, i64, i64)>> {
+    let mut rows = Vec::new();
+    for response in responses {
+        for entity in ReadResponse::decode(response.as_bytes()).map_err(undecodable)?.entities {
+            if let Some(entity::Entity::CounterEntry(cell)) = entity.entity {
+                let data = cell.data.unwrap_or_default();
+                rows.push((cell.counter_id, cell.index.unwrap_or_default().index, data.packet_count, data.byte_count));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// A serialised `WriteRequest` of table entries whose actions' parameters change: `controller.core.Rewrites`.
+#[pyclass]
+pub(crate) struct Rewriter {
+    request: WriteRequest,
+}
+
+#[pymethods]
+impl Rewriter {
+    #[new]
+    fn new(request: &Bound<'_, PyBytes>) -> PyResult<Self> {
+        Ok(Rewriter { request: WriteRequest::decode(request.as_bytes()).map_err(undecodable)? })
+    }
+
+    /// The request with these values, of each update's parameters in their order; ValueError where it has not as many.
+    fn encoded<'py>(&mut self, py: Python<'py>, values: Vec<Vec<Bound<'py, PyBytes>>>) -> PyResult<Bound<'py, PyBytes>> {
+        if values.len() != self.request.updates.len() {
+            return Err(PyValueError::new_err(format!("{} updates, values of {}", self.request.updates.len(), values.len())));
+        }
+        for (update, values) in self.request.updates.iter_mut().zip(values) {
+            let parameters = action_of_entry(update).map_or(&mut [][..], |action| &mut action.params);
+            if values.len() != parameters.len() {
+                return Err(PyValueError::new_err(format!("{} parameters, {} values", parameters.len(), values.len())));
+            }
+            for (parameter, value) in parameters.iter_mut().zip(values) {
+                parameter.value.clear();
+                parameter.value.extend_from_slice(value.as_bytes());
+            }
+        }
+        Ok(PyBytes::new(py, &self.request.encode_to_vec()))
+    }
+}
+
+fn action_of_entry(update: &mut Written) -> Option<&mut Action> {
+    let Some(entity::Entity::TableEntry(entry)) = update.entity.as_mut()?.entity.as_mut() else { return None };
+    let Some(table_action::Type::Action(action)) = entry.action.as_mut()?.r#type.as_mut() else { return None };
+    Some(action)
+}
+
+fn undecodable(error: prost::DecodeError) -> PyErr {
+    PyValueError::new_err(format!("no P4Runtime message: {error}"))
+}
+
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Rewriter>()?;
+    module.add_function(wrap_pyfunction!(counter_rows, module)?)
 }

@@ -654,6 +654,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LayeredReceiver>()?;
     module.add_class::<Log>()?;
     wire::add(module)?;
+    control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
