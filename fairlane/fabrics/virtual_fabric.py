@@ -46,24 +46,6 @@ STEP_NS = NS
 SHOW_EVERY_S = 0.25
 """Between two states of a run on the console."""
 
-_GAUGE_COLUMNS = (
-    "time_s",
-    "unix_s",
-    "port",
-    "rx_packets",
-    "rx_bytes",
-    "tx_packets",
-    "tx_bytes",
-    "queue_packets",
-    "queue_bytes",
-    "queue_packets_max",
-    "queue_integral_packet_s",
-    "queue_packets_mean",
-    "busy_s",
-    "rx_missed",
-    "tx_failed",
-)
-
 
 class Driving(Protocol):
     """What takes a run to its end; `fairlane.live.view.LiveRun` does."""
@@ -122,7 +104,7 @@ class ActiveRun:
             records.rates_bps(),
             None if latest is None else latest.connections,
             None if latest is None else latest.fair_rate_bps,
-            records.queue_packets.get(experiment.bottleneck),
+            records.queue_packets(*experiment.bottleneck),
             None if latest is None else latest.utilisation_ppm / 1e6,
         )
 
@@ -372,10 +354,6 @@ def advance(active: ActiveRun, progress: Progress) -> None:
             progress.show(active.snapshot())
 
 
-# Of the counts in a row of a port's samples, after its time, switch and port
-_TX_BYTES, _INTEGRAL = 3, 7
-
-
 def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
     work = network.work()
     say(
@@ -392,17 +370,10 @@ class Records:
         self._needed = needed
         self.folder = folder
         self._switches = list(experiment.topology.switches)
-        header = ",".join((*_GAUGE_COLUMNS, *(f"drop_{cause}" for cause in native.DROP_CAUSES)))
+        self._only = None if needed is None else {(self._switches.index(switch), port) for switch, port in needed.ports}
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
         for file in self._ports:
-            file.write(header + "\n")
-        # (time, queue integral, transmitted bytes, rate of sending in bit/s) of each port's last row
-        self._last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
-        # Counts and text of each port's last row of an interval in which it was idle
-        self._idle: dict[tuple[int, int], tuple[list, str]] = {}
-        self._no_drops = ",".join("0" for _ in native.DROP_CAUSES)
-        self._now = -1, ""
-        self.queue_packets: dict[tuple[str, int], float] = {}
+            file.write(native.PORT_COLUMNS + "\n")
         self._flows: list[Flow] = []
         self._logs: dict[tuple[str, str], TextIO] = {}
         self._writers: dict[tuple[str, str], FlowWriter] = {}
@@ -428,9 +399,8 @@ class Records:
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
-        for row in self._network.take_port_samples():
-            if self._needed is None or (self._switches[row[1]], row[2]) in self._needed.ports:
-                self._port(row)
+        for file, rows in zip(self._ports, self._network.take_port_rows(self._only)):
+            file.write(rows)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 write = self._writers[flow.name, role].write
@@ -451,47 +421,19 @@ class Records:
 
     def rates_bps(self) -> dict[str, float]:
         """What reaches each flow's receiver, over the last interval."""
-        return {name: self._last[hop][3] if hop in self._last else 0.0 for name, hop in self._last_hops.items()}
+        intervals = {name: self._network.port_interval(*hop) for name, hop in self._last_hops.items()}
+        return {name: 0.0 if interval is None else interval[0] for name, interval in intervals.items()}
+
+    def queue_packets(self, switch: str, port: int) -> float | None:
+        """The mean of the last interval; None before the first."""
+        interval = self._network.port_interval(self._switches.index(switch), port)
+        return None if interval is None else interval[1]
 
     def close(self) -> None:
         self.drain()
         for file in (*self._ports, *self._logs.values()):
             file.close()
 
-    def _port(self, row: tuple) -> None:
-        time_ns, switch, port, *counts = row
-        place = switch, port
-        if time_ns != self._now[0]:
-            self._now = time_ns, _seconds(time_ns)
-        now = self._now[1]
-        idle, text = self._idle.get(place, (None, ""))
-        if counts == idle:
-            # Since the row before, nothing has come or gone, and nothing has waited.
-            self._last[place] = (time_ns, counts[_INTEGRAL], counts[_TX_BYTES], 0.0)
-        else:
-            text = self._counts(place, time_ns, counts)
-        self._ports[switch].write(f"{now},{now},{port},{text}\n")
-
-    def _counts(self, place: tuple[int, int], time_ns: int, counts: list) -> str:
-        """A row without its times and port."""
-        rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_max, integral_ns, busy_ns, drops = counts
-        before_ns, integral_before, sent_before, _ = self._last.get(place, (0, 0, 0, 0.0))
-        elapsed = time_ns - before_ns
-        mean = (integral_ns - integral_before) / elapsed if elapsed else 0.0
-        self._last[place] = (time_ns, integral_ns, tx_bytes, 8 * (tx_bytes - sent_before) * NS / elapsed if elapsed else 0.0)
-        self.queue_packets[self._switches[place[0]], place[1]] = mean
-        text = (
-            f"{rx_packets},{rx_bytes},{tx_packets},{tx_bytes},{queue_packets},{queue_bytes},{queue_max},"
-            f"{integral_ns / NS:.9f},{mean:.6f},{_seconds(busy_ns)},0,0,{','.join(map(str, drops)) if any(drops) else self._no_drops}"
-        )
-        if integral_ns == integral_before and tx_bytes == sent_before:
-            self._idle[place] = counts, text
-        return text
-
 
 def _opened(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns // NS}.{time_ns % NS:09d}"

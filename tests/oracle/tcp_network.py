@@ -12,6 +12,7 @@ begin.
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import statistics
@@ -142,14 +143,17 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
 
 
 def _results(network, flows: int, seconds: int) -> dict:
+    from fairlane import native
+
     integral, drops = {}, 0
-    for row in network.take_port_samples():
-        time_s, switch, port = row[0] / NS, row[1], row[2]
-        if (switch, port) == (0, BOTTLENECK[1]):
-            integral[time_s] = row[10]
-        if switch == 0 and time_s == BEGIN_S + seconds:
+    rows = network.take_port_rows()[0]
+    for row in csv.DictReader(rows.splitlines(), native.PORT_COLUMNS.split(",")):
+        time_s = float(row["time_s"])
+        if int(row["port"]) == BOTTLENECK[1]:
+            integral[time_s] = float(row["queue_integral_packet_s"])
+        if time_s == BEGIN_S + seconds:
             # What RED discards in ingress counts at the port that it came by.
-            drops += sum(row[12])
+            drops += sum(int(count) for column, count in row.items() if column.startswith("drop_"))
     delivered, totals = 0, dict.fromkeys(("loss_events", "timeouts", "retransmitted"), 0)
     for i in range(flows):
         sender, receiver = network.take_flow_logs(f"tcp-{i}")
@@ -157,7 +161,7 @@ def _results(network, flows: int, seconds: int) -> dict:
         delivered += [fields for _, kind, fields in receiver if kind == "tcp_data"][-1]["delivered_bytes"]
         for name in totals:
             totals[name] += sent[name]
-    queue = (integral[BEGIN_S + seconds] - integral[BEGIN_S]) / NS / seconds
+    queue = (integral[BEGIN_S + seconds] - integral[BEGIN_S]) / seconds
     return {"delivered_bytes": delivered, **totals, "drops": drops, "mean_queue": queue}
 
 

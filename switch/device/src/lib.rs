@@ -18,6 +18,7 @@ mod access;
 mod counters;
 mod delay;
 mod device;
+pub mod rows;
 mod trace;
 
 pub use access::{call, Closed, DeviceAccess, Job, SharedDevice};

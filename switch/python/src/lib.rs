@@ -11,17 +11,19 @@ mod host;
 mod records;
 mod wire;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fairlane_device::rows::{self, Further, PortRows};
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
 use fairlane_endpoint::{Film, RawSpec, RawTraffic};
 use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
+use fairlane_virtual::record::PortSample;
 use fairlane_virtual::{
     Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec, Trace,
     TraceError,
@@ -206,6 +208,8 @@ fn mpeg4_parameters(text: Option<&str>) -> PyResult<Mpeg4Parameters> {
 #[pyclass(unsendable)]
 struct Network {
     inner: fairlane_virtual::Network,
+    /// Of the switches by number.
+    rows: Vec<PortRows>,
 }
 
 impl Network {
@@ -224,14 +228,16 @@ impl Network {
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
-        Network { inner: fairlane_virtual::Network::new(options) }
+        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new() }
     }
 
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
     #[pyo3(signature = (name, device_id, *, cpu_port=None, priorities=1))]
     fn add_switch(&mut self, name: &str, device_id: u64, cpu_port: Option<u32>, priorities: usize) -> PyResult<usize> {
         let config = DeviceConfig { cpu_port, priorities, ..DeviceConfig::default() };
-        self.inner.add_switch(name, device_id, config).map_err(refused)
+        let number = self.inner.add_switch(name, device_id, config).map_err(refused)?;
+        self.rows.push(PortRows::default());
+        Ok(number)
     }
 
     /// Adds a host. Raises ValueError.
@@ -503,12 +509,25 @@ impl Network {
         Ok((Log(sender), receivers.into_iter().map(|(host, log)| (host, Log(log))).collect()))
     }
 
-    /// Takes what the ports of all switches had counted at the end of each interval since it was last taken; see `records.rs`.
-    fn take_port_samples<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        records::port_samples(py, &self.inner.take_port_samples())
+    /// Takes what the ports of all switches had counted at the end of each interval since it was last taken: of each switch, in the order
+    /// in which they were added, the lines of its CSV (`PORT_COLUMNS`). only: switches by number and their ports; None for all.
+    #[pyo3(signature = (only=None))]
+    fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
+        let mut texts = vec![String::new(); self.rows.len()];
+        for PortSample { time, switch, port } in self.inner.take_port_samples() {
+            if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
+                self.rows[switch].write(&mut texts[switch], time, time, &port, Further::default());
+            }
+        }
+        texts
     }
 
-    /// Of what `take_port_samples` has not taken yet, the samples from `first_ns` on at multiples of `step_ns`, packed by port; see
+    /// Bit/s that a port sent, and mean packets in its queue, in the interval of the last row that was taken; None before it.
+    fn port_interval(&self, switch: usize, port: u32) -> Option<(f64, f64)> {
+        self.rows.get(switch)?.last(port).map(|interval| (interval.rate_bps, interval.queue_packets))
+    }
+
+    /// Of what `take_port_rows` has not taken yet, the samples from `first_ns` on at multiples of `step_ns`, packed by port; see
     /// `records.rs`. Raises ValueError when `step_ns` is 0.
     fn port_sums<'py>(&self, py: Python<'py>, first_ns: u64, step_ns: u64) -> PyResult<Vec<(usize, u32, Bound<'py, PyBytes>)>> {
         let step = NonZeroU64::new(step_ns).ok_or_else(|| refused("step_ns: 0"))?;
@@ -656,6 +675,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     wire::add(module)?;
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
+    module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

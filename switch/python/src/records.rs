@@ -12,8 +12,7 @@ use fairlane_virtual::Nanos;
 use pyo3::exceptions::PyIndexError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use pyo3::IntoPyObjectExt;
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 /// A dictionary. Its keys are strings that Python makes once.
 macro_rules! dict {
@@ -248,37 +247,9 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
     }
 }
 
-/// The names of drop causes, in the order of [`port_samples`]' last element.
+/// The names of drop causes, in the order of the columns.
 pub(crate) fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.as_str()).collect()
-}
-
-/// `[(time_ns, switch, port, rx_packets, rx_bytes, tx_packets, tx_bytes, queue_packets, queue_bytes, queue_packets_max,
-/// queue_integral_packet_ns, busy_ns, [drops by cause])]`
-pub(crate) fn port_samples<'py>(py: Python<'py>, samples: &[PortSample]) -> PyResult<Bound<'py, PyList>> {
-    let rows = samples.iter().map(|PortSample { time, switch, port }| {
-        let number = |value: u64| value.into_py_any(py);
-        let drops: Vec<u64> = port.drops.iter().map(|(_, count)| count).collect();
-        PyTuple::new(
-            py,
-            [
-                time.into_py_any(py)?,
-                switch.into_py_any(py)?,
-                port.port.into_py_any(py)?,
-                number(port.rx_packets)?,
-                number(port.rx_bytes)?,
-                number(port.tx_packets)?,
-                number(port.tx_bytes)?,
-                port.depth_packets.into_py_any(py)?,
-                port.depth_bytes.into_py_any(py)?,
-                port.max_depth_packets.into_py_any(py)?,
-                port.queue_integral_packet_ns.into_py_any(py)?,
-                port.busy_ns.into_py_any(py)?,
-                drops.into_py_any(py)?,
-            ],
-        )
-    });
-    PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// `[(switch, port, sums)]`: of the samples from `first` on that are a multiple of `step`, one after the other as native doubles: rx_bytes,

@@ -1,11 +1,11 @@
 //! The time series of every port's counters, as CSV.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use fairlane_device::{DropCause, Nanos, PortSnapshot};
+use fairlane_device::rows::{self, Further, PortRows};
+use fairlane_device::{Nanos, PortSnapshot};
 
 /// Bounds of lateness that are counted, in nanoseconds, and their columns.
 pub const LATE: [(Nanos, &str); 10] = [
@@ -44,15 +44,13 @@ impl SocketCounts {
     }
 }
 
-/// Writes one row per port and interval. All sums run from the start of the switch; `queue_packets_mean` is the mean over the
-/// interval that ends with the row (from the integral of the queue, not from samples).
+/// Writes one row per port and interval.
 #[derive(Debug)]
 pub struct StatsWriter {
     file: File,
     path: PathBuf,
-    /// Instant and queue integral of each port's last row.
-    last: Vec<(u32, Nanos, u128)>,
-    row: String,
+    rows: PortRows,
+    text: String,
 }
 
 impl StatsWriter {
@@ -62,19 +60,8 @@ impl StatsWriter {
     /// Those of the file system.
     pub fn create(path: PathBuf) -> io::Result<Self> {
         let mut file = File::create(&path)?;
-        let mut header = String::from(
-            "time_s,unix_s,port,rx_packets,rx_bytes,tx_packets,tx_bytes,queue_packets,queue_bytes,queue_packets_max,\
-             queue_integral_packet_s,queue_packets_mean,busy_s,rx_missed,tx_failed",
-        );
-        for (_, column) in LATE {
-            let _ = write!(header, ",{column}");
-        }
-        for cause in DropCause::ALL {
-            let _ = write!(header, ",drop_{cause}");
-        }
-        header.push('\n');
-        file.write_all(header.as_bytes())?;
-        Ok(StatsWriter { file, path, last: Vec::new(), row: String::new() })
+        file.write_all(rows::header(LATE.map(|(_, column)| column)).as_bytes())?;
+        Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new() })
     }
 
     /// The file's path.
@@ -82,46 +69,13 @@ impl StatsWriter {
         &self.path
     }
 
-    /// Adds the row of a port to the current interval; [`StatsWriter::flush`] writes them out.
+    /// Adds the row of a port to the current interval; [`StatsWriter::flush`] writes them out. A port's first interval has no length.
     pub fn add(&mut self, now: Nanos, unix: Nanos, port: &PortSnapshot, sockets: SocketCounts) {
-        let known = self.last.iter().position(|(number, _, _)| *number == port.port);
-        let at = known.unwrap_or_else(|| {
-            self.last.push((port.port, now, port.queue_integral_packet_ns));
-            self.last.len() - 1
-        });
-        let (_, before, integral) = self.last[at];
-        let elapsed = now.saturating_sub(before);
-        let mean = match elapsed {
-            0 => 0.0,
-            elapsed => port.queue_integral_packet_ns.saturating_sub(integral) as f64 / elapsed as f64,
-        };
-        self.last[at] = (port.port, now, port.queue_integral_packet_ns);
-        let row = &mut self.row;
-        let _ = write!(
-            row,
-            "{},{},{},{},{},{},{},{},{},{},{:.9},{mean:.6},{},{},{}",
-            seconds(now),
-            seconds(unix),
-            port.port,
-            port.rx_packets,
-            port.rx_bytes,
-            port.tx_packets,
-            port.tx_bytes,
-            port.depth_packets,
-            port.depth_bytes,
-            port.max_depth_packets,
-            port.queue_integral_packet_ns as f64 / 1e9,
-            seconds(port.busy_ns),
-            sockets.rx_missed,
-            sockets.tx_failed,
-        );
-        for count in sockets.late {
-            let _ = write!(row, ",{count}");
+        if self.rows.last(port.port).is_none() {
+            self.rows.begin(now, port);
         }
-        for (_, count) in port.drops.iter() {
-            let _ = write!(row, ",{count}");
-        }
-        row.push('\n');
+        let SocketCounts { rx_missed, tx_failed, late } = sockets;
+        self.rows.write(&mut self.text, now, unix, port, Further { rx_missed, tx_failed, counts: &late });
     }
 
     /// Writes the rows of the current interval.
@@ -129,15 +83,10 @@ impl StatsWriter {
     /// # Errors
     /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
-        let result = self.file.write_all(self.row.as_bytes());
-        self.row.clear();
+        let result = self.file.write_all(self.text.as_bytes());
+        self.text.clear();
         result
     }
-}
-
-/// Nanoseconds as seconds with nine decimals, without a detour over floating point.
-fn seconds(nanos: Nanos) -> String {
-    format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 #[cfg(test)]

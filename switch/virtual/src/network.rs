@@ -694,7 +694,7 @@ impl Network {
         std::mem::take(&mut self.samples)
     }
 
-    /// What the ports of all switches had counted at each interval's end.
+    /// What the ports of all switches had counted at each interval's end, as far as it was not taken.
     pub fn port_samples(&self) -> &[PortSample] {
         &self.samples
     }
