@@ -12,12 +12,14 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "build" / "web"
 PATHS = ("als.json", "controller.json")
 """Records that name files of the machine they were made on."""
+_TOLD: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120}
 ALL = os.environ.get("FAIRLANE_WEB") == "all"
 LABS = [labs.load(number) for number in labs.numbers()]
 QUICK = ("01", "03", "04", "06")
@@ -231,6 +234,38 @@ def test_a_user_s_own_algorithm_runs_in_a_changed_experiment(page: Browser) -> N
     assert "my-rate.toml:12: topology.pears" in _text(page, "ended")
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["changed", "own"])
+def test_a_checkout_runs_exported_files_alike(page: Browser, tmp_path: Path, own: bool) -> None:
+    content = page.evaluate("fetch('content.json').then(answer => answer.json())")
+    texts = {one["name"]: one["text"] for one in content["experiments"]}
+    if own:
+        name, folder = "my-rate", "experiments"
+        files = {"my_rate.py": re.sub(r"raise NotImplementedError\(.*\)", "return 300_000.0", content["files"]["my_rate.py"])}
+        expected = {"experiments/my-rate.toml", "experiments/my_rate.py"}
+    else:
+        name = "als-3"
+        red = content["files"]["red.p4"]
+        files = {"als-3.toml": texts[name].replace("seed", "# mine\nseed", 1) + "\n# mine\n", "red.p4": f"// mine\n{red}"}
+        expected = {"experiments/als-3.toml", "p4src/red.p4"}
+    _put(page, f"experiment={name}", files)
+    archive = _archive(page, "files")
+    assert set(archive.namelist()) == expected
+    command = re.search(r"\.venv/bin/fairlane (run .*)", _text(page, "state"))
+    assert command is not None, _text(page, "state")
+    _run(page, 8, 1)
+    records = _archive(page, "records")
+    # A checkout: what the archive has lies over it.
+    for path in (ROOT / name for name in ("p4src", "experiments")):
+        shutil.copytree(path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+    archive.extractall(tmp_path)
+    given = [*command[1].split(), "--duration", "8", "--seed", "1", "--out", "run"]
+    given += [] if own else ["--program", "p4src/red.p4"]
+    done = subprocess.run([sys.executable, "-m", "fairlane", *given], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **_TOLD)
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [name for name in records.namelist() if Path(name).name not in PATHS]
+    assert [name for name in names if records.read(name) != (tmp_path / "run" / name).read_bytes()] == []
+
+
 def test_an_example_of_the_documentation_opens_and_runs(page: Browser) -> None:
     text = (ROOT / "docs" / "examples" / "parking-lot.toml").read_text()
     _go(page, "try=toml:" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
@@ -262,6 +297,29 @@ def test_each_mistake_costs_points_and_has_its_hint(page: Browser, lab: labs.Lab
     of = sum(check.points for check in lab.checks)
     assert points != f"Lab {lab.number}: {of} of {of} points"
     assert any(mistake.hint in one for one in said), said
+
+
+def test_a_packet_test_shows_the_digit_that_differs(page: Browser, tmp_path: Path) -> None:
+    lab = labs.load("01")
+    test = labs.solution(lab, tmp_path) / "router.stf"
+    lines = test.read_text().splitlines()
+    line = next(i for i, text in enumerate(lines) if text.startswith("expect 2 "))
+    lines[line] = lines[line].replace("3f11 64cb", "3f11 6dcb")
+    test.write_text("\n".join(lines) + "\n")
+    _, said = _graded(page, lab, tmp_path)
+    told = next(one for one in said if "expected in line" in one).splitlines()
+    at = next(i for i, text in enumerate(told) if f"(expected in line {line + 1})" in text)
+    expected, received, caret = told[at + 1 : at + 4]
+    assert (expected[caret.index("^")], received[caret.index("^")]) == ("d", "4")
+    # In the editor, too: until the file is changed.
+    page.evaluate("[...document.querySelectorAll('#tabs button')].find(tab => tab.textContent.startsWith('router.stf')).click()")
+    until(page, "document.querySelector('.cm-lintRange-error')", 30)
+    assert page.evaluate("document.querySelector('.cm-lintRange-error').textContent") == "d"
+    assert "received 0800" in page.evaluate("document.querySelector('.below').textContent")
+    # Groups of digits, with what is marked among them.
+    assert page.evaluate("document.querySelector('.cm-lintRange-error').closest('.cm-line').textContent") == lines[line]
+    _type(page, "# mine\n")
+    until(page, "!document.querySelector('.cm-lintRange-error')", 30)
 
 
 @pytest.mark.parametrize(
@@ -361,6 +419,44 @@ def test_nothing_is_wider_than_the_page(page: Browser, place: str, width: int) -
     wide, shown = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     page.size(1280, 900)
     assert wide <= shown
+
+
+_FAINT = """(() => {
+  const numbers = colour => { const c = document.createElement('canvas').getContext('2d'); c.fillStyle = colour; c.fillRect(0, 0, 1, 1); return [...c.getImageData(0, 0, 1, 1).data]; };
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const paper = element => { for (let e = element; e; e = e.parentElement) { const found = numbers(getComputedStyle(e).backgroundColor); if (found[3] > 250) return found; } };
+  const faint = [];
+  for (const element of document.body.querySelectorAll('*')) {
+    const text = [...element.childNodes].filter(node => node.nodeType === 3 && node.data.trim()).map(node => node.data.trim()).join(' ');
+    if (!text || element.disabled || !element.checkVisibility({ visibilityProperty: true }) || element.tagName === 'NOSCRIPT') continue;
+    const [a, b] = [light(numbers(getComputedStyle(element).color)), light(paper(element))];
+    const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (contrast < 4.5) faint.push(`${contrast.toFixed(2)} ${element.tagName}.${element.className} ${text.slice(0, 40)}`);
+  }
+  return [light(paper(document.body)), faint];
+})()"""
+"""How light the page is, and texts with less contrast than WCAG 2.1's 4.5 (success criterion 1.4.3)."""
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_all_texts_are_read_easily_in_light_and_in_the_dark(address: str, tmp_path: Path, name: str, dark: bool) -> None:
+    with opened(name, tmp_path, dark) as page:
+        page.goto(address)
+        _ready(page)
+        _graded(page, labs.load("04"), labs.wrong(labs.load("04"), labs.load("04").settings.wrong[0], tmp_path / "wrong"))
+        found = [page.evaluate(_FAINT)]
+        _go(page, "experiment=als-3")
+        page.evaluate("[...document.querySelectorAll('#tabs button')].find(tab => tab.textContent == 'red.p4').click()")
+        _type(page, "control Broken( {\n")
+        until(page, "document.querySelector('.below')", 30)
+        found.append(page.evaluate(_FAINT))
+        _click(page, "reset")
+        _run(page, 5, 1)
+        found.append(page.evaluate(_FAINT))
+    for paper, faint in found:
+        assert paper < 0.05 if dark else paper > 0.9
+        assert faint == [], "\n".join(faint)
 
 
 def test_it_works_without_a_network_once_opened(browser: Browser) -> None:

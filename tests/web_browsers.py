@@ -53,12 +53,12 @@ def until(browser: Browser, expression: str, seconds: float = 120) -> None:
 
 
 @contextmanager
-def opened(name: str, folder: Path) -> Iterator[Browser]:
-    """A headless browser with an empty profile in `folder`; the test is skipped where there is none."""
+def opened(name: str, folder: Path, dark: bool = False) -> Iterator[Browser]:
+    """A headless browser with an empty profile in `folder`; the test is skipped where there is none. dark: it asks pages for dark colours."""
     program = next(filter(None, map(shutil.which, NAMES[name])), None)
     if program is None:
         pytest.skip(f"{name} is not installed: apt-get install {NAMES[name][0]}")
-    with (_chromium if name == "chromium" else _firefox)(program, folder) as browser:
+    with (_chromium if name == "chromium" else _firefox)(program, folder, dark) as browser:
         yield browser
 
 
@@ -95,10 +95,10 @@ class _Chromium:
 
 
 @contextmanager
-def _chromium(program: str, folder: Path) -> Iterator[Browser]:
+def _chromium(program: str, folder: Path, dark: bool) -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser:
-        yield _Chromium(browser.new_page(viewport={"width": 1280, "height": 900}))
+        yield _Chromium(browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light"))
 
 
 class _Firefox:
@@ -164,10 +164,15 @@ class _Firefox:
 
 
 @contextmanager
-def _firefox(program: str, folder: Path) -> Iterator[Browser]:
+def _firefox(program: str, folder: Path, dark: bool) -> Iterator[Browser]:
     client = pytest.importorskip("websockets.sync.client")
     command = [program, "--headless", "--no-remote", "--profile", str(folder), "--remote-debugging-port", "0", "about:blank"]
-    (folder / "user.js").write_text('user_pref("app.update.enabled", false);\nuser_pref("browser.shell.checkDefaultBrowser", false);\n')
+    settings = {
+        "app.update.enabled": False,
+        "browser.shell.checkDefaultBrowser": False,
+        "layout.css.prefers-color-scheme.content-override": 0 if dark else 1,
+    }
+    (folder / "user.js").write_text("".join(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in settings.items()))
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stderr is not None

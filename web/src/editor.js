@@ -33,6 +33,9 @@ const stf = StreamLanguage.define({
 const LANGUAGES = { p4: StreamLanguage.define(p4), toml: StreamLanguage.define(toml), py: python(), stf };
 const KEPT = "fairlane/";
 const dark = matchMedia("(prefers-color-scheme: dark)");
+// One Dark's colours on its own grey are fainter than WCAG's contrast of 4.5.
+const black = { backgroundColor: "var(--paper)" };
+const paper = EditorView.theme({ "&": black, ".cm-gutters": black, ".cm-activeLineGutter": black }, { dark: true });
 
 class Message extends WidgetType {
   constructor(text) {
@@ -56,6 +59,40 @@ const below = StateField.define({
   update: (shown, change) => change.effects.reduce((found, effect) => (effect.is(errors) ? effect.value : found), shown.map(change.changes)),
   provide: (field) => EditorView.decorations.from(field),
 });
+
+// file:line:column: kind: text, the line, and a caret below.
+function compiled(lines, name, doc) {
+  return lines.flatMap((line, index) => {
+    const place = line.match(/([^\s/:()]+\.p4):(\d+)(?::(\d+))?: (\w+)/);
+    if (!place || place[1] !== name) return [];
+    const where = doc.line(Math.min(Number(place[2]), doc.lines));
+    const carets = lines.slice(index + 1, index + 4).join("\n").match(/\^+/)?.[0].length ?? 0;
+    const from = carets && place[3] ? Math.min(where.from + Number(place[3]) - 1, where.to) : where.from;
+    const to = carets ? Math.min(from + carets, where.to) : where.to;
+    return { from, to, severity: place[4] === "warning" ? "warning" : "error", message: line.slice(line.indexOf(place[4])) };
+  });
+}
+
+// What a packet test expected, what it received, and a caret below the digit that differs (switch/stf/src/compare.rs); or file:line: text.
+function differing(lines, name, doc) {
+  return lines.flatMap((line, index) => {
+    const place = line.match(/^port \d+, packet \d+: (.*) \(expected in line (\d+)\)$/);
+    const refused = line.match(/^([^\s/:()]+\.stf):(\d+): (.*)/);
+    if (refused?.[1] === name) {
+      const where = doc.line(Math.min(Number(refused[2]), doc.lines));
+      return { from: where.from, to: where.to, severity: "error", message: refused[3] };
+    }
+    if (!place) return [];
+    const where = doc.line(Math.min(Number(place[2]), doc.lines));
+    const received = lines[index + 2].trim();
+    const digit = lines[index + 3].indexOf("^") - lines[index + 1].lastIndexOf(" ") - 1;
+    // In the editor digits stand in groups.
+    const begin = where.text.match(/^\s*expect\s+\S+\s*/)?.[0].length ?? 0;
+    const digits = [...where.text.matchAll(/\S/g)].map((found) => found.index).filter((at) => at >= begin);
+    const from = where.from + (digits[digit] ?? where.text.length);
+    return { from, to: Math.min(from + 1, where.to), severity: "error", message: `${place[1]}: ${received}` };
+  });
+}
 
 export class Editor {
   #view;
@@ -134,7 +171,7 @@ export class Editor {
       this.#changed(this.open, this.#files[this.open].text);
     });
     const language = LANGUAGES[name.split(".").pop()];
-    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(dark.matches ? [oneDark] : [])];
+    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(dark.matches ? [paper, oneDark] : [])];
     this.#view = new EditorView({ doc: this.#files[name].text, extensions, parent: this.#parent });
     this.#view.contentDOM.setAttribute("aria-label", name);
     this.open = name;
@@ -142,21 +179,11 @@ export class Editor {
     this.#changed(name, this.#files[name].text);
   }
 
-  // The compiler's messages at their places: file:line:column: kind: text, the line, and a caret below.
+  // Messages at their places: the compiler's, and those of a packet test.
   mark(said, name) {
     if (name !== this.open) return;
     const { doc } = this.#view.state;
-    const lines = said.split("\n");
-    const found = [];
-    lines.forEach((line, index) => {
-      const place = line.match(/([^\s/:()]+\.p4):(\d+)(?::(\d+))?: (\w+)/);
-      if (!place || place[1] !== name) return;
-      const where = doc.line(Math.min(Number(place[2]), doc.lines));
-      const carets = lines.slice(index + 1, index + 4).join("\n").match(/\^+/)?.[0].length ?? 0;
-      const from = carets && place[3] ? Math.min(where.from + Number(place[3]) - 1, where.to) : where.from;
-      const to = carets ? Math.min(from + carets, where.to) : where.to;
-      found.push({ from, to, severity: place[4] === "warning" ? "warning" : "error", message: line.slice(line.indexOf(place[4])) });
-    });
+    const found = (name.endsWith(".stf") ? differing : compiled)(said.split("\n"), name, doc);
     const under = found
       .filter((one) => one.severity === "error")
       .map((one) => Decoration.widget({ widget: new Message(one.message), block: true, side: 1 }).range(doc.lineAt(one.from).to));

@@ -11,6 +11,8 @@ const content = await (await fetch("content.json")).json();
 const LABS = Object.fromEntries(content.labs.map((lab) => [lab.number, lab]));
 const EXPERIMENTS = Object.fromEntries(content.experiments.map((one) => [one.name, one]));
 const OWN = "my_rate.py";
+// Experiments of the page alone.
+const OTHERS = ["my-rate", "example"];
 const BESIDE = ["als.p4", "red.p4", "fair_rate.p4"];
 // A check that loops outside Python is ended so much later than the grader would end it.
 const GRACE_S = 15;
@@ -21,6 +23,8 @@ let timer;
 let lab = null;
 // The experiment that is shown where no lab is: one of the list, or a text of the documentation.
 let shown = null;
+// A packet test that a check has played, and what it said.
+let tested = { text: null, said: "" };
 const curves = new Curves(at("rates"), at("queue"));
 const engine = new Engine({
   state: (text) => (at("state").textContent = text),
@@ -51,9 +55,10 @@ function buttons() {
   at("stop").disabled = !busy;
 }
 
-// The compiler's messages for the program that is open.
+// The compiler's messages for the program that is open, or the last check's for a packet test that has not changed since.
 async function check_program() {
   const name = editor.open;
+  if (name.endsWith(".stf")) editor.mark(editor.texts()[name] === tested.text ? tested.said : "", name);
   if (!ready || busy || !name.endsWith(".p4")) return;
   const text = editor.texts()[name];
   try {
@@ -188,6 +193,10 @@ async function grade() {
     told = found.shown;
   }
   scores(told);
+  const test = Object.keys(grading.files).find((name) => name.endsWith(".stf"));
+  const differs = told.find((score) => score.message.includes("(expected in line ") || score.message.startsWith(`${test}:`));
+  tested = { text: grading.files[test], said: differs?.message ?? "" };
+  check_program();
   const points = before.reduce((sum, score) => sum + score.points, 0);
   const of = before.reduce((sum, score) => sum + score.of, 0);
   at("points").textContent = `Lab ${lab.number}: ${Math.round(points * 10) / 10} of ${of} points`;
@@ -211,7 +220,7 @@ async function run() {
   const pick = (from, end) => Object.fromEntries(Object.entries(from).filter(([file]) => file.endsWith(end)));
   const request = { experiment: name, duration_s: Number(at("seconds").value), seed: Number(at("seed").value) };
   // An experiment of Fairlane's own is taken by its name, unless its text was changed.
-  if (changed[`${name}.toml`] !== undefined || name === "my-rate" || name === "example") request.text = texts[`${name}.toml`] ?? chosen.text;
+  if (changed[`${name}.toml`] !== undefined || OTHERS.includes(name)) request.text = texts[`${name}.toml`] ?? chosen.text;
   request.programs = pick(changed, ".p4");
   request.algorithms = pick(texts, ".py");
   const { error, records } = await engine.ask("run", JSON.stringify(request));
@@ -239,10 +248,14 @@ function save(bytes, name) {
 // Paths are those of a checkout.
 at("files").onclick = () => {
   const folder = (name) => (lab ? `labs/${lab.number}` : name.endsWith(".p4") ? "p4src" : "experiments");
-  const chosen = lab ? editor.texts() : editor.changed();
+  // All that the checkout has not.
+  const chosen = lab || OTHERS.includes(shown.name) ? editor.texts() : editor.changed();
   const paths = Object.entries(chosen).map(([name, text]) => [`${folder(name)}/${name}`, strToU8(text)]);
   if (paths.length === 0) return say("No file is changed: there is nothing to export.");
-  save(zipSync(Object.fromEntries(paths)), `fairlane-${at("place").value.replace("=", "-")}.zip`);
+  save(zipSync(Object.fromEntries(paths)), `fairlane-${(lab ? `lab-${lab.number}` : shown.name)}.zip`);
+  const own = paths.filter(([path]) => path.endsWith(".py")).map(([path]) => ` --algorithm ${path}`);
+  const command = lab ? `make -C labs/${lab.number} check` : `.venv/bin/fairlane run experiments/${shown.name}.toml${own.join("")}`;
+  say(shown?.file?.endsWith(".p4") ? "Unpack it over a checkout." : `Unpack it over a checkout, and there: ${command}`);
 };
 
 at("reset").onclick = () => {
