@@ -239,7 +239,7 @@ def test_a_checkout_runs_exported_files_alike(page: Browser, tmp_path: Path, own
     content = page.evaluate("fetch('content.json').then(answer => answer.json())")
     texts = {one["name"]: one["text"] for one in content["experiments"]}
     if own:
-        name, folder = "my-rate", "experiments"
+        name = "my-rate"
         files = {"my_rate.py": re.sub(r"raise NotImplementedError\(.*\)", "return 300_000.0", content["files"]["my_rate.py"])}
         expected = {"experiments/my-rate.toml", "experiments/my_rate.py"}
     else:
@@ -315,7 +315,9 @@ def test_a_packet_test_shows_the_digit_that_differs(page: Browser, tmp_path: Pat
     page.evaluate("[...document.querySelectorAll('#tabs button')].find(tab => tab.textContent.startsWith('router.stf')).click()")
     until(page, "document.querySelector('.cm-lintRange-error')", 30)
     assert page.evaluate("document.querySelector('.cm-lintRange-error').textContent") == "d"
-    assert "received 0800" in page.evaluate("document.querySelector('.below').textContent")
+    assert page.evaluate("document.querySelector('.below').textContent") == "differs in byte 24: received 64"
+    # All of the line is seen.
+    assert page.evaluate("document.querySelector('.cm-lintRange-error').getBoundingClientRect().right < innerWidth")
     # Groups of digits, with what is marked among them.
     assert page.evaluate("document.querySelector('.cm-lintRange-error').closest('.cm-line').textContent") == lines[line]
     _type(page, "# mine\n")

@@ -19,8 +19,8 @@ export class Curves {
     this.#rates = rates;
     this.#queue = queue;
     addEventListener("resize", () => {
-      if (this.#plots.length) this.#make();
-      this.#draw();
+      const width = this.#rates.clientWidth;
+      for (const plot of this.#plots) if (plot.width !== width) plot.setSize({ width, height: plot.height });
     });
   }
 
@@ -46,7 +46,6 @@ export class Curves {
   }
 
   #make() {
-    this.#plots.forEach((plot) => plot.destroy());
     // Before its width is asked for: what is not shown has none.
     this.#show(true);
     const names = Object.keys(this.#points[0].rates_bps);

@@ -84,13 +84,13 @@ function differing(lines, name, doc) {
     }
     if (!place) return [];
     const where = doc.line(Math.min(Number(place[2]), doc.lines));
-    const received = lines[index + 2].trim();
     const digit = lines[index + 3].indexOf("^") - lines[index + 1].lastIndexOf(" ") - 1;
+    const byte = lines[index + 2].slice(lines[index + 2].lastIndexOf(" ") + 1).substr(digit & ~1, 2);
     // In the editor digits stand in groups.
     const begin = where.text.match(/^\s*expect\s+\S+\s*/)?.[0].length ?? 0;
     const digits = [...where.text.matchAll(/\S/g)].map((found) => found.index).filter((at) => at >= begin);
     const from = where.from + (digits[digit] ?? where.text.length);
-    return { from, to: Math.min(from + 1, where.to), severity: "error", message: `${place[1]}: ${received}` };
+    return { from, to: Math.min(from + 1, where.to), severity: "error", message: `${place[1]}: received ${byte || "nothing more"}` };
   });
 }
 
@@ -171,7 +171,7 @@ export class Editor {
       this.#changed(this.open, this.#files[this.open].text);
     });
     const language = LANGUAGES[name.split(".").pop()];
-    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(dark.matches ? [paper, oneDark] : [])];
+    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(language === stf ? [EditorView.lineWrapping] : []), ...(dark.matches ? [paper, oneDark] : [])];
     this.#view = new EditorView({ doc: this.#files[name].text, extensions, parent: this.#parent });
     this.#view.contentDOM.setAttribute("aria-label", name);
     this.open = name;

@@ -35,6 +35,9 @@ async function begin() {
   };
   const python = await loadPyodide({ createPyodideModule, _loadSnapshot: kept });
   self.fetch = plain;
+  // Pyodide keeps what it has copied; a buffer that is handed over is empty.
+  const copied = await kept;
+  structuredClone(copied, { transfer: [copied] });
   // Its files are put where they were.
   install(python, ...(await Promise.all(files)));
   const page = python.pyimport("fairlane_page");
