@@ -465,6 +465,11 @@ def test_a_layered_flow_has_records_for_each_receiver(tmp_path: Path) -> None:
     assert second.goodput.over(0, 7.9) == 0 < second.goodput.over(9, 15)
     assert second.active is not None and second.active[0] == pytest.approx(8.0)
     assert {p.name for p in tmp_path.glob("l.*")} >= {"l.sender.jsonl", "l.receiver-h3.jsonl", "l.receiver-h4.jsonl"}
+    # A shortened run ends before the second would join.
+    short = loader.load(tmp_path / "e.toml", duration_s=5.0)
+    outcome = virtual_fabric.run(short, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
+    first, second = series.load(tmp_path, short, outcome.timing).flows
+    assert first.goodput.over(1, 4.5) > 0 and second.active is None
 
 
 def test_flows_come_and_go_by_their_own_schedule(tmp_path: Path) -> None:

@@ -65,8 +65,7 @@ def programs(
     ends = [
         ("receiver", name, host, flow.sender, _receiver_start_s(flow, n, timing), receiver_seed(seed, n))
         for n, (name, host) in enumerate(zip(receivers, flow.all_receivers))
-        # A shortened run may end before a receiver would join.
-        if _receiver_start_s(flow, n, timing) < timing.stop_s(flow)
+        if takes_part(flow, n, timing)
     ]
     ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
     made = []
@@ -90,6 +89,11 @@ def programs(
         )
         made.append(Program(host, f"{flow.name}.{name}", argv, with_children=module == "fairlane.hosts.tcp_iperf3"))
     return made
+
+
+def takes_part(flow: Flow, number: int, timing: Timing) -> bool:
+    """Whether a receiver does: a shortened run may end before it would join."""
+    return _receiver_start_s(flow, number, timing) < timing.stop_s(flow)
 
 
 def _receiver_start_s(flow: Flow, number: int, timing: Timing) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -303,7 +303,11 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
     }
     sending_half = algorithm.sender(settings.parameters)
     if algorithm.layered:
-        layered = [_layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing) for n, end in enumerate(receivers)]
+        layered = [
+            _layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing)
+            for n, end in enumerate(receivers)
+            if flows.takes_part(flow, n, timing)
+        ]
         network.add_layered_flow(
             flow.name,
             flow.sender,
@@ -412,12 +416,12 @@ class Records:
         for file in (*self._ports, *self._logs.values()):
             file.flush()
 
-    def _take_logs(self, flow: Flow) -> list[native.Log]:
+    def _take_logs(self, flow: Flow) -> list[Iterable[Any]]:
         """As `record_roles` orders them."""
         if not flow.receivers:
             return list(self._network.take_flow_logs(flow.name))
         sender, receivers = self._network.take_layered_logs(flow.name)
-        return [sender, *(receivers[host] for host in flow.receivers)]
+        return [sender, *(receivers.get(host, ()) for host in flow.receivers)]
 
     def rates_bps(self) -> dict[str, float]:
         """What reaches each flow's receiver, over the last interval."""
