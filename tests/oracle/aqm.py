@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-import statistics
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import fairlane
 from fairlane import ad_hoc
+from tests.oracle import tables
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "aqm-against-ns3.md"
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->"
 FIGURES = ("goodput", "drops", "marks", "mean_queue")
 
 
@@ -127,38 +123,19 @@ def cell(case: dict[str, Any]) -> tuple[str, ...]:
     return case["queue"], marks, rate, rtt, str(case["flows"])
 
 
-def cells(
-    wanted: Iterable[tuple[dict[str, Any], dict[str, float]]],
-) -> Iterator[tuple[tuple[str, ...], dict[str, float], dict[str, float]]]:
-    """(cell, medians of ns-3's figures, of ours)."""
-    wanted = list(wanted)
-    with ProcessPoolExecutor(2) as pool:
-        ours = list(pool.map(run, [case for case, _ in wanted]))
-    for name, group in groupby(zip(wanted, ours), key=lambda pair: cell(pair[0][0])):
-        runs = list(group)
-        yield (
-            name,
-            {f: statistics.median(known[f] for (_, known), _ in runs) for f in FIGURES},
-            {f: statistics.median(found[f] for _, found in runs) for f in FIGURES},
-        )
-
-
 def main() -> int:
     lines = [
         "| queue | it | Mb/s | RTT ms | flows | goodput packets, ns-3 | here | ratio | mean queue, ns-3 | here | ratio | drops, ns-3 | here | marks, ns-3 | here | ratio of both |",
         "|" + "---|" * 16,
     ]
-    for name, ns3, ours in cells(reference()):
+    for name, ns3, ours in tables.cells(reference(), run, cell, FIGURES):
         both = (ours["drops"] + ours["marks"]) / (ns3["drops"] + ns3["marks"])
         lines.append(
             f"| {' | '.join(name)} | {ns3['goodput']:.0f} | {ours['goodput']:.0f} | {ours['goodput'] / ns3['goodput']:.3f} "
             f"| {ns3['mean_queue']:.2f} | {ours['mean_queue']:.2f} | {ours['mean_queue'] / ns3['mean_queue']:.2f} "
             f"| {ns3['drops']:.0f} | {ours['drops']:.0f} | {ns3['marks']:.0f} | {ours['marks']:.0f} | {both:.2f} |"
         )
-    print("\n".join(lines))
-    if PAGE.exists():
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2])
+    tables.put(PAGE, lines)
     return 0
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from aqm import BEGIN, END, run
+from tests.oracle import tables
+from tests.oracle.aqm import run
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "bbr-against-ns3.md"
@@ -37,39 +34,20 @@ def cell(case: dict[str, Any]) -> tuple[str, ...]:
     return f"{case['rate_bps'] / 1e6:g}", str(case["rtt_ms"]), str(case["buffer"]), flows, f"{case['from']:g} to {case['seconds']}"
 
 
-def cells(
-    wanted: Iterable[tuple[dict[str, Any], dict[str, float]]],
-) -> Iterator[tuple[tuple[str, ...], dict[str, float], dict[str, float]]]:
-    """(cell, medians of ns-3's figures, of ours)."""
-    wanted = list(wanted)
-    with ProcessPoolExecutor(2) as pool:
-        found = list(pool.map(ours, [case for case, _ in wanted]))
-    for name, group in groupby(zip(wanted, found), key=lambda pair: cell(pair[0][0])):
-        runs = list(group)
-        yield (
-            name,
-            {f: statistics.median(known[f] for (_, known), _ in runs) for f in FIGURES},
-            {f: statistics.median(our[f] for _, our in runs) for f in FIGURES},
-        )
-
-
 def main() -> int:
     lines = [
         "| Mb/s | RTT ms | buffer | flows | seconds | BBR's packets, ns-3 | here | ratio | CUBIC's, ns-3 | here | mean queue, ns-3 | here | ratio "
         "| retransmitted, ns-3 | here |",
         "|" + "---|" * 15,
     ]
-    for name, ns3, here in cells(reference()):
+    for name, ns3, here in tables.cells(reference(), ours, cell, FIGURES):
         beside = f"{ns3['beside']:.0f} | {here['beside']:.0f}" if here["beside"] else "- | -"
         queue = f"{here['mean_queue'] / ns3['mean_queue']:.2f}" if ns3["mean_queue"] else "-"
         lines.append(
             f"| {' | '.join(name)} | {ns3['goodput']:.0f} | {here['goodput']:.0f} | {here['goodput'] / ns3['goodput']:.3f} | {beside} "
             f"| {ns3['mean_queue']:.2f} | {here['mean_queue']:.2f} | {queue} | {ns3['retransmitted']:.0f} | {here['retransmitted']:.0f} |"
         )
-    print("\n".join(lines))
-    if PAGE.exists():
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2])
+    tables.put(PAGE, lines)
     return 0
 
 

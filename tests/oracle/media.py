@@ -1,6 +1,6 @@
 """NADA and SCReAM beside their authors' code on the link of RFC 8867 5.1: rate and delay over time, phase by phase.
 
-python tests/oracle/media.py           writes the table of docs/media-against-authors.md, and draws its picture
+python -m tests.oracle.media           writes the table of docs/media-against-authors.md, and draws its picture
 
 The authors' numbers are in data/media.json; nothing here runs their code."""
 
@@ -16,8 +16,7 @@ import numpy as np
 
 from fairlane.results.series import FlowRecord
 from fairlane.suites import cases
-
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+from tests.oracle import tables
 
 LENGTHS_S = (40.0, 20.0, 20.0, 20.0)
 """Of the phases between changes of capacity."""
@@ -116,15 +115,16 @@ def draw(known: dict[str, Any], mine: dict[str, dict[str, np.ndarray]]) -> None:
 
 def main() -> None:
     known = reference()
-    lines, first = [], {}
+    lines = [
+        "| sender | s, of the first run | Mb/s here | authors | least to most of their runs | ratio | delay here, ms | authors | least to most | ratio |",
+        "|" + "---|" * 10,
+    ]
+    first = {}
     for kind in ("nada", "scream"):
         flows, mine = ours(kind, range(RUNS))
         first[kind] = by_second(flows[0])
         lines += table(kind, known[kind], mine)
-    before, rest = DOCUMENT.read_text(encoding="utf-8").split(BEGIN)
-    header, after = rest.split(END)
-    header = "".join(header.splitlines(keepends=True)[:2])
-    DOCUMENT.write_text(f"{before}{BEGIN}{header}" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8")
+    tables.put(DOCUMENT, lines)
     draw(known, first)
 
 

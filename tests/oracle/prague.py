@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import fairlane
+from tests.oracle import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "prague-against-l4s.md"
@@ -81,14 +82,6 @@ def beside(case: tuple[str, bool]) -> list[float]:
     return [rates[kind], rates["tcp-prague"] if case[1] else math.nan, rtt, link["marks"], sum(link["drops"].values())]
 
 
-def put(name: str, lines: list[str]) -> None:
-    """In place of the page's table of that name."""
-    print("\n".join(lines))
-    before, begin, rest = PAGE.read_text().partition(f"<!-- {name}: begin -->\n")
-    _, end, after = rest.partition(f"<!-- {name}: end -->")
-    PAGE.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
-
-
 def main() -> int:
     cases = [(kind, *place) for place in PUBLISHED for kind in ("tcp-prague", "tcp-cubic", "tcp-dctcp")]
     pairs = [(name, with_prague) for name in BESIDE_PRAGUE for with_prague in (True, False)]
@@ -105,19 +98,19 @@ def main() -> int:
             ours, ours_ms = found[(kind, *place)]
             row.append(f"{rate} | {ours:.1f} | {ours / rate:.2f} | {rtt} | {ours_ms:.1f}")
         lines.append(f"| {' | '.join(row)} |")
-    put("table", lines)
+    tables.put(PAGE, lines, "table")
     lines = ["| Mb/s | RTT ms | DCTCP Mb/s, published | here | RTT, published | here |", "|" + "---|" * 6]
     for place in PUBLISHED:
         known = PUBLISHED_DCTCP.get(place, ("", ""))
         ours, ours_ms = found[("tcp-dctcp", *place)]
         lines.append(f"| {place[0]} | {place[1]} | {known[0]} | {ours:.1f} | {known[1]} | {ours_ms:.1f} |")
-    put("dctcp", lines)
+    tables.put(PAGE, lines, "dctcp")
     lines = ["| flow | alone, Mb/s | RTT ms | beside Prague, Mb/s | Prague, Mb/s | RTT ms | marks | drops |", "|" + "---|" * 8]
     for name in BESIDE_PRAGUE:
         alone, _, alone_ms, *_ = found_beside[name, False]
         rate, prague, rtt, marks, drops = found_beside[name, True]
         lines.append(f"| {name} | {alone:.2f} | {alone_ms:.1f} | {rate:.2f} | {prague:.2f} | {rtt:.1f} | {marks} | {drops} |")
-    put("beside", lines)
+    tables.put(PAGE, lines, "beside")
     return 0
 
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlane.fabrics import virtual_fabric
-
-_spec = importlib.util.spec_from_file_location("aqm", Path(__file__).with_name("aqm.py"))
-aqm = importlib.util.module_from_spec(_spec)
-# Workers find its functions by this name.
-sys.modules["aqm"] = aqm
-_spec.loader.exec_module(aqm)
+from tests.oracle import aqm, tables
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -43,7 +35,7 @@ def steady(case: dict[str, Any]) -> bool:
 def test_red_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
     first = first_seed(lambda case: case["queue"] == "RED" and steady(case))
     assert len(first) == 6
-    for name, ns3, ours in aqm.cells(first):
+    for name, ns3, ours in tables.cells(first, aqm.run, aqm.cell, aqm.FIGURES):
         assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.05), name
         assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.15), name
         # Drops: 1.26 to 1.36, as the page says.
@@ -54,7 +46,7 @@ def test_red_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
 def test_codel_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
     first = first_seed(lambda case: case["queue"] == "CoDel" and steady(case))
     assert len(first) == 6
-    for name, ns3, ours in aqm.cells(first):
+    for name, ns3, ours in tables.cells(first, aqm.run, aqm.cell, aqm.FIGURES):
         assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.02), name
         assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.15), name
         assert ours["drops"] + ours["marks"] == pytest.approx(ns3["drops"] + ns3["marks"], rel=0.35), name
@@ -63,7 +55,7 @@ def test_codel_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
 def test_pie_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
     first = first_seed(lambda case: case["queue"] == "PIE" and steady(case))
     assert len(first) == 6
-    for name, ns3, ours in aqm.cells(first):
+    for name, ns3, ours in tables.cells(first, aqm.run, aqm.cell, aqm.FIGURES):
         assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.05), name
         assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.15), name
         # 20 flows with drops: 1.31, as the page says.
@@ -74,7 +66,7 @@ def test_pie_at_10_mbps_has_ns3s_goodput_queue_drops_and_marks() -> None:
 def test_dctcp_over_a_step_has_ns3s_goodput_queue_and_marks() -> None:
     first = first_seed(lambda case: case["queue"] == "Step")
     assert len(first) == 6
-    for name, ns3, ours in aqm.cells(first):
+    for name, ns3, ours in tables.cells(first, aqm.run, aqm.cell, aqm.FIGURES):
         assert ours["drops"] == ns3["drops"] == 0, name
         assert ours["goodput"] == pytest.approx(ns3["goodput"], rel=0.01), name
         assert ours["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.05), name

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
 from fairlane.fabrics import virtual_fabric
+from tests.oracle import bbr, tables
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Workers find its functions by this name, and one script imports the other.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-aqm = sys.modules.get("aqm") or _load("aqm")
-bbr = _load("bbr")
 
 
 def test_without_losses_bbr_has_ns3s_goodput_and_queue() -> None:
@@ -36,7 +18,7 @@ def test_without_losses_bbr_has_ns3s_goodput_and_queue() -> None:
         if case["seed"] == 1 and not case["beside"] and not (case["rtt_ms"] < 20 and case["seconds"] > 10)
     ]
     assert len(first) == 7
-    for name, ns3, here in bbr.cells(first):
+    for name, ns3, here in tables.cells(first, bbr.ours, bbr.cell, bbr.FIGURES):
         assert here["goodput"] == pytest.approx(ns3["goodput"], rel=0.02), name
         assert here["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.05), name
         assert here["retransmitted"] == ns3["retransmitted"] == 0, name
@@ -44,7 +26,7 @@ def test_without_losses_bbr_has_ns3s_goodput_and_queue() -> None:
 
 def test_beside_cubic_a_deep_buffer_is_shared_as_in_ns3() -> None:
     first = [(case, figures) for case, figures in bbr.reference() if case["seed"] == 1 and case["beside"] and case["buffer"] == 200]
-    (_, ns3, here), *_ = bbr.cells(first)
+    (_, ns3, here), *_ = tables.cells(first, bbr.ours, bbr.cell, bbr.FIGURES)
     assert here["goodput"] == pytest.approx(ns3["goodput"], rel=0.2)
     assert here["goodput"] + here["beside"] == pytest.approx(ns3["goodput"] + ns3["beside"], rel=0.01)
     assert here["mean_queue"] == pytest.approx(ns3["mean_queue"], rel=0.05)

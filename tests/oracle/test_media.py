@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from fairlane.fabrics import virtual_fabric
-
-_spec = importlib.util.spec_from_file_location("oracle_media", Path(__file__).with_name("media.py"))
-media = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(media)
+from tests.oracle import media
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 

@@ -1,5 +1,7 @@
 //! The algorithms of `calculations`: checksums and hashes, as BMv2 computes them.
 
+use twox_hash::XxHash64;
+
 use crate::control::CrcConfig;
 
 /// A checksum or hash algorithm.
@@ -69,7 +71,7 @@ pub fn run(algo: Algo, data: &[u8], counter: &mut u64) -> u64 {
         Algo::Xor32 => xor(data, 4),
         Algo::Xor64 => xor(data, 8),
         Algo::Identity => data.iter().take(8).fold(0, |v, &b| v << 8 | u64::from(b)),
-        Algo::Xxh64 => xxh64(data),
+        Algo::Xxh64 => XxHash64::oneshot(0, data),
         Algo::HashEx => u64::from(hash_ex(data)),
         Algo::RoundRobin => {
             *counter = counter.wrapping_add(1);
@@ -260,62 +262,6 @@ fn hash_ex(data: &[u8]) -> u32 {
     hash.wrapping_add(hash << 5)
 }
 
-const P1: u64 = 0x9e37_79b1_85eb_ca87;
-const P2: u64 = 0xc2b2_ae3d_27d4_eb4f;
-const P3: u64 = 0x1656_67b1_9e37_79f9;
-const P4: u64 = 0x85eb_ca77_c2b2_ae63;
-const P5: u64 = 0x27d4_eb2f_1656_67c5;
-
-fn round(acc: u64, input: u64) -> u64 {
-    acc.wrapping_add(input.wrapping_mul(P2)).rotate_left(31).wrapping_mul(P1)
-}
-
-fn le64(b: &[u8]) -> u64 {
-    b.iter().take(8).rev().fold(0, |v, &x| v << 8 | u64::from(x))
-}
-
-/// xxHash, 64 bits, seed 0 (the xxHash specification, version 0.1.1).
-pub fn xxh64(data: &[u8]) -> u64 {
-    let mut stripes = data.chunks_exact(32);
-    let mut hash = if data.len() >= 32 {
-        let mut acc = [P1.wrapping_add(P2), P2, 0, 0_u64.wrapping_sub(P1)];
-        for stripe in &mut stripes {
-            for (lane, word) in acc.iter_mut().zip(stripe.chunks_exact(8)) {
-                *lane = round(*lane, le64(word));
-            }
-        }
-        let mut h = acc[0]
-            .rotate_left(1)
-            .wrapping_add(acc[1].rotate_left(7))
-            .wrapping_add(acc[2].rotate_left(12))
-            .wrapping_add(acc[3].rotate_left(18));
-        for lane in acc {
-            h = (h ^ round(0, lane)).wrapping_mul(P1).wrapping_add(P4);
-        }
-        h
-    } else {
-        P5
-    };
-    hash = hash.wrapping_add(data.len() as u64);
-    let rest = if data.len() >= 32 { stripes.remainder() } else { data };
-    let mut words = rest.chunks_exact(8);
-    for word in &mut words {
-        hash = (hash ^ round(0, le64(word))).rotate_left(27).wrapping_mul(P1).wrapping_add(P4);
-    }
-    let mut rest = words.remainder();
-    if rest.len() >= 4 {
-        let (head, tail) = rest.split_at(4);
-        hash = (hash ^ le64(head).wrapping_mul(P1)).rotate_left(23).wrapping_mul(P2).wrapping_add(P3);
-        rest = tail;
-    }
-    for &b in rest {
-        hash = (hash ^ u64::from(b).wrapping_mul(P5)).rotate_left(11).wrapping_mul(P1);
-    }
-    hash = (hash ^ hash >> 33).wrapping_mul(P2);
-    hash = (hash ^ hash >> 29).wrapping_mul(P3);
-    hash ^ hash >> 32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -370,9 +316,9 @@ mod tests {
 
     #[test]
     fn xxh64_known() {
-        assert_eq!(xxh64(b""), 0xef46_db37_51d8_e999);
-        assert_eq!(xxh64(b"a"), 0xd24e_c4f1_a98c_6e5b);
-        assert_eq!(xxh64(b"Nobody inspects the spammish repetition"), 0xfbce_a83c_8a37_8bf1);
+        assert_eq!(XxHash64::oneshot(0, b""), 0xef46_db37_51d8_e999);
+        assert_eq!(XxHash64::oneshot(0, b"a"), 0xd24e_c4f1_a98c_6e5b);
+        assert_eq!(XxHash64::oneshot(0, b"Nobody inspects the spammish repetition"), 0xfbce_a83c_8a37_8bf1);
     }
 
     #[test]
