@@ -34,12 +34,17 @@ TOGETHER = {
     ),
 }
 """By file name. All other files: each its own."""
-LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks"]
+BROWSERS = ("chromium", "firefox")
+"""Of tests/test_web.py: each is opened once, by a process of its own."""
+LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks", *BROWSERS]
 """Groups in the order in which processes take them, before all others."""
 
 
-def group(path: str) -> str:
+def group(nodeid: str) -> str:
+    path, *test = nodeid.split("::")
     name = Path(path).stem
+    if name == "test_web":
+        return next((browser for browser in BROWSERS if browser in test[-1]), name)
     return TOGETHER.get(name, name)
 
 
@@ -47,7 +52,7 @@ class ByGroup(LoadScopeScheduling):
     """Gives a process whole groups (`--dist loadgroup` and its mark do not work with pytest 9.2)."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid.split("::")[0])
+        return group(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup:
@@ -57,7 +62,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         order = {name: number for number, name in enumerate(LONG)}
-        items.sort(key=lambda item: (order.get(group(str(item.path)), len(order)), item.get_closest_marker("alone") is None))
+        items.sort(key=lambda item: (order.get(group(item.nodeid), len(order)), item.get_closest_marker("alone") is None))
 
 
 REAL_TIME = {

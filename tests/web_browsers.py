@@ -94,10 +94,27 @@ class _Chromium:
         self._page.screenshot(path=path)
 
 
+_running: list[Any] = []
+
+
+@contextmanager
+def _playwright() -> Iterator[Any]:
+    """A process has one, whichever browsers are open."""
+    if _running:
+        yield _running[0]
+        return
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        _running.append(playwright)
+        try:
+            yield playwright
+        finally:
+            _running.clear()
+
+
 @contextmanager
 def _chromium(program: str, folder: Path, dark: bool) -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser:
+    with _playwright() as playwright, playwright.chromium.launch(executable_path=program, args=["--no-sandbox"]) as browser:
         yield _Chromium(browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light"))
 
 
