@@ -139,7 +139,7 @@ function task(page) {
   }
   const note = document.createElement("p");
   note.className = "note";
-  const rest = lab.mininet ? " Its last step runs on Mininet, which needs a checkout." : "";
+  const rest = lab.mininet ? " The lab's last step runs on Mininet, which needs one, too." : "";
   note.textContent = `In this page, Check grades your files. Commands such as make, and plots, need a checkout: Export files gives an archive that unpacks over it.${rest}`;
   panel.querySelector("h1")?.after(note);
   panel.scrollTop = 0;
