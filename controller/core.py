@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -206,9 +206,12 @@ class SwitchControl:
 
     def _fair_rate(self, port: int) -> _TableEntry:
         """A port's entry with its latest values."""
-        rate_bps, utilisation = self._fair_rates[port]
-        parameters = {"rate_bps": rate_bps, "utilisation_ppm": utilisation}
-        return "AlsEgress.fair_rate.fair_rate", {"standard_metadata.egress_port": port}, _SET_FAIR_RATE, parameters
+        return (
+            "AlsEgress.fair_rate.fair_rate",
+            {"standard_metadata.egress_port": port},
+            _SET_FAIR_RATE,
+            _rate(*self._fair_rates[port]),
+        )
 
     def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
@@ -236,8 +239,11 @@ class SwitchControl:
         """Begin an observation interval in the data plane. The reading of the counters that follows ends the one before."""
         if self._sketch:
             self._sketch.begin(epoch)
-        places = _SKETCHES if self._sketch else (_REPORTS,)
-        return self._epochs.set(((f"{where}.observation", {}, f"{where}.set_epoch", {"number": epoch}) for where in places), default=True)
+        parameters = {"number": epoch}
+        entries: list[_TableEntry] = [
+            (f"{where}.observation", {}, f"{where}.set_epoch", parameters) for where in (_SKETCHES if self._sketch else (_REPORTS,))
+        ]
+        return self._epochs.set("epoch", lambda: entries, [self._p4info.values(entry[2], parameters) for entry in entries], default=True)
 
     def change_rate(self, port: int, rate_bps: int) -> list[p4runtime_pb2.Entity]:
         """A port's link has another rate from now on: what to write (MODIFY). R_f and utilisation follow with the next interval."""
@@ -344,7 +350,10 @@ class SwitchControl:
                 held += self._limits(port)
             counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
             records.append(self._record_kind(*counted, **self._further(port.number, latest)))
-        return self._rates.set([*(self._fair_rate(p.number) for p in self.switch.ports if p.als), *held]), records
+        written = tuple(p.number for p in self.switch.ports if p.als)
+        values = [self._p4info.values(_SET_FAIR_RATE, _rate(*self._fair_rates[port])) for port in written]
+        values += [self._p4info.values(action, parameters) for _, _, action, parameters in held]
+        return self._rates.set(written, lambda: [*map(self._fair_rate, written), *held], values), records
 
     def _utilisation(self, port: int, rate_bps: float) -> int:
         """In the interval that ended; `_within_share_bps` too."""
@@ -409,36 +418,42 @@ class Rewrites:
 
     def __init__(self, p4info: P4Info) -> None:
         self._p4info = p4info
-        self._entries: list[tuple[str, _Match, str, bool]] = []
+        self._of: Hashable = None
         self._given = 0
+        self._parameters: list[list[p4runtime_pb2.Action.Param]] = []
         self.request = p4runtime_pb2.WriteRequest()
         self.values: list[list[bytes]] = []
 
-    def set(self, entries: Iterable[_TableEntry], default: bool = False) -> Rewrites:
-        """The entries as they are now. Where only their parameters differ from those before, `request` stays. default: they are their
-        tables' default actions."""
-        whole = list(entries)
-        self.values = [self._p4info.values(action, parameters) for _, _, action, parameters in whole]
-        made = [(table, match, action, default) for table, match, action, _ in whole]
-        if made != self._entries:
-            self._entries = made
-            self.request = write_request((_entity(self._p4info, *entry, default=default) for entry in whole), _Update.MODIFY)
+    def set(self, of: Hashable, entries: Callable[[], Iterable[_TableEntry]], values: list[list[bytes]], default: bool = False) -> Rewrites:
+        """The entries as they are now. entries: asked for where `of` is not that of the time before, which stands for their tables, keys and
+        actions. values: `P4Info.values` of each. default: they are their tables' default actions."""
+        self.values = values
+        if of != self._of:
+            self._of = of
+            self._make(write_request((_entity(self._p4info, *entry, default=default) for entry in entries()), _Update.MODIFY))
         return self
+
+    def _make(self, request: p4runtime_pb2.WriteRequest) -> None:
+        self.request = request
+        self._parameters = [list(update.entity.table_entry.action.action.params) for update in request.updates]
 
     def message(self) -> p4runtime_pb2.WriteRequest:
         """`request` with the values of now, not yet addressed. The next `set` and `message` may change it."""
         self._given += 1
         if self._given % self._RENEWED_EVERY == 0:
-            kept, self.request = self.request, p4runtime_pb2.WriteRequest()
-            self.request.ParseFromString(kept.SerializeToString())
-        for update, values in zip(self.request.updates, self.values):
-            for parameter, value in zip(update.entity.table_entry.action.action.params, values):
+            self._make(p4runtime_pb2.WriteRequest.FromString(self.request.SerializeToString()))
+        for parameters, values in zip(self._parameters, self.values):
+            for parameter, value in zip(parameters, values):
                 parameter.value = value
         return self.request
 
 
 _NOTHING = (0, 0)
 _NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {}, {}, {})
+
+
+def _rate(rate_bps: int, utilisation_ppm: int) -> dict[str, int]:
+    return {"rate_bps": rate_bps, "utilisation_ppm": utilisation_ppm}
 
 
 def _growth(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], port: int) -> int:

@@ -13,6 +13,11 @@ native = pytest.importorskip("fairlane.native", reason="needs fairlane.native (m
 PPM = st.integers(0, 2**32 - 1)
 
 
+def write(rewrites, p4info, rates):
+    made = entries(rates)
+    return rewrites.set(len(rates), lambda: made, [p4info.values(action, parameters) for _, _, action, parameters in made])
+
+
 def entries(rates):
     return [
         (
@@ -32,20 +37,20 @@ def test_rewritten_requests_are_protobufs_own(p4info: P4Info) -> None:
     def holds(first, second):
         rewrites = Rewrites(p4info)
         for given_rates in (first, second):
-            rewriter = native.Rewriter(rewrites.set(entries(first)).request.SerializeToString())
+            rewriter = native.Rewriter(write(rewrites, p4info, first).request.SerializeToString())
             told = (given_rates * 5)[: len(first)] if given_rates else first
-            rewrites.set(entries(told))
+            write(rewrites, p4info, told)
             # Before `message`, whose values would be in the request then.
             encoded = rewriter.encoded(rewrites.values)
             assert p4r.WriteRequest.FromString(encoded) == rewrites.message()
-            again = Rewrites(p4info).set(entries(told)).message()
+            again = write(Rewrites(p4info), p4info, told).message()
             assert encoded == again.SerializeToString()
 
     holds()
 
 
 def test_a_rewriter_refuses_what_does_not_fit(p4info: P4Info) -> None:
-    request = Rewrites(p4info).set(entries([(1, 2)])).request.SerializeToString()
+    request = write(Rewrites(p4info), p4info, [(1, 2)]).request.SerializeToString()
     for values in ([], [[b"1"]], [[b"1", b"2", b"3"]], [[b"1", b"2"], [b"1", b"2"]]):
         with pytest.raises(ValueError, match="values"):
             native.Rewriter(request).encoded(values)
