@@ -174,7 +174,8 @@ def _typed(master: int, until: str, line: str = "") -> str:
 def test_the_prompt_knows_its_hosts_and_ends_their_servers(tmp_path: Path) -> None:
     process, master = pty.fork()
     if process == 0:
-        arguments = ["-m", "fairlane", "shell", "als-3", "--grpc-port", str(GRPC_PORT)]
+        # BMv2's rates are of packets, whatever their size.
+        arguments = ["-m", "fairlane", "shell", "als-3", "--target", "embedded", "--grpc-port", str(GRPC_PORT)]
         os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, "TERM": "dumb", "COLUMNS": "200"})
     try:
         greeting = _typed(master, "mininet> ")
