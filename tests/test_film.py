@@ -140,8 +140,8 @@ def drawn(folder: Path, seconds: float = 4.0) -> Film:
     return pictures.make(None, seconds, folder)
 
 
-def through(film: Film, folder: Path, seconds: float, rate_bps: int, loses: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
-    """Encoder and decoder with nothing between them but losses: packets by their number. Instant (ns) and size of each packet."""
+def through(film: Film, folder: Path, seconds: float, rate_bps: int, loses: frozenset[int] = frozenset()) -> list[tuple[int, bytes]]:
+    """Encoder and decoder with nothing between them but losses: packets by their number. Instant (ns) and RTP packet of each."""
     source = Source("film", file=str(film.path), min_rate_bps=100_000.0)
     sent = []
     encoder = beside.encoder(source, 1000, time.monotonic_ns() + 500_000_000)
@@ -151,7 +151,7 @@ def through(film: Film, folder: Path, seconds: float, rate_bps: int, loses: froz
         encoder.socket.send(struct.pack(">QQQ", rate_bps, rate_bps, 0))
         while select.select([encoder.socket], [], [], 0.02)[0]:
             message = encoder.socket.recv(1 << 16)
-            sent.append((struct.unpack_from(">Q", message)[0], len(message) - 8))
+            sent.append((struct.unpack_from(">Q", message)[0], message[8:]))
             if len(sent) not in loses:
                 decoder.socket.send(struct.pack(">Q", time.monotonic_ns()) + message[8:])
     encoder.close()
@@ -164,9 +164,9 @@ def through(film: Film, folder: Path, seconds: float, rate_bps: int, loses: froz
 @pytest.mark.parametrize("rate_bps", [300_000, 1_500_000])
 def test_the_encoder_keeps_the_rate_that_it_is_told(tmp_path: Path, rate_bps: int) -> None:
     sent = through(drawn(tmp_path), tmp_path, 4.0, rate_bps)
-    assert max(size for _, size in sent) <= 1000 - beside.HEADERS_BYTES
+    assert max(len(packet) for _, packet in sent) <= 1000 - beside.HEADERS_BYTES
     first_ns = sent[0][0]
-    mean_bps = 8 * sum(size for at, size in sent if at - first_ns >= 1e9) / ((sent[-1][0] - first_ns) / 1e9 - 1 + 0.04)
+    mean_bps = 8 * sum(len(packet) for at, packet in sent if at - first_ns >= 1e9) / ((sent[-1][0] - first_ns) / 1e9 - 1 + 0.04)
     assert mean_bps == pytest.approx(rate_bps, rel=0.2)
 
 
@@ -182,14 +182,16 @@ def test_quality_falls_with_the_rate_and_with_losses(tmp_path: Path) -> None:
     ):
         folder = tmp_path / name
         folder.mkdir()
-        through(film, folder, 4.0, rate_bps, loses)
+        sent = through(film, folder, 4.0, rate_bps, loses)
+        # An encoder that had no processor goes on with the picture of the present: those before may lack some, also the first.
+        encoded = {struct.unpack_from(">I", packet, 4)[0] * 25 // frames.CLOCK_HZ for _, packet in sent}
         kept: dict[int, bytes] = {}
         found = quality.measure(folder / "film.receiver.packets", film, 90, {30}, kept.__setitem__)
-        assert min(found) == 0 and max(found) == 89 and len(found) == 90
+        assert list(found) == list(range(min(encoded), 90)) and len(found) > 60
         assert len(kept[30]) == film.picture_bytes
         means[name] = sum(q.ssim for q in found.values()) / len(found)
         shown = (folder / "film.receiver.shown.jsonl").read_text().count("\n")
-        assert shown > (60 if name == "lossy" else 88)
+        assert shown > 0.6 * len(encoded) if name == "lossy" else shown == len(encoded)
     assert means["high"] > 0.9 and means["low"] < means["high"] - 0.05 and means["lossy"] < means["high"] - 0.05, means
 
 
