@@ -72,6 +72,7 @@ impl Words {
     }
 
     /// Each word and the fields in it.
+    #[cfg(not(target_family = "wasm"))] // machine code alone
     pub fn each(&self) -> impl Iterator<Item = (Word, &[Part])> {
         let starts = std::iter::once(0).chain(self.words.iter().map(|w| w.end));
         let words = self.words.iter().zip(starts);

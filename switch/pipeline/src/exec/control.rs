@@ -47,12 +47,14 @@ fn bind(ir: &Ir, pkt: &mut Packet, action: u32, params: &[u64]) -> Code {
 type Choice = (Code, Option<u32>);
 
 /// Looks a packet up: the code of the action, its arguments bound, and where the pipeline goes on.
+#[cfg(not(target_family = "wasm"))] // machine code alone
 pub fn find(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize) -> (Code, u32) {
     let hit = st.tables[t].lookup(&program.ir.tables[t], &pkt.slots);
     found(program, st, pkt, t, hit)
 }
 
 /// [`find`] for a table whose key, of one limb, is at hand.
+#[cfg(not(target_family = "wasm"))] // machine code alone
 #[inline]
 pub fn find_narrow(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, key: u64) -> (Code, u32) {
     let hit = st.tables[t].lookup_narrow(key);

@@ -1,6 +1,5 @@
 //! What an instruction reads and writes.
 
-use crate::definition::Definition;
 use crate::exec::hash::Algo;
 use crate::info::TableInfo;
 use crate::ir::*;
@@ -45,7 +44,8 @@ pub fn field_slots(f: &Field) -> impl Iterator<Item = Slot> {
 
 impl Context<'_> {
     /// That of a program that has been loaded.
-    pub fn of_program(program: &Definition) -> Context<'_> {
+    #[cfg(not(target_family = "wasm"))] // machine code alone
+    pub fn of_program(program: &crate::definition::Definition) -> Context<'_> {
         let ir = &program.ir;
         Context {
             layout: &ir.layout,

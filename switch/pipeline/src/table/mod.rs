@@ -370,6 +370,7 @@ impl Table {
     }
 
     /// The entry that a key of one limb hits, its fields where [`KeyPart`] puts them.
+    #[cfg(not(target_family = "wasm"))] // machine code alone
     #[inline]
     pub fn lookup_narrow(&self, key: u64) -> Option<u32> {
         match &self.index {
