@@ -24,6 +24,8 @@ FOLDER = Path("/run/fairlane")
 # Name of an environment variable.
 MARK = "FAIRLANE_RUN"
 _NET = Path("/sys/class/net")
+# What is killed has so long to be gone.
+_DIE_S = 5.0
 
 
 @dataclass
@@ -86,14 +88,12 @@ class RunRecord:
 
     def release(self) -> list[str]:
         """Remove the leftovers of the run, and its file; returns what was removed, in words."""
-        removed = []
-        for child in self.children:
-            for member in child.session():
-                member.kill(signal.SIGKILL)
-                removed.append(f"process {member.pid}")
-        for marked in _marked(self.mark):
-            marked.kill(signal.SIGKILL)
-            removed.append(f"process {marked.pid}")
+        killed = [member for child in self.children for member in child.session()]
+        _end(killed)
+        # Only then: a child that lived on might have started more.
+        marked = _marked(self.mark)
+        _end(marked)
+        removed = [f"process {one.pid}" for one in (*killed, *marked)]
         for name in interfaces(self.prefix):
             # Deleting one end of a pair takes the other along.
             if subprocess.run(["ip", "link", "del", name], capture_output=True, check=False).returncode == 0:
@@ -116,6 +116,15 @@ class RunRecord:
         temporary = self.path.with_suffix(".new")
         temporary.write_text(text)
         temporary.replace(self.path)
+
+
+def _end(processes: Sequence[Identity]) -> None:
+    """Kills them and waits until they are gone: on a busy machine that takes a while."""
+    for process in processes:
+        process.kill(signal.SIGKILL)
+    deadline = time.monotonic() + _DIE_S
+    while any(process.alive() for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _marked(mark: str) -> list[Identity]:

@@ -75,7 +75,8 @@ def next_window(window: float, packets: int, ecn: int) -> float:
 def cubic_window(largest: float, epoch_window: float, elapsed_s: float) -> float:
     """W(t) in packets, so long after a window of epoch_window packets [RFC 9438 eq 1, 2]."""
     k_s = pow(max(largest - epoch_window, 0.0) / CUBIC_C, 1 / 3)
-    return CUBIC_C * (elapsed_s - k_s) ** 3 + largest
+    # A forged round trip of 1e103 s must not raise OverflowError; after a million seconds the window is long at its bound.
+    return CUBIC_C * min(elapsed_s - k_s, 1e6) ** 3 + largest
 
 
 class AbcSender(Sender):
@@ -113,7 +114,7 @@ class AbcSender(Sender):
             if self._epoch_s is None:
                 self._epoch_s, self._epoch_window = now_s, self.loss_window
             target = cubic_window(self._largest, self._epoch_window, now_s - self._epoch_s + ack.path.srtt_s)
-            target = min(max(target, self.loss_window), 1.5 * self.loss_window)
+            target = min(max(self.loss_window, target), 1.5 * self.loss_window)  # in this order no window becomes NaN
             self.loss_window += packets * (target - self.loss_window) / self.loss_window  # [RFC 9438 sec 4.4]
         self.window = next_window(self.window, packets, ack.ecn)
         most = 2.0 * (ack.path.in_flight_packets + packets)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +64,7 @@ def test_the_second_window_is_a_cubic() -> None:
     assert cubic_window(100.0, 70.0, 75.0 ** (1 / 3)) == pytest.approx(100)
     assert cubic_window(100.0, 70.0, 0.0) == pytest.approx(70)
     assert cubic_window(100.0, 100.0, 2.0) == pytest.approx(103.2)
+    assert 1e17 < cubic_window(100.0, 70.0, 1e300) < math.inf
 
 
 def test_ce_of_another_router_is_a_loss() -> None:
@@ -98,3 +101,14 @@ def test_marks_that_are_forged_do_no_harm() -> None:
 def test_a_window_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="min_window_packets"):
         AbcParameters(min_window_packets=0.5)
+
+
+@pytest.mark.parametrize("srtt_s", [1e103, math.inf, math.nan])
+def test_a_forged_round_trip_leaves_windows_that_can_be_set(srtt_s: float) -> None:
+    sender = AbcSender()
+    sender.on_start(0.0, RNG)
+    sender.on_loss(0.1, Loss(5, 5, 1, LossCause.GAP, path(10)), RNG)
+    for n in range(3):
+        said = ack(10 + n, Ecn.ECT_1)
+        actions = sender.on_ack(0.2, replace(said, path=replace(said.path, srtt_s=srtt_s)), RNG)
+        assert 1 <= window(actions) <= 20 and 1 <= sender.loss_window <= 20
