@@ -91,7 +91,7 @@ class RcpSender(Sender):
         if timer.name != SILENCE_TIMER:
             return ()
         actions: tuple[SenderAction, ...] = ()
-        if now_s - self._heard_s >= p.silence_s:
+        if now_s >= self._heard_s + p.silence_s:  # as the timer was set: a difference may be rounded below silence_s
             self._heard_s = now_s
             self.rate_bps = max(self.rate_bps / 2, p.min_rate_bps)
             actions = (SetRate(self.rate_bps), Note("rcp.silence", (("rate_bps", self.rate_bps),)))

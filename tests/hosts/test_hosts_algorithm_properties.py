@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -26,6 +27,15 @@ few = functools.partial(settings, deadline=None, suppress_health_check=[HealthCh
 @given(events=properties.EVENTS)
 def test_hostile_events_never_raise_nor_make_an_impossible_action(name: str, events: list[tuple]) -> None:
     properties.check_hostile_events(ALGORITHMS[name], events)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@few(max_examples=20)
+@given(heard_ns=st.integers(1, 100_000_000_000))
+@example(2_148_970_527)  # (t + 2) - t is below 2
+def test_silence_after_any_instant_passes(name: str, heard_ns: int) -> None:
+    """However instants are rounded, no timer is set again and again to where the clock stands."""
+    properties.check_hostile_events(ALGORITHMS[name], [("wait", heard_ns / 1e9), ("send", 1), ("ack", 0, 0, 0.1), ("wait", 40.0)])
 
 
 @pytest.mark.parametrize("name", KINDS)
