@@ -98,13 +98,13 @@ wheel: setup
 	scripts/wheel $(or $(MACHINE),x86_64)
 	$(if $(filter-out x86_64,$(MACHINE)),,scripts/try-wheel)
 
-web: setup
+web: build
 	@scripts/debian-packages web
 	cd web && npm ci --silent --no-audit --no-fund
 	native=$$(scripts/web) && .venv/bin/python -m tools.web --native "$$native"
 	$(if $(SERVE),.venv/bin/python -m http.server --directory build/web --bind 127.0.0.1 8001)
 
-web-fuzz: setup
+web-fuzz: build
 	@scripts/debian-packages web
 	cd web && npm ci --silent --no-audit --no-fund
 	native=$$(scripts/web --features fuzz) && .venv/bin/python -m tools.web.fuzz --native "$$native" --changes $(or $(CHANGES),12)
