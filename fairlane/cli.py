@@ -10,10 +10,11 @@ import traceback
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from fairlane import ad_hoc, errors, probes, user_files
 from fairlane.cli_options import (
@@ -53,7 +54,14 @@ app = typer.Typer(
 )
 console = Console()
 
-_PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+class _PassOn(TyperCommand):
+    """A command whose words are another program's: none is an option here, and `--` stays where it stands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = args
+        return args
+
 
 ExperimentArgument = Annotated[str, typer.Argument(help="An id from 'fairlane list', or a TOML file.", show_default=False)]
 
@@ -606,19 +614,19 @@ def check_lab(
     raise typer.Exit(grade([number, "--answer", str(folder or Path("labs", number))]))
 
 
-@app.command(context_settings=_PASS_ON)
+@app.command(cls=_PassOn)
 def compile(context: typer.Context) -> None:
     """Compile a P4 program: fairlane-compile, with p4c's flags."""
     _become("fairlane-compile", context.args)
 
 
-@app.command(context_settings=_PASS_ON)
+@app.command(cls=_PassOn)
 def switch(context: typer.Context) -> None:
     """Run one switch: fairlane-switch, with simple_switch_grpc's flags."""
     _become("fairlane-switch", context.args)
 
 
-@app.command(context_settings=_PASS_ON)
+@app.command(cls=_PassOn)
 def stf(context: typer.Context) -> None:
     """Run a packet test against a program, without interfaces or root: fairlane stf PROG.p4 TEST.stf"""
     _become("fairlane-stf", context.args)
