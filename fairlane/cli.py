@@ -641,7 +641,9 @@ def env() -> None:
         typer.echo(f"fairlane: note: {program} is hidden by these lines: leave them out to use it", err=True)
     if find_spec("thriftpy2") is None:
         typer.echo("fairlane: note: simple_switch_CLI and bm_runtime need thriftpy2: pip install 'fairlane[bmv2]'", err=True)
-    for line in environment.lines():
+    if active := environment.foreign(os.environ):
+        typer.echo(f"fairlane: note: python is still that of {active}; Fairlane's is {sys.executable}", err=True)
+    for line in environment.lines(os.environ):
         typer.echo(line)
 
 

@@ -54,7 +54,11 @@ def test_the_pages_show_such_commands() -> None:
     sorted(
         {
             *documented(),
-            *(f"fairlane {name} {words}" for name in PASSED_ON for words in ("-- a", "a -- b -- c", "--help", "-- --help", "-v -x=1 --y ''")),
+            *(
+                f"fairlane {name} {words}"
+                for name in PASSED_ON
+                for words in ("-- a", "a -- b -- c", "--help", "-- --help", "-v -x=1 --y ''")
+            ),
         }
     ),
 )

@@ -12,6 +12,8 @@ from thriftpy2.thrift import TException
 
 from fairlane.bmv2 import interface
 
+__all__ = ["check_JSON_md5", "get_json_config", "thrift_connect", "thrift_connect_standard"]
+
 
 def thrift_connect(thrift_ip: str, thrift_port: int, services: Iterable[tuple[str | None, Any]], out: TextIO | None = None) -> list[Any]:
     """Clients for (name on the wire, class of clients), on one connection. Ends the program when nobody answers."""

@@ -30,10 +30,19 @@ def extended(environment: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def lines() -> list[str]:
-    """Lines for a shell."""
-    written = {name: shlex.quote(os.pathsep.join(map(str, added))) for name, added in folders().items()}
-    return [f"export PATH={written['PATH']}:$PATH", f"export PYTHONPATH={written['PYTHONPATH']}${{PYTHONPATH:+:$PYTHONPATH}}"]
+def foreign(environment: Mapping[str, str]) -> Path | None:
+    """The virtual environment that is active, if it is not the one that Fairlane is in: its Python and its programs stay the first."""
+    active = environment.get("VIRTUAL_ENV") or (environment.get("CONDA_DEFAULT_ENV", "base") != "base" and environment.get("CONDA_PREFIX"))
+    return Path(active) if active and Path(active).resolve() != Path(sys.prefix).resolve() else None
+
+
+def lines(environment: Mapping[str, str]) -> list[str]:
+    """Lines for a shell with these variables."""
+    added = {name: [shlex.quote(str(folder)) for folder in before] for name, before in folders().items()}
+    commands, own = added["PATH"]
+    path = [commands, "$PATH", own] if foreign(environment) else [commands, own, "$PATH"]
+    (packages,) = added["PYTHONPATH"]
+    return [f"export PATH={os.pathsep.join(path)}", f"export PYTHONPATH={packages}${{PYTHONPATH:+:$PYTHONPATH}}"]
 
 
 def hidden(path: str | None = None) -> list[Path]:

@@ -1,3 +1,3 @@
-from fairlane.bmv2.connection import check_JSON_md5, get_json_config, thrift_connect, thrift_connect_standard
+import _bmv2_names
 
-__all__ = ["check_JSON_md5", "get_json_config", "thrift_connect", "thrift_connect_standard"]
+_bmv2_names.publish("connection", __name__, globals())

@@ -1,5 +1,4 @@
-from fairlane.bmv2.switch_cli import *  # noqa: F403
-from fairlane.bmv2.switch_cli import main
+import _bmv2_names
 
-if __name__ == "__main__":
-    main()
+if _bmv2_names.publish("switch_cli", "sswitch_CLI", globals()) and __name__ == "__main__":
+    globals()["main"]()

@@ -1,3 +1,6 @@
-from . import SimpleSwitch, ttypes
+import _bmv2_names
 
-__all__ = ["SimpleSwitch", "ttypes"]
+if not _bmv2_names.step_aside("sswitch_runtime", globals()):
+    from . import SimpleSwitch, ttypes
+
+    __all__ = ["SimpleSwitch", "ttypes"]

@@ -1,3 +1,3 @@
-from fairlane.bmv2 import interface
+import _bmv2_names
 
-interface.publish(__name__, "simple_pre_lag")
+_bmv2_names.fairlane("interface", __name__).publish(__name__, "simple_pre_lag")

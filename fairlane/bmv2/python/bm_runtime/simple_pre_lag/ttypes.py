@@ -1,3 +1,3 @@
-from fairlane.bmv2 import interface
+import _bmv2_names
 
-globals().update(interface.types("simple_pre_lag"))
+globals().update(_bmv2_names.fairlane("interface", __name__).types("simple_pre_lag"))

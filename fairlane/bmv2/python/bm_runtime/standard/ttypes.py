@@ -1,3 +1,3 @@
-from fairlane.bmv2 import interface
+import _bmv2_names
 
-globals().update(interface.types("standard"))
+globals().update(_bmv2_names.fairlane("interface", __name__).types("standard"))

@@ -1,3 +1,3 @@
-from fairlane.bmv2 import messages
+import _bmv2_names
 
-messages.alias(__name__)
+_bmv2_names.fairlane("messages", __name__).alias(__name__)
