@@ -633,10 +633,19 @@ def stf(context: typer.Context) -> None:
 
 
 @app.command()
-def env() -> None:
+def env(
+    link: Annotated[
+        Path | None,
+        typer.Option(help="Put the names into this folder, such as /usr/local/bin, where sudo and other users find them.", show_default=False),
+    ] = None,
+    unlink: Annotated[Path | None, typer.Option(help="Remove them from this folder.", show_default=False)] = None,
+) -> None:
     """Print lines for a shell under which BMv2's names (simple_switch, simple_switch_CLI, p4c, bm_runtime, ...) mean Fairlane's."""
     from fairlane.bmv2 import environment
 
+    if link is not None or unlink is not None:
+        _links(link, unlink)
+        return
     for program in environment.hidden():
         typer.echo(f"fairlane: note: {program} is hidden by these lines: leave them out to use it", err=True)
     if find_spec("thriftpy2") is None:
@@ -645,6 +654,20 @@ def env() -> None:
         typer.echo(f"fairlane: note: python is still that of {active}; Fairlane's is {sys.executable}", err=True)
     for line in environment.lines(os.environ):
         typer.echo(line)
+
+
+def _links(link: Path | None, unlink: Path | None) -> None:
+    from fairlane.bmv2 import environment
+
+    try:
+        for program in environment.unlink(unlink) if unlink else []:
+            typer.echo(f"removed {program}")
+        for program in environment.link(link) if link else []:
+            typer.echo(f"{program} is Fairlane's; 'fairlane env --unlink {link}' removes it")
+    except FileExistsError as error:
+        raise Refusal(f"{error}: another program of that name is there, and stays. Give a folder that comes before it in PATH.") from error
+    except OSError as error:
+        raise Refusal(f"{error.filename}: {error.strerror}.") from error
 
 
 def _become(name: str, arguments: list[str]) -> None:

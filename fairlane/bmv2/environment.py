@@ -12,6 +12,7 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 COMMANDS = _HERE / "bin"
 PACKAGES = _HERE / "python"
+_MARK = "# Made by 'fairlane env --link': Fairlane's program under BMv2's name."
 NAMES = ("simple_switch", "simple_switch_grpc", "simple_switch_CLI", "p4c", "p4c-bm2-ss")
 
 
@@ -43,6 +44,36 @@ def lines(environment: Mapping[str, str]) -> list[str]:
     path = [commands, "$PATH", own] if foreign(environment) else [commands, own, "$PATH"]
     (packages,) = added["PYTHONPATH"]
     return [f"export PATH={os.pathsep.join(path)}", f"export PYTHONPATH={packages}${{PYTHONPATH:+:$PYTHONPATH}}"]
+
+
+def link(folder: Path) -> list[Path]:
+    """Put BMv2's names into a folder in which sudo looks for programs, such as /usr/local/bin. FileExistsError: a program of that name, which is not
+    from here, is there; then nothing is written."""
+    commands, own = folders()["PATH"]
+    programs = [folder / name for name in NAMES]
+    for program in programs:
+        if os.path.lexists(program) and not _is_ours(program):
+            raise FileExistsError(program)
+    for program in programs:
+        text = f'#!/bin/sh\n{_MARK}\nPATH={shlex.quote(str(own))}:$PATH exec {shlex.quote(str(commands / "as-bmv2"))} {program.name} "$@"\n'
+        program.write_text(text)
+        program.chmod(0o755)
+    return programs
+
+
+def unlink(folder: Path) -> list[Path]:
+    """Remove what `link` put into a folder, and nothing else."""
+    programs = [program for name in NAMES if _is_ours(program := folder / name)]
+    for program in programs:
+        program.unlink()
+    return programs
+
+
+def _is_ours(program: Path) -> bool:
+    try:
+        return not program.is_symlink() and _MARK in program.read_text(errors="replace")[:200]
+    except OSError:
+        return False
 
 
 def hidden(path: str | None = None) -> list[Path]:

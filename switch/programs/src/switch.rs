@@ -39,6 +39,10 @@ fn fail(message: &str) -> ExitCode {
 
 fn run(options: &Options) -> Result<(), String> {
     logging::install(&options.log, options.log_level).map_err(|error| format!("--log-file: {error}"))?;
+    if let Some(name) = &options.process_name {
+        // Where this cannot be, the process keeps the name of its file.
+        let _ = std::fs::write("/proc/self/comm", name);
+    }
     for note in &options.notes {
         complain(format_args!("fairlane-switch: note: {note}"));
     }

@@ -93,6 +93,9 @@ struct General {
     /// Receive also the frames that other programs send out of a port's interface on this machine, as BMv2 does
     #[arg(long)]
     hear_outgoing: bool,
+    /// What `ps` and `pkill` call this process: of the name 15 characters count
+    #[arg(long, value_name = "NAME")]
+    process_name: Option<String>,
     /// Print the BMv2 JSON version that is understood, and exit
     #[arg(long)]
     json_version: bool,
@@ -222,6 +225,8 @@ pub struct Options {
     pub links: Option<PathBuf>,
     /// Frames that other programs send out of a port's interface are received, too.
     pub hears_outgoing: bool,
+    /// What other programs call this process.
+    pub process_name: Option<String>,
     /// Sentences for the user: options that were ignored, and why.
     pub notes: Vec<String>,
 }
@@ -342,6 +347,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         pcap: general.pcap,
         stats,
         hears_outgoing: general.hear_outgoing,
+        process_name: general.process_name,
         links: general.links,
         notes,
     })
