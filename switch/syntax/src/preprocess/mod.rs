@@ -9,6 +9,7 @@
 mod condition;
 mod include;
 mod macros;
+mod written;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::token::{Punct, Token, TokenKind};
 
 pub use include::{DiskFiles, Files, BUILT_IN_FILES};
 use macros::Macro;
+pub use written::written;
 
 /// What the preprocessor is told from outside.
 #[derive(Debug, Clone, Default)]
