@@ -152,6 +152,44 @@ def test_entries_are_written_and_read_under_each_option_of_a_switch(given: list[
         assert "Dumping entry 0x1" in printed(port, "table_dump l2\n")
 
 
+def test_signed_action_data_keeps_its_sign_by_thrift_and_by_p4runtime(tmp_path: Path) -> None:
+    p4 = support.compile_program(HERE / "signed.p4", tmp_path)
+    names = support.Names(p4.info())
+    grpc = f"127.0.0.1:{support.free_port()}"
+    options = ["--device-id", str(support.DEVICE_ID), "--notifications-addr", f"ipc://{tmp_path}/n.ipc", "--no-p4"]
+    options += ["--", "--grpc-server-addr", grpc, "--cpu-port", str(support.CPU_PORT)]
+    with switch("simple_switch_grpc", *options) as port, support.Client(grpc, election_id=1) as client:
+        client.push(p4.config())
+        # -2 and -32, 15 and 0x7ff0, -16 and -32768, 1 and -1.
+        entry = p4r.TableEntry(table_id=names["direct"], match=[support.exact(1, 1)])
+        entry.action.action.CopyFrom(names.action("take", 0x1E, 0xFFE0))
+        client.insert(entry)
+        member = p4r.ActionProfileMember(action_profile_id=names["given"], member_id=7, action=names.action("take", 0x0F, 0x7FF0))
+        client.insert(member)
+        through = p4r.TableEntry(table_id=names["members"], match=[support.exact(1, 16)])
+        through.action.action_profile_member_id = 7
+        client.insert(through)
+        said = printed(port, "table_add direct take 2 => 0x10 0x8000\nact_prof_create_member given take 1 0xffff\n")
+        handle = re.search(r"Member has been created with handle (\d+)", said)
+        assert handle, said
+        said = printed(port, f"table_indirect_add members 17 => {handle[1]}\n")
+        assert "Entry has been added" in said, said
+        (read,) = client.read(p4r.TableEntry(table_id=names["direct"], match=[support.exact(1, 1)]))
+        assert [param.value for param in read.action.action.params] == [b"\x1e", b"\xff\xe0"]
+        for kind, a, b, below in (
+            (1, 0xFFFE, 0xFFFE, 0),
+            (2, 0xFFF0, 0xF800, 0),
+            (3, 0xFFFD, 0xFFFC, 0),
+            (16, 0x000F, 0x07FF, 1),
+            (17, 0x0001, 0xFFFF, 0),
+        ):
+            client.stream.send(packet=p4r.PacketOut(payload=struct.pack("!BHHB", kind, 0, 0, 0)))
+            assert client.stream.receive("packet").payload == struct.pack("!BHHB", kind, a, b, below), kind
+        printed(port, "table_set_default direct take 0x1f 0\n")
+        client.stream.send(packet=p4r.PacketOut(payload=bytes([3, 0, 0, 0, 0, 0])))
+        assert client.stream.receive("packet").payload == bytes.fromhex("03ffff000001")
+
+
 def test_a_program_of_the_command_line_has_no_p4info(compiled: Path, tmp_path: Path) -> None:
     """p4-utils pushes its config when the switch refuses to give one."""
     grpc = f"127.0.0.1:{support.free_port()}"

@@ -21,11 +21,19 @@ TESTS = [(t.with_suffix(".p4"), t) for t in sorted((ROOT / "tests/p4").glob("*/*
 TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted((ROOT / "tests/p4src").glob("*.stf"))]
 # Tests of a program built otherwise than by default.
 DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"], "protection": ["-D", "FLOW_PROTECTION"], "sources": ["-D", "SOURCE_GUARD"]}
+# BMv2 counts a prefix from the top of whole bytes: of a key of 12 bits, the first four are padding, so that prefixes up to 4 match everything.
+NOT_ON_BMV2 = {"lpm_unaligned"}
 ABSENT = process.why_absent()
 
 
 @pytest.mark.skipif(ABSENT is not None, reason=f"no BMv2: {ABSENT}")
-@pytest.mark.parametrize(("source", "test"), TESTS, ids=[t.stem for _, t in TESTS])
+@pytest.mark.parametrize(
+    ("source", "test"),
+    [
+        pytest.param(source, test, id=test.stem, marks=pytest.mark.xfail(strict=True) if test.stem in NOT_ON_BMV2 else ())
+        for source, test in TESTS
+    ],
+)
 def test_on_bmv2(source: Path, test: Path, tmp_path: Path) -> None:
     compiler = probes.program("fairlane-compile")
     if compiler is None:

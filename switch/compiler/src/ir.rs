@@ -267,7 +267,7 @@ pub enum Case {
 pub enum Transition {
     /// Always there.
     Goto(Target),
-    /// By the first case that matches; no match raises `NoMatch`.
+    /// By the first case that matches; the last takes everything.
     Select(Vec<Expr>, Vec<Case>),
 }
 

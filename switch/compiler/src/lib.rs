@@ -86,6 +86,17 @@ pub fn compile(path: &Path, options: &Options) -> Outcome {
     }
 }
 
+/// Only runs the preprocessor (`-E`): its text, `None` where there are errors, and the messages as a terminal shows them.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn preprocess(path: &Path, options: &Options) -> Result<(Option<String>, String), String> {
+    let text = DiskFiles.read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let (tokens, sources, diagnostics) = fairlane_syntax::preprocess_text(path, text, &syntax_options(options), &DiskFiles);
+    let text = (!diagnostics.has_errors()).then(|| fairlane_syntax::written(&tokens, &sources));
+    Ok((text, diagnostics.render(&sources)))
+}
+
 /// Compiles a text as if it stood in a file of that name; included files come from the disk.
 pub fn compile_source(name: &str, text: &str, options: &Options) -> Outcome {
     compile_source_with(name, text, options, &DiskFiles)

@@ -3,6 +3,7 @@
 //! included, so that controllers need not know which compiler ran.
 
 mod annotations;
+mod entries;
 mod ids;
 mod tables;
 mod text;
@@ -17,6 +18,7 @@ use num_traits::ToPrimitive;
 
 use crate::control_plane::{ActionProfile, ControlPlane, ControllerHeader, Counter, Meter, Param, TypeDefinitionKind, Unit};
 use annotations::Written;
+pub use entries::entries;
 use ids::{Prefix, Symbols};
 use text::Text;
 use types::Types;

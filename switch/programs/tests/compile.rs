@@ -83,9 +83,9 @@ fn missing_files_and_unknown_formats_are_told() {
     let out = run(&["/nonexistent/x.p4"]);
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("cannot read /nonexistent/x.p4"));
-    let out = run(&["--p4runtime-files", "/tmp/x.bin", &program()]);
-    assert_eq!(out.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("name the file .txtpb or .txt"));
+    let out = run(&["--p4runtime-files", "/tmp/x.p4info", &program()]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("name the file .txtpb, .txt, .json or .bin"));
     let out = run(&["-o", "/nonexistent/x.json", &program()]);
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("cannot write /nonexistent/x.json"));
@@ -94,6 +94,111 @@ fn missing_files_and_unknown_formats_are_told() {
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("is a program for v1model, not for psa"));
     assert_eq!(run(&["--arch", "tna", &program()]).status.code(), Some(2));
+}
+
+#[test]
+fn the_driver_writes_into_a_folder_that_it_makes() {
+    let folder = scratch("driver");
+    let source = folder.join("x.p4_16.p4");
+    std::fs::copy(program(), &source).unwrap();
+    let build = folder.join("build/deep");
+    let out = run(&["--driver", "-o", build.to_str().unwrap(), source.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(build.join("x.p4_16.json").is_file());
+    let out = run(&["--driver", "-E", "-o", build.to_str().unwrap(), source.to_str().unwrap()]);
+    assert!(out.status.success() && out.stdout.is_empty());
+    assert!(build.join("x.p4_16.p4i").is_file());
+}
+
+#[test]
+fn what_the_preprocessor_writes_compiles_to_the_same() {
+    let folder = scratch("preprocessed");
+    let (once, twice) = (folder.join("once.json"), folder.join("twice.json"));
+    assert!(run(&["-o", once.to_str().unwrap(), &program()]).status.success());
+    let out = run(&["-E", &program()]);
+    assert!(out.status.success());
+    let source = folder.join("x.p4i");
+    std::fs::write(&source, &out.stdout).unwrap();
+    let out = run(&["--nocpp", "-o", twice.to_str().unwrap(), source.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let read = |path: &Path| -> serde_json::Value {
+        let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        json["program"] = serde_json::Value::Null;
+        plain(&mut json);
+        json
+    };
+    assert_eq!(read(&once), read(&twice));
+}
+
+/// Without columns and pieces of the source, in which comments and spaces stand; lines and files stay.
+fn plain(json: &mut serde_json::Value) {
+    match json {
+        serde_json::Value::Array(all) => all.iter_mut().for_each(plain),
+        serde_json::Value::Object(all) => {
+            all.remove("column");
+            all.remove("source_fragment");
+            all.values_mut().for_each(plain);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn options_of_p4c_are_taken_or_refused_in_a_sentence() {
+    let taken = ["-c", "-S", "-g", "-O2", "--ndebug", "--parser-inline-opt", "--loopsUnroll", "-T", "x:3", "--top4", "FrontEnd,MidEnd", "--std", "16"];
+    assert!(run(&[&taken[..], &["-Xp4c", "--Wdisable", "-Xlinker", "x", &program()]].concat()).status.success());
+    let out = run(&["--toJSON", "/nonexistent/tree.json", &program()]);
+    assert!(out.status.success());
+    assert!(String::from_utf8_lossy(&out.stderr).contains("/nonexistent/tree.json is not written"));
+    for (option, sentence) in [
+        ("--std=p4-14", "P4_14 is not supported"),
+        ("--fromJSON=x", "give the program itself"),
+        ("--disable-annotations=pkginfo", "cannot be switched off"),
+        ("-MD", "rules for make are not written"),
+        ("--metrics=loc", "are not computed"),
+    ] {
+        let out = run(&[option, &program()]);
+        assert_eq!(out.status.code(), Some(2), "{option}");
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(text.contains(sentence), "{option}: {text}");
+    }
+}
+
+#[test]
+fn p4info_and_entries_are_the_same_message_in_every_format() {
+    use prost::Message as _;
+    use prost_reflect::{DescriptorPool, DynamicMessage};
+    let folder = scratch("formats");
+    let entries = format!("{}/../../tests/p4/signed_action_data/signed_action_data.p4", env!("CARGO_MANIFEST_DIR"));
+    let files = |name: &str| ["txtpb", "json", "bin"].map(|suffix| folder.join(format!("{name}.{suffix}")));
+    let listed = |name: &str| files(name).map(|path| path.to_str().unwrap().to_owned()).join(",");
+    let out = run(&["--p4runtime-files", &listed("info"), "--p4runtime-entries-files", &listed("entries"), &entries]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let pool = DescriptorPool::decode(fairlane_p4rt::proto::DESCRIPTORS).unwrap();
+    for (name, message) in [("info", "p4.config.v1.P4Info"), ("entries", "p4.v1.WriteRequest")] {
+        let kind = pool.get_message_by_name(message).unwrap();
+        let [text, json, binary] = files(name).map(|path| std::fs::read(path).unwrap());
+        let text = DynamicMessage::parse_text_format(kind.clone(), std::str::from_utf8(&text).unwrap()).unwrap();
+        assert_eq!(text, DynamicMessage::decode(kind.clone(), &*binary).unwrap());
+        let mut reader = serde_json::Deserializer::from_slice(&json);
+        assert_eq!(text, DynamicMessage::deserialize(kind, &mut reader).unwrap());
+        assert!(!text.encode_to_vec().is_empty());
+    }
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("info.json")).unwrap()).unwrap();
+    // As protobuf's printer has it: names in camel case, 64 bits as text.
+    assert_eq!(json["tables"][0]["matchFields"][0]["matchType"], "EXACT");
+    assert!(json["tables"][0]["size"].is_string() && json["pkgInfo"]["arch"] == "v1model");
+    let text = std::fs::read_to_string(folder.join("entries.txtpb")).unwrap();
+    assert_eq!(text.matches("updates {").count(), 2);
+    // -1, -2048, -4294967296, -1 as int<5>, int<12>, int<33> and int<72>.
+    for value in ["\037", "\010\000", "\001\000\000\000\000", &"\377".repeat(9)] {
+        assert!(text.contains(&format!("value: \"{value}\"")), "{value}: {text}");
+    }
+    let old = folder.join("old.p4info");
+    let format = |name: &str| run(&["--p4runtime-file", old.to_str().unwrap(), "--p4runtime-format", name, &entries]).status.success();
+    assert!(format("text") && std::fs::read(&old).unwrap() == std::fs::read(folder.join("info.txtpb")).unwrap());
+    assert!(format("binary") && std::fs::read(&old).unwrap() == std::fs::read(folder.join("info.bin")).unwrap());
+    assert!(format("json") && std::fs::read(&old).unwrap() == std::fs::read(folder.join("info.json")).unwrap());
 }
 
 #[test]

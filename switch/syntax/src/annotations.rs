@@ -28,6 +28,7 @@ impl Annotation {
                             fresh = true;
                             continue;
                         }
+                        AnnotationTokenKind::Punctuation if &*token.text == "++" && !fresh => {}
                         _ => return None,
                     }
                     fresh = false;

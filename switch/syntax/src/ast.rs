@@ -59,6 +59,8 @@ pub struct Annotation {
     pub name: Ident,
     /// What follows the name.
     pub body: AnnotationBody,
+    /// The arguments of one whose meaning is a list of expressions (`@field_list(Lists.KEEP)`); empty where literals say all.
+    pub values: Vec<Expr>,
     /// From the `@` to the closing bracket.
     pub span: Span,
 }

@@ -54,8 +54,10 @@ codes! {
     IncludeCount = "include-count" Error "6.2",
     /// A file longer than the compiler reads.
     FileSize = "file-size" Error "",
-    /// A directive that is none, or is written wrong.
+    /// A directive that is written wrong.
     BadDirective = "bad-directive" Error "6.2",
+    /// A line that begins with `#` and is nearly a directive.
+    IgnoredDirective = "ignored-directive" Warning "6.2",
     /// The condition of an `#if` that cannot be computed.
     BadCondition = "bad-condition" Error "6.2",
     /// A `#define` that is written wrong.
@@ -66,8 +68,6 @@ codes! {
     StrayConditional = "stray-conditional" Error "6.2",
     /// A macro called with the wrong arguments.
     MacroArguments = "macro-arguments" Error "6.2",
-    /// `##` that makes no token.
-    MacroPaste = "macro-paste" Error "6.2",
     /// Macros nested too deeply.
     MacroDepth = "macro-depth" Error "6.2",
     /// Macros whose text grows beyond measure.

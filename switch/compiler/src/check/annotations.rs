@@ -7,9 +7,11 @@ use super::Checker;
 const RULE: &str = "P4_16 20 (annotations)";
 
 impl<'a> Checker<'a, '_> {
-    /// Checks what `@name[...]` holds: integers, strings and Booleans known at compile time. The scope is that of what is annotated.
+    /// Checks what `@name[...]` and lists of expressions hold: integers, strings and Booleans known at compile time. The scope is
+    /// that of what is annotated.
     pub(crate) fn check_annotations(&mut self, annotations: &'a [Annotation]) {
         for a in annotations {
+            a.values.iter().for_each(|e| self.check_annotation_value(e));
             match &a.body {
                 AnnotationBody::None | AnnotationBody::Unstructured(_) => {}
                 AnnotationBody::Expressions(list) => list.iter().for_each(|e| self.check_annotation_value(e)),
@@ -26,7 +28,7 @@ impl<'a> Checker<'a, '_> {
         let errors = self.report.errors();
         let t = self.check_expr(e);
         if self.report.errors() == errors && !t.is_unknown() && self.eval(e).is_none() {
-            self.error(e.span, RULE, "a structured annotation holds values known at compile time");
+            self.error(e.span, RULE, "an annotation holds values known at compile time");
         }
     }
 

@@ -284,7 +284,7 @@ impl<'a> Checker<'a, '_> {
             ForVariable::Declared(t, name) => {
                 let ty = self.resolve_type(t);
                 self.expect_type(&ty, &element, name.span, rule, "the loop variable");
-                self.declare(name, Local::Var { ty, access: Access::ReadOnly("a loop variable") });
+                self.declare(name, Local::Var { ty, access: Access::Variable });
             }
             ForVariable::Existing(e) => {
                 let t = self.check_expr(e);

@@ -86,7 +86,7 @@ fn may_be_pairs(body: &AnnotationBody) -> bool {
     }
 }
 
-/// Whether a body may come to one string: strings, joined by `++` or side by side, and names of constants.
+/// Whether a body comes to one string: strings, joined by `++` or side by side.
 fn may_be_string(body: &AnnotationBody) -> bool {
     match body {
         AnnotationBody::None | AnnotationBody::KeyValues(_) => false,
@@ -97,9 +97,9 @@ fn may_be_string(body: &AnnotationBody) -> bool {
         AnnotationBody::Unstructured(tokens) => {
             !tokens.is_empty()
                 && tokens.iter().all(|t| match &t.kind {
-                    AnnotationTokenKind::Integer(_) => false,
-                    AnnotationTokenKind::Punctuation => matches!(&*t.text, "+" | "++" | "(" | ")" | "." | ","),
-                    AnnotationTokenKind::String(_) | AnnotationTokenKind::Word => true,
+                    AnnotationTokenKind::Integer(_) | AnnotationTokenKind::Word => false,
+                    AnnotationTokenKind::Punctuation => matches!(&*t.text, "++" | ","),
+                    AnnotationTokenKind::String(_) => true,
                 })
         }
     }

@@ -25,13 +25,15 @@ pub struct ParserBuilder {
     pub states: Vec<State>,
     /// The state that statements are added to.
     pub current: StateId,
+    /// Where a `select` goes that no case of it matches, once there is one.
+    pub no_match: Option<StateId>,
     labels: HashMap<Label, StateId>,
 }
 
 impl ParserBuilder {
     /// A parser with its first state.
     pub fn new(start: String) -> Self {
-        let mut p = ParserBuilder { states: Vec::new(), current: StateId(0), labels: HashMap::new() };
+        let mut p = ParserBuilder { states: Vec::new(), current: StateId(0), no_match: None, labels: HashMap::new() };
         p.add(start);
         p
     }

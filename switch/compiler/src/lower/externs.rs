@@ -13,8 +13,8 @@ use super::{fold, Lower, Stage};
 use crate::check::CallInfo;
 use crate::control_plane as cp;
 use crate::ir::{self, Arg, Cells, Expr, ExprKind, HeaderRef, Place, Stmt};
-use crate::report::BMV2;
-use crate::types::Type;
+use crate::report::{BMV2, V1MODEL};
+use crate::types::{DeclId, Type};
 
 impl<'a> Lower<'a, '_> {
     /// The member of an enum that a value is.
@@ -142,9 +142,29 @@ impl<'a> Lower<'a, '_> {
                     selector: selecting,
                 });
             }
+            _ if !self.of_architecture(*decl) => {
+                let text = format!("`{name}` is a `{}`, an extern object that the architecture does not have", def.name);
+                self.error(span, V1MODEL, text);
+            }
             _ => {}
         }
         self.declare_psa_extern(instance, &def.name, span);
+    }
+
+    /// Whether a declaration stands in the file of the architecture, or of the core library.
+    pub(super) fn of_architecture(&self, id: DeclId) -> bool {
+        let file = self.decl(id).span.file;
+        ["V1Switch", "PSA_Switch", "packet_in"]
+            .iter()
+            .filter_map(|name| self.checked.globals.get(*name))
+            .flatten()
+            .any(|known| self.decl(*known).span.file == file)
+    }
+
+    /// Whether a program declares a function of its own under the name of one of the architecture's.
+    pub(super) fn takes_name_of_architecture(&self, id: DeclId, name: &str) -> bool {
+        let others = self.checked.globals.get(name).into_iter().flatten();
+        !self.of_architecture(id) && others.into_iter().any(|other| self.of_architecture(*other))
     }
 
     /// A method of an extern object.

@@ -148,10 +148,16 @@ impl<'a> Lower<'a, '_> {
                         ForVariable::Declared(t, name) => {
                             let ty = l.type_of(t.id);
                             let v = l.convert(item, &ty);
-                            let v = l.freeze(v, span);
-                            let binding = match l.storage_of(&v) {
-                                Some(s) => Binding::Storage(s),
-                                None => Binding::Value(v),
+                            let binding = if writes(body, &name.name) {
+                                let s = l.allocate(&name.name, &ty);
+                                l.store(&s, v, span);
+                                Binding::Storage(s)
+                            } else {
+                                let v = l.freeze(v, span);
+                                match l.storage_of(&v) {
+                                    Some(s) => Binding::Storage(s),
+                                    None => Binding::Value(v),
+                                }
                             };
                             l.bind(&name.name, binding);
                         }

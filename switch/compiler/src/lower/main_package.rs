@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use fairlane_syntax::annotations::find;
 use fairlane_syntax::ast::*;
 
 use super::builder::ParserBuilder;
@@ -230,7 +231,12 @@ impl<'a> Lower<'a, '_> {
         let Type::Struct(n) = self.strip(t) else { return };
         for (f, (_, member)) in self.declared_fields(&n).iter().zip(parts) {
             let mut lists = around.to_vec();
-            for index in names::int_annotation(&f.annotations, "field_list") {
+            let given = find(&f.annotations, "field_list").map_or(&[][..], |a| &a.values);
+            let numbers = match given {
+                [] => names::int_annotation(&f.annotations, "field_list"),
+                values => values.iter().filter_map(|e| self.constant_int(e)).collect(),
+            };
+            for index in numbers {
                 let Ok(index) = u32::try_from(index) else {
                     self.error(f.span, V1MODEL, "the number of a field list must fit into 32 bits");
                     continue;

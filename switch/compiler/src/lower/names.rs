@@ -13,10 +13,7 @@ pub fn name_annotation(annotations: &[Annotation]) -> Option<Symbol> {
 pub fn string_annotation(annotations: &[Annotation], which: &str) -> Option<Symbol> {
     let a = annotations.iter().find(|a| &*a.name.name == which)?;
     match &a.body {
-        AnnotationBody::Unstructured(tokens) => tokens.iter().find_map(|t| match &t.kind {
-            AnnotationTokenKind::String(s) => Some(s.clone()),
-            _ => None,
-        }),
+        AnnotationBody::Unstructured(_) => a.strings()?.into_iter().next(),
         AnnotationBody::Expressions(es) => es.iter().find_map(|e| match &e.kind {
             ExprKind::String(s) => Some(s.clone()),
             _ => None,

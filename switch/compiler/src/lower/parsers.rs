@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use fairlane_syntax::ast::{self, *};
+use fairlane_syntax::Code;
 use num_bigint::BigInt;
 use num_traits::One;
 
@@ -174,8 +175,9 @@ impl<'a> Lower<'a, '_> {
             }
             types.push(self.type_of(k.id));
         }
-        let widths: Vec<u32> = keys.iter().map(|k| fold::bits_of(&k.ty)).collect();
         let mut cases = Vec::new();
+        // Whether some case takes all that is left; those behind it are for the checker's warning.
+        let mut closed = false;
         for c in &sel.cases {
             let to = target(&c.target.name);
             if let KeysetKind::Value(e) = &c.keyset.kind {
@@ -198,9 +200,9 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             let mut expanded: Vec<Vec<Match>> = vec![Vec::new()];
-            for (m, w) in matches.into_iter().zip(&widths) {
+            for (m, key) in matches.into_iter().zip(&keys) {
                 let choices = match m {
-                    Match::Range(a, b) => range_masks(a, b, *w),
+                    Match::Range(a, b) => ranges(a, b, &key.ty),
                     m => vec![m],
                 };
                 expanded = expanded
@@ -219,7 +221,22 @@ impl<'a> Lower<'a, '_> {
                 self.error(c.keyset.span, BMV2, format!("the ranges of this case need more than {MAX_CASES} masks"));
                 continue;
             }
+            let taken = !closed && self.is_taken(&expanded, &cases, &keys);
+            closed |= matches!(c.keyset.kind, KeysetKind::Default | KeysetKind::DontCare);
+            if taken {
+                self.report.warning(Code::ParserTransition, c.span, "the case is never reached: those before it take all that it matches");
+                continue;
+            }
             cases.extend(expanded.into_iter().map(|m| Case::Matches(m, to)));
+        }
+        let all = |case: &Case| matches!(case, Case::Matches(matches, _) if matches.iter().all(|m| *m == Match::Any));
+        match cases.iter().position(all) {
+            // The target takes the last of many defaults.
+            Some(first) => cases.truncate(first + 1),
+            None => {
+                let to = self.no_match(sel.span);
+                cases.push(Case::Matches(vec![Match::Any; keys.len()], to));
+            }
         }
         if keys.is_empty() {
             return match cases.into_iter().next() {
@@ -228,6 +245,35 @@ impl<'a> Lower<'a, '_> {
             };
         }
         Transition::Select(keys, cases)
+    }
+
+    /// Whether earlier cases take everything that these matches take.
+    fn is_taken(&self, matches: &[Vec<Match>], earlier: &[Case], keys: &[Expr]) -> bool {
+        !matches.is_empty()
+            && earlier.len() <= MAX_CASES
+            && matches.len() <= MAX_CASES / (earlier.len() + 1)
+            && matches.iter().all(|later| {
+                earlier.iter().any(|case| match case {
+                    Case::Matches(before, _) => {
+                        before.iter().zip(later).zip(keys).all(|((before, later), key)| takes(before, later, fold::bits_of(&key.ty)))
+                    }
+                    Case::ValueSet(..) => false,
+                })
+            })
+    }
+
+    /// Where a `select` goes that has no case for its key: to `reject`, with the error that the specification gives (13.6).
+    fn no_match(&mut self, span: Span) -> Target {
+        let Some(error) = self.checked.errors.iter().position(|name| &**name == "NoMatch") else { return Target::Reject };
+        if let Some(known) = self.builder.parser.as_ref().and_then(|b| b.no_match) {
+            return Target::State(known);
+        }
+        let state = self.add_state("no_match");
+        if let Some(b) = &mut self.builder.parser {
+            b.no_match = Some(state);
+            b.states[state.0].body.push(ir::Stmt::Verify(Expr::boolean(false), Expr::constant(error, Type::ErrorCode), span));
+        }
+        Target::State(state)
     }
 
     /// A key as the target can read it: a field, or bits of the packet ahead.
@@ -255,6 +301,37 @@ fn match_annotation(annotations: &[Annotation]) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// Whether a match takes all that another takes.
+fn takes(before: &Match, later: &Match, width: u32) -> bool {
+    let all: BigInt = (BigInt::one() << width) - 1;
+    let value_and_mask = |m: &Match| match m {
+        Match::Any => Some((BigInt::from(0), BigInt::from(0))),
+        Match::Exact(v) => Some((v.clone(), all.clone())),
+        Match::Mask(v, mask) => Some((v.clone(), mask.clone())),
+        Match::Range(..) => None,
+    };
+    match (value_and_mask(before), value_and_mask(later)) {
+        (Some((v, mask)), Some((w, finer))) => (&mask & &finer) == mask && (v & &mask) == (w & &mask),
+        _ => false,
+    }
+}
+
+/// The masks of a range, whose ends are the bits of values of that type.
+fn ranges(low: BigInt, high: BigInt, ty: &Type) -> Vec<Match> {
+    let width = fold::bits_of(ty);
+    let half = BigInt::one() << width.saturating_sub(1);
+    if matches!(ty, Type::Bits { signed: true, .. }) && (low >= half) != (high >= half) {
+        if low < half {
+            return Vec::new();
+        }
+        // Over zero: the bits of negative values are those of larger numbers.
+        let mut out = range_masks(low, (BigInt::one() << width) - 1, width);
+        out.extend(range_masks(BigInt::from(0), high, width));
+        return out;
+    }
+    range_masks(low, high, width)
 }
 
 /// The masks whose union is a range: the largest aligned block at each step.

@@ -281,8 +281,15 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             let public = names::name_annotation(&p.annotations).unwrap_or_else(|| p.name.name.clone());
-            bindings.push((p.name.name.clone(), Binding::Value(Val::Scalar(Expr { kind: ExprKind::Param(params.len()), ty: ty.clone() }))));
-            params.push((public.to_string(), fold::bits_of(&ty)));
+            let bits = fold::bits_of(&ty);
+            let given = |ty: &Type| Expr { kind: ExprKind::Param(params.len()), ty: ty.clone() };
+            // An entry gives bits without a sign, and the target computes with them as they are.
+            let value = match ty {
+                Type::Bits { width, signed: true } => Expr { kind: ExprKind::Cast(Box::new(given(&Type::bit(width)))), ty },
+                _ => given(&ty),
+            };
+            bindings.push((p.name.name.clone(), Binding::Value(Val::Scalar(value))));
+            params.push((public.to_string(), bits));
         }
         let returns = std::mem::take(&mut self.returns);
         let loops = std::mem::take(&mut self.loops);

@@ -2,6 +2,7 @@
 
 use fairlane_syntax::annotations::find;
 use fairlane_syntax::{Code, Diagnostic};
+use num_bigint::BigInt;
 
 use super::annotations::Written;
 use super::ids::{self, Prefix};
@@ -106,21 +107,24 @@ impl Emitter<'_> {
         }
         self.text.open("initial_default_action");
         self.text.number("action_id", id);
-        let params = self.plane.actions.iter().find(|action| action.name == default.action).map(|action| &action.params);
-        if let Some(params) = params {
-            let ids = ids::fields(params.iter().map(|param| param.annotations.as_slice()), self.diagnostics);
-            for ((param, id), value) in params.iter().zip(ids).zip(&default.arguments) {
-                let bits = match self.types.width(&param.ty, param.bits) {
-                    0 => param.bits,
-                    bits => bits,
-                };
-                self.text.open("arguments");
-                self.text.number("param_id", id);
-                self.text.bytes("value", &padded(value, bits));
-                self.text.close();
-            }
-        }
+        self.arguments("arguments", &default.action, &default.arguments);
         self.text.close();
+    }
+
+    /// The values of an action's parameters, each as a message of that name.
+    pub(super) fn arguments(&mut self, name: &str, action: &str, values: &[BigInt]) {
+        let Some(params) = self.plane.actions.iter().find(|known| known.name == action).map(|action| &action.params) else { return };
+        let ids = ids::fields(params.iter().map(|param| param.annotations.as_slice()), self.diagnostics);
+        for ((param, id), value) in params.iter().zip(ids).zip(values) {
+            let bits = match self.types.width(&param.ty, param.bits) {
+                0 => param.bits,
+                bits => bits,
+            };
+            self.text.open(name);
+            self.text.number("param_id", id);
+            self.text.bytes("value", &padded(value, bits));
+            self.text.close();
+        }
     }
 
     pub(super) fn actions(&mut self) {

@@ -29,6 +29,9 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         random(meta.a, 0);                           //~ the call of `random` lacks an argument for `hi`
         random(5, 0, 9);                             //~ this is no l-value and cannot be written
         break;                                       //~ `break` and `continue` can only be used in a loop
+        hdr.h.b[meta.a:0] = 1;                       //~ the bounds of a slice must be known at compile time
+        meta.a = hdr.h.b[meta.a +: 8];               //~ the bounds of a slice must be known at compile time
+        meta.a = (bit<8>)sm.qid;                     //~ has no field `qid`
         return 5;                                    //~ there is nothing to return a value to
         I.apply(hdr, meta, sm);                      //~ `I` applies itself: recursion is not possible
     }

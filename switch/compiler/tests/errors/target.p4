@@ -6,6 +6,9 @@ header h_t { bit<8> a; bit<16> b; }
 header odd_t { bit<3> x; }                           //~ the fields of header `odd_t` have 3 bits in all
 struct headers_t { h_t h; odd_t odd; }
 struct metadata_t { bit<8> a; }
+extern Strange { Strange(); void ask(in bit<8> a); }
+extern void resubmit();
+extern void strange(in bit<8> a);
 
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     state start { packet.extract(hdr.h); transition accept; }
@@ -23,12 +26,16 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         actions = { a; }
     }
     table twice { actions = { a; } }
+    Strange() unknown;                               //~ an extern object that the architecture does not have
     apply {
         t.apply();
         meta.a = hdr.h.a / meta.a;                   //~ the target does not divide
         clone(CloneType.E2E, 5);                     //~ can only be called in egress
         twice.apply();                               //~ table `I.twice` is applied more than once and goes on differently
         meta.a = 7;
+        resubmit();                                  //~ this `resubmit` is the program's own
+        strange(meta.a);                             //~ extern function `strange` is not one of the architecture's
+        unknown.ask(meta.a);                         //~ cannot be called from the data plane
         twice.apply();
         bit<8> i = 0;
         for (; i < meta.a; i = i + 1) {              //~ a loop that applies tables must have a number of rounds known

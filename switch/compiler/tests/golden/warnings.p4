@@ -10,10 +10,14 @@ parser Parse(packet_in pkt, out headers_t hdr, inout meta_t meta, inout standard
         pkt.extract(hdr.ip);
         transition select(hdr.ip.ttl) {
             5 .. 3: accept;
+            16 .. 40: accept;
+            0x20 &&& 0xf8: lately;
+            0 .. 255: lately;
             default: accept;
             7: reject;
         }
     }
+    state lately { transition accept; }
     state lost { }
 }
 

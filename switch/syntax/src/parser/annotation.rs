@@ -7,6 +7,13 @@ use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::token::{Punct, Token, TokenKind};
 
+/// Annotations of v1model whose arguments are expressions.
+const LISTS_OF_EXPRESSIONS: [&str; 1] = ["field_list"];
+
+fn is_literal_or_comma(token: &AnnotationToken) -> bool {
+    matches!(token.kind, AnnotationTokenKind::Integer(_) | AnnotationTokenKind::String(_)) || &*token.text == ","
+}
+
 impl Parser<'_> {
     /// `optAnnotations`
     pub(super) fn annotations(&mut self) -> Parse<Vec<Annotation>> {
@@ -30,17 +37,24 @@ impl Parser<'_> {
                 tokens.push(self.annotation_token(token)?);
             }
             let body = AnnotationBody::Unstructured(tokens);
-            return Ok(Annotation { name, body, span: self.span_from(start) });
+            return Ok(Annotation { name, body, values: Vec::new(), span: self.span_from(start) });
         }
         let open = self.peek().span;
+        let mut values = Vec::new();
         let body = if self.eat(Punct::OpenParen) {
-            AnnotationBody::Unstructured(self.annotation_tokens(open)?)
+            let first = self.at;
+            let tokens = self.annotation_tokens(open)?;
+            if LISTS_OF_EXPRESSIONS.contains(&&*name.name) && !tokens.iter().all(is_literal_or_comma) {
+                self.at = first;
+                values = self.separated(Punct::CloseParen, false, Self::expression)?;
+            }
+            AnnotationBody::Unstructured(tokens)
         } else if self.eat(Punct::OpenBracket) {
             self.structured_annotation()?
         } else {
             AnnotationBody::None
         };
-        Ok(Annotation { name, body, span: self.span_from(start) })
+        Ok(Annotation { name, body, values, span: self.span_from(start) })
     }
 
     /// `annotationName`: any word, keywords too.

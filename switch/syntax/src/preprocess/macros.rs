@@ -93,17 +93,11 @@ impl Macro {
         }
     }
 
-    /// Finds a `##` at an end of the body, and a `#` before no parameter.
+    /// Finds a `##` at an end of the body.
     pub fn check(&self) -> Result<(), Diagnostic> {
         for end in [self.body.first(), self.body.last()].into_iter().flatten() {
             if end.is(Punct::HashHash) {
                 return Err(Diagnostic::error(Code::BadDefine, end.span, "`##` cannot stand at an end of a macro's body"));
-            }
-        }
-        for (i, token) in self.body.iter().enumerate() {
-            let next = self.body.get(i + 1);
-            if self.parameters.is_some() && token.is(Punct::Hash) && next.and_then(|next| self.parameter(next)).is_none() {
-                return Err(Diagnostic::error(Code::BadDefine, token.span, "`#` must stand before a parameter of the macro"));
             }
         }
         Ok(())
@@ -333,7 +327,7 @@ impl Preprocessor<'_> {
                     } else if left_empty {
                         out.extend(piece);
                     } else {
-                        self.paste(&mut out, piece, name.span);
+                        Self::paste(&mut out, piece, name.span);
                     }
                     // `a ## b ## c`: where `a` and `b` are empty, `c` has nothing to join.
                     paste = (before_paste && nothing_yet).then_some(true);
@@ -347,8 +341,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Joins the last token of `out` with the first of `piece`; the others follow.
-    fn paste(&mut self, out: &mut Vec<Item>, piece: Vec<Item>, span: Span) {
+    /// Joins the last token of `out` with the first of `piece`, if that makes a token; the others follow.
+    fn paste(out: &mut Vec<Item>, piece: Vec<Item>, span: Span) {
         let mut piece = piece.into_iter();
         let (Some(right), Some(left)) = (piece.next(), out.last()) else { return };
         // GNU: `, ## __VA_ARGS__` keeps the comma and joins nothing.
@@ -364,7 +358,7 @@ impl Preprocessor<'_> {
             out.pop();
             out.push(Item { token: Token { spaced, ..token }, hidden: Hidden::default() });
         } else {
-            self.diagnostics.push(Diagnostic::error(Code::MacroPaste, span, format!("`##` joins to `{text}`, which is no token")));
+            out.push(right);
         }
         out.extend(piece);
     }

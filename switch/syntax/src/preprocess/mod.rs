@@ -3,11 +3,13 @@
 //! It works on tokens, so that every token keeps the place where the user wrote it; a token out of a macro's body stands
 //! where the macro is used. It has `#include` with `-I` and the built-in `core.p4` and `v1model.p4`, object-like and
 //! function-like macros with `#`, `##` and `__VA_ARGS__`, the conditionals with integer expressions, `#error`,
-//! `#warning` and `#line`. `#pragma` is passed over, as p4c does.
+//! `#warning` and `#line`. `#pragma` is passed over, as p4c does. Like p4c's (`cpp -x assembler-with-cpp`) it takes a line that
+//! begins with `#` and is no directive for a remark, and lets tokens stand side by side that `##` cannot join.
 
 mod condition;
 mod include;
 mod macros;
+mod written;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,7 @@ use crate::token::{Punct, Token, TokenKind};
 
 pub use include::{DiskFiles, Files, BUILT_IN_FILES};
 use macros::Macro;
+pub use written::written;
 
 /// What the preprocessor is told from outside.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +52,10 @@ const MAX_INCLUDE_DEPTH: usize = 64;
 const MAX_FILES: usize = 4096;
 /// Tokens that macros may expand to, all together: more is a macro that grows without end.
 const MAX_TOKENS: usize = 500_000;
+/// Directives, as they may be meant.
+const DIRECTIVES: [&str; 14] = [
+    "include", "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "error", "warning", "pragma",
+];
 /// Bytes of one file.
 const MAX_FILE_BYTES: usize = 64 << 20;
 
@@ -261,11 +268,23 @@ impl Preprocessor<'_> {
             }
             "line" => self.line(mark, arguments),
             // A line marker, as cpp leaves it in preprocessed text: `# 12 "file" 1`.
-            _ if line.get(1).is_some_and(|token| token.kind == TokenKind::Number) => self.line(mark, &line[1..]),
-            _ => self.diagnostics.push(
-                Diagnostic::error(Code::BadDirective, mark, format!("`#{name}` is no preprocessor directive"))
-                    .help("directives are include, define, undef, if, ifdef, ifndef, elif, else, endif, error, warning, line, pragma"),
-            ),
+            _ if name.parse::<u32>().is_ok() && arguments.first().is_none_or(|token| token.kind == TokenKind::String) => {
+                self.line(mark, &line[1..]);
+            }
+            _ => self.remark(name, mark, line),
+        }
+    }
+
+    /// A line that begins with `#` and is no directive. Only one that looks like a slip is told of: there, text that was meant to be
+    /// left out may stay.
+    fn remark(&mut self, name: &str, mark: Span, line: &[Token]) {
+        let joined = line.get(1).is_some_and(|token| !token.spaced && token.kind == TokenKind::Word);
+        let meant = crate::names::nearest(name, DIRECTIVES.iter().copied().filter(|directive| directive.len() > 3));
+        if let (true, Some(meant)) = (joined, meant) {
+            self.diagnostics.push(
+                Diagnostic::warning(Code::IgnoredDirective, mark, format!("`#{name}` is no directive: the line is ignored"))
+                    .help(format!("write `#{meant}` if that is meant, or `//` before a remark")),
+            );
         }
     }
 

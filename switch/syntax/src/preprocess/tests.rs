@@ -35,6 +35,12 @@ fn codes(text: &str, files: &[(&str, &str)]) -> Vec<&'static str> {
 }
 
 #[test]
+fn lines_that_are_no_directives_are_remarks() {
+    assert_eq!(run("a\n# it's \"odd\n  #gone(1)\n#!x\n# 3rd b\n#\nb"), "a b");
+    assert_eq!(codes("#endfi\n#inclde <x>\n# included\n#indeed", &[]), ["ignored-directive", "ignored-directive"]);
+}
+
+#[test]
 fn object_like_macros_expand_but_not_within_themselves() {
     assert_eq!(run("#define A B c\n#define B A d\nA B"), "A d c B c d");
     assert_eq!(run("#define A 1\n#undef A\nA"), "A");
@@ -58,6 +64,9 @@ fn arguments_become_strings_and_join_to_tokens() {
     assert_eq!(run("#define W(n, v) n ## w ## v\n#define X 8\nW(X, 0xFF) W(4,)"), "Xw0xFF 4w");
     assert_eq!(run("#define J(a, b, c) a ## b ## c\nJ(x, y, z) J(, , z) J(x, , ) k J(, , )"), "xyz z x k");
     assert_eq!(run("#define V(f, ...) f(__VA_ARGS__)\nV(g, 1, 2) V(g)"), "g ( 1 , 2 ) g ( )");
+    // Where nothing can be joined, both tokens stay, as with `cpp -x assembler-with-cpp`.
+    assert_eq!(run("#define K(N) keep_##N##(x##N##=v)\nK(0)"), "keep_0 ( x0 = v )");
+    assert_eq!(run("#define P(a, b) a ## + ## b\nP(1, 2)"), "1 + 2");
     assert_eq!(run("#define V(f, ...) f(0, ## __VA_ARGS__)\nV(g, 1) V(g)"), "g ( 0 , 1 ) g ( 0 )");
     assert_eq!(run("#define V(rest...) rest\nV(1, 2)"), "1 , 2");
 }

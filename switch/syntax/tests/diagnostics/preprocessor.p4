@@ -1,7 +1,11 @@
 // error[missing-include] at 10: cannot find the file `nowhere.p4`
 #include <nowhere.p4>
-// error[bad-directive] at 2: `#includ` is no preprocessor directive
+// warning[ignored-directive] at 2: `#includ` is no directive: the line is ignored
 #includ <core.p4>
+# a remark, which isn't one of the directives, and has "an open string
+#another_remark(1);
+// error[bad-directive] at 2: `#undef` awaits the name of a macro
+#undef 1
 // error[bad-condition] at 7: division by zero in the condition
 #if 1 / 0
 #endif
@@ -23,13 +27,9 @@
 // error[macro-arguments] at 17: macro `ADD` awaits 2 arguments, not 1
 const int sum = ADD(1) 3;
 #define PASTE(a, b) a ## b
-// error[macro-paste] at 19: `##` joins to `1+`, which is no token
-// error[unexpected-token] at 31: expected `;`, found `2`
 const int three = PASTE(1, +) 2;
 // error[bad-define] at 11: `##` cannot stand at an end of a macro's body
 #define P ## x
-// error[bad-define] at 14: `#` must stand before a parameter of the macro
-#define F(a) # b
 // error[bad-token] at 24: the string does not end on its line
 // error[unexpected-token] at 24: expected `;`, found `"open;"`
 const string s = other "open;
