@@ -639,6 +639,9 @@ def env(
         typer.Option(help="Put the names into this folder, such as /usr/local/bin, where sudo and other users find them.", show_default=False),
     ] = None,
     unlink: Annotated[Path | None, typer.Option(help="Remove them from this folder.", show_default=False)] = None,
+    packages: Annotated[
+        bool, typer.Option("--packages", help="Also give BMv2's Python packages to Pythons that do not have Fairlane (PYTHONPATH).")
+    ] = False,
 ) -> None:
     """Print lines for a shell under which BMv2's names (simple_switch, simple_switch_CLI, p4c, bm_runtime, ...) mean Fairlane's."""
     from fairlane.bmv2 import environment
@@ -652,7 +655,7 @@ def env(
         typer.echo("fairlane: note: simple_switch_CLI and bm_runtime need thriftpy2: pip install 'fairlane[bmv2]'", err=True)
     if active := environment.foreign(os.environ):
         typer.echo(f"fairlane: note: python is still that of {active}; Fairlane's is {sys.executable}", err=True)
-    for line in environment.lines(os.environ):
+    for line in environment.lines(os.environ, packages):
         typer.echo(line)
 
 

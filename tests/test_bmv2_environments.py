@@ -46,8 +46,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(python: Path | str, code: str, before: str = "") -> str:
-    """What a script prints in a shell that has run the lines of `fairlane env`; the last line of a traceback where it fails."""
-    script = f'{before}eval "$({sys.executable} -m fairlane env 2>/dev/null)"\ncd /; exec {python} -c "$SCRIPT"'
+    """What a script prints in a shell that has run the lines of `fairlane env`, with `--packages` for a Python without Fairlane; the last line of a traceback where it fails."""
+    script = f'{before}eval "$({sys.executable} -m fairlane env {"" if python == "python" else "--packages"} 2>/dev/null)"\ncd /; exec {python} -c "$SCRIPT"'
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     env = {**variables, "SCRIPT": code}
     done = subprocess.run(["bash", "-c", script], env=env, cwd=support.ROOT, text=True, capture_output=True, timeout=60, check=False)

@@ -259,14 +259,30 @@ def test_env_prints_lines_for_a_shell(tmp_path: Path) -> None:
     real.write_text("#!/bin/sh\n", encoding="utf-8")
     real.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    env.pop("PYTHONPATH", None)
     done = subprocess.run([sys.executable, "-m", "fairlane", "env"], env=env, text=True, capture_output=True, check=True, timeout=60)
     assert f"note: {real} is hidden by these lines" in done.stderr
     shell = subprocess.run(
         ["bash", "-c", f"{done.stdout}\ncommand -v simple_switch; echo $PYTHONPATH"], env=env, text=True, capture_output=True, check=True
     )
     found, path = shell.stdout.splitlines()
-    assert Path(found) == environment.COMMANDS / "simple_switch"
-    assert path.split(":")[0] == str(environment.PACKAGES)
+    assert Path(found) == environment.COMMANDS / "simple_switch" and path == ""
+    assert environment.lines(env, packages_too=True)[-1].startswith(f"export PYTHONPATH={environment.PACKAGES}")
+
+
+def test_names_are_linked_for_sudo_and_removed_again(compiled: Path, tmp_path: Path) -> None:
+    fairlane = [sys.executable, "-m", "fairlane", "env"]
+    linked = subprocess.run([*fairlane, "--link", str(tmp_path)], text=True, capture_output=True, check=True)
+    assert {path.name for path in tmp_path.iterdir()} == set(environment.NAMES) and "--unlink" in linked.stdout
+    version = subprocess.run([tmp_path / "simple_switch", "--version"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
+    assert version.returncode == 0
+    # Twice is well; a program of somebody else's stays, and so do all others.
+    subprocess.run([*fairlane, "--link", str(tmp_path)], capture_output=True, check=True)
+    (tmp_path / "p4c").write_text("#!/bin/sh\n# somebody's\n")
+    refused = subprocess.run([*fairlane, "--link", str(tmp_path)], text=True, capture_output=True, check=False)
+    assert refused.returncode == 2 and f"{tmp_path}/p4c: another program of that name is there" in refused.stderr
+    subprocess.run([*fairlane, "--unlink", str(tmp_path)], capture_output=True, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["p4c"]
 
 
 def test_a_program_outside_of_its_variables_says_what_is_missing() -> None:

@@ -37,13 +37,15 @@ def foreign(environment: Mapping[str, str]) -> Path | None:
     return Path(active) if active and Path(active).resolve() != Path(sys.prefix).resolve() else None
 
 
-def lines(environment: Mapping[str, str]) -> list[str]:
-    """Lines for a shell with these variables."""
+def lines(environment: Mapping[str, str], packages_too: bool = False) -> list[str]:
+    """Lines for a shell with these variables. packages_too: BMv2's Python packages, for Pythons that do not have Fairlane; the one that has
+    Fairlane finds them by itself. PYTHONPATH is left alone without need: p4-guide's scripts, and others, stop where it is set."""
     added = {name: [shlex.quote(str(folder)) for folder in before] for name, before in folders().items()}
     commands, own = added["PATH"]
     path = [commands, "$PATH", own] if foreign(environment) else [commands, own, "$PATH"]
     (packages,) = added["PYTHONPATH"]
-    return [f"export PATH={os.pathsep.join(path)}", f"export PYTHONPATH={packages}${{PYTHONPATH:+:$PYTHONPATH}}"]
+    more = [f"export PYTHONPATH={packages}${{PYTHONPATH:+:$PYTHONPATH}}"] if packages_too else []
+    return [f"export PATH={os.pathsep.join(path)}", *more]
 
 
 def link(folder: Path) -> list[Path]:
@@ -82,4 +84,4 @@ def hidden(path: str | None = None) -> list[Path]:
         folder for folder in (path or os.environ.get("PATH", "")).split(os.pathsep) if folder and Path(folder).resolve() != COMMANDS
     ]
     found = (shutil.which(name, path=os.pathsep.join(elsewhere)) for name in NAMES)
-    return [Path(program) for program in found if program]
+    return [Path(program) for program in found if program and not _is_ours(Path(program))]

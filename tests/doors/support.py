@@ -38,11 +38,11 @@ def checkout(variable: str, project: str, folder: Path) -> Path:
     return shutil.copytree(given, folder / "checkout", symlinks=True, ignore=shutil.ignore_patterns(".git"))
 
 
-def run(script: str, folder: Path, *, said: str = "", before: str = "", timeout_s: float = 240) -> str:
-    """What a bash script prints, both streams, in `folder`, after `eval "$(fairlane env)"`. before: lines ahead of that, such as another environment's
+def run(script: str, folder: Path, *, said: str = "", before: str = "", env: str = "", timeout_s: float = 240) -> str:
+    """What a bash script prints, both streams, in `folder`, after `eval "$(fairlane env)"`, with the options `env`. before: lines ahead of that, such as another environment's
     activation. Everything that it starts is gone afterwards. AssertionError if it ends with another code than 0."""
     fairlane = Path(sys.executable).with_name("fairlane")
-    prepared = f'set -e; ip link set lo up; {before}\neval "$({fairlane} env)"\nset +e\n{script}'
+    prepared = f'set -e; ip link set lo up; {before}\neval "$({fairlane} env {env})"\nset +e\n{script}'
     environment = {"PATH": SYSTEM_PATH, "HOME": str(folder), "TERM": "dumb", "LANG": "C.UTF-8", "USER": "root"}
     process = subprocess.Popen(
         ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c", prepared],

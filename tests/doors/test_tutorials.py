@@ -120,5 +120,6 @@ def test_the_twin(tmp_path: Path) -> None:
 def test_make_test_of_an_exercise(exercise: str, tmp_path: Path) -> None:
     """Their packet tests: p4c, the switch and ptf, each called as their script calls it."""
     folder = support.checkout("FAIRLANE_TUTORIALS", "p4lang/tutorials", tmp_path) / "exercises" / exercise
-    printed = support.run("make test", folder, before=support.with_ptf(tmp_path))
+    script = 'export P4_EXTRA_SUDO_OPTS="PYTHONPATH=$PYTHONPATH"; make test'
+    printed = support.run(script, folder, before=support.with_ptf(tmp_path), env="--packages")
     assert re.search(r"^OK$", printed, re.MULTILINE) and "FAIL" not in printed, printed

@@ -34,7 +34,7 @@ struct General {
     /// Log on standard output
     #[arg(long, conflicts_with = "log_file")]
     log_console: bool,
-    /// Log to a file
+    /// Log to FILE.txt, as BMv2 does
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
     /// trace, debug (every packet), info, warn, error or off; default: trace when a log is asked for, as in BMv2
@@ -312,7 +312,11 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
     );
     let log = match (general.log_console, general.log_file.clone()) {
         (true, _) => LogTarget::Console,
-        (false, Some(path)) => LogTarget::File(path),
+        (false, Some(path)) => {
+            let mut named = path.into_os_string();
+            named.push(".txt");
+            LogTarget::File(named.into())
+        }
         (false, None) => LogTarget::None,
     };
     let log_level = log_level(general.log_level.as_deref())?;

@@ -10,9 +10,9 @@ class CrossingTest(BaseTest):
     def setUp(self):
         self.dataplane = ptf.dataplane_instance
         self.dataplane.flush()
-        given = tu.test_params_get
-        config = shell.FwdPipeConfig(given("p4info"), given("config"))
-        shell.setup(device_id=0, grpc_addr=given("grpcaddr"), election_id=(0, 1), config=config)
+        given = tu.test_params_get()
+        config = shell.FwdPipeConfig(given["p4info"], given["config"])
+        shell.setup(device_id=0, grpc_addr=given["grpcaddr"], election_id=(0, 1), config=config)
 
     def tearDown(self):
         shell.teardown()
