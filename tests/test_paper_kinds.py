@@ -1,4 +1,4 @@
-"""The four kinds of a row, from files of its own to the page, the index and the console; and keys of [ledger] and [[expect]] that are refused."""
+"""The five kinds of a row, from files of its own to the page, the index and the console; and keys of [ledger] and [[expect]] that are refused."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_kind_of_a_row_stands_on_the_page_in_the_index_and_in_the_console(
     assert (
         f'<p class="why {kind}"><strong>{kind}</strong> <span>{held} of 1 expectations hold.{" " + reason if reason else ""}</span>' in text
     )
-    assert kinds.count([found.kind]) in text and all(meaning in text for meaning in kinds.LEGEND.values())
+    assert kinds.count([found.kind]) in text and all(meaning in text for meaning in kinds.legend([found.kind]).values())
     console = Console(width=200, record=True)
     make.show([found], console)
     assert f"small          {kind}" in (shown := console.export_text()) and kinds.count([found.kind]) in shown
@@ -207,9 +207,45 @@ def test_a_row_is_unexplained_exactly_when_an_ordinary_expectation_fails(
     assert kind != "holds" or not (reading or contradiction or len(counted) < len(given))
 
 
+@pytest.mark.parametrize(
+    ("where", "values", "kind", "found", "left_out"),
+    [
+        ("", [0.95, 0.95], "holds", "0.95", "2 of 4 points"),
+        ("", [0.95, 0.5], "not run in full", "0.5 to 0.95", "2 of 4 points"),
+        ("where = { n = 4 }", [0.95, 0.95], "not run in full", "not measured", "2 of 4 points"),
+        ("where = { n = [2, 4] }", [0.5, 0.95], "holds", "0.95", "2 of 4 points"),
+    ],
+)
+def test_what_a_quick_pass_did_not_run_is_never_unexplained(
+    tmp_path: Path, where: str, values: list[float], kind: str, found: str, left_out: str
+) -> None:
+    one = outcome(load(tmp_path, expect=where, quick=True), values)
+    assert (one.kind, one.row.left_out) == (kind, left_out)
+    entry = index.entry(one)
+    assert entry["verdicts"][0]["found"] == found and entry["verdicts"][0]["measured"] == (found != "not measured")
+    assert entry["reason"] == ("" if kind == "holds" else f"This pass ran {left_out}.")
+    page.write([one], tmp_path / "report", quick=True)
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert (">not measured</td>" in text) == (found == "not measured") and "Nothing is ruled out yet" not in text
+    assert kinds.count([one.kind]).endswith("not run in full 1" if kind == "not run in full" else "unexplained 0")
+    # The exit code tells of what was measured and does not hold alone.
+    assert one.holds == (kind == "holds")
+
+
+def test_fewer_seeds_and_less_time_are_not_a_row_in_full(tmp_path: Path) -> None:
+    more = "{more}"
+    text = ROW.format(ledger="", expect="", more=more).replace("n = [1, 2]\n", "n = [1, 2]\nseeds = [1]\nduration_s = 4.0\n").replace(more, "")
+    path = tmp_path / "small.toml"
+    path.write_text("seeds = [1, 2, 3]\n" + text)
+    assert read_row.load(path, quick=True).left_out == "2 of 4 points, 1 of 3 seeds, 4 s of time"
+    assert read_row.load(path, seed=3).left_out == "1 of 3 seeds"
+    assert read_row.load(path, at=["n=3"]).left_out == "1 of 4 points"
+    assert read_row.load(path).left_out == ""
+
+
 def test_the_index_names_the_commit_and_adds_up(tmp_path: Path) -> None:
     page.write([outcome(load(tmp_path), FULL), outcome(load(tmp_path), SHORT)], tmp_path / "report", quick=True)
     written = json.loads((tmp_path / "report" / "index.json").read_text())
     assert written["quick"] is True and written["processor_s"] == 3.0 and len(written["commit"]) == 40
-    assert written["kinds"] == {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 1}
+    assert written["kinds"] == {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 1, "not run in full": 0}
     assert kinds.count([r["kind"] for r in written["rows"]]) == "1 of 2 rows explained: holds 1, reading 0, contradiction 0, unexplained 1"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.paper import index, make
+from fairlane.experiments import loader
+from fairlane.paper import index, make, read_row, sample
+from fairlane.studies import points
 from tools.site import results
 
 
@@ -61,6 +63,43 @@ def publish(folder: Path, tmp_path: Path, **options) -> str:
 
 def test_the_committed_page_is_that_of_its_index() -> None:
     assert results.PAGE.read_text(encoding="utf-8") == results.written(json.loads((results.FILES / index.FILE).read_text()))
+
+
+PUBLISHED = {row["row"]: row for row in json.loads((results.FILES / index.FILE).read_text())["rows"]}
+
+
+@pytest.mark.parametrize("row", make.ids())
+def test_a_row_is_as_new_as_the_code_or_says_that_it_is_not(row: str) -> None:
+    """One run of each row gives what the published page was made from. If not: 'make paper', then 'make paper-results'; or, until then,
+    'make paper-results ARGS=--check', which marks the row on the page."""
+    assert row in PUBLISHED, "the published page lacks this row: run 'make paper', then 'make paper-results'"
+    published = PUBLISHED[row]
+    found = sample.differences(read_row.load(loader.find(row)), published.get("sample"))
+    marked = bool(published.get("older"))
+    assert bool(found) == marked, (
+        f"the published page is {'marked as ' if marked else ''}older than the code, {'and is not' if marked else 'and does not say so'}"
+        f" ({'; '.join(found) or 'the same figures'}): run 'make paper' and 'make paper-results', or 'make paper-results ARGS=--check'"
+    )
+
+
+def test_a_page_older_than_the_code_is_marked_and_says_so(complete: list[dict], tmp_path: Path) -> None:
+    folder = report(tmp_path / "report", [{**complete[0], "row": "rap-4c"}, {**complete[1], "row": "trabol-3"}])
+    publish(folder, tmp_path, draft=True)
+    files, page = tmp_path / "files", tmp_path / "page.md"
+    found = json.loads((files / index.FILE).read_text())
+    for row in found["rows"]:
+        job = sample.cheapest(read_row.load(loader.find(row["row"])))
+        row["sample"] = {"axes": dict(job.axes), "seed": job.seed, "values": points.run(job).result["values"]}
+    (files / index.FILE).write_text(json.dumps(found))
+    assert results.check(page, files) == [] and "older" not in page.read_text()
+    name = next(iter(found["rows"][1]["sample"]["values"]))
+    found["rows"][1]["sample"]["values"][name] *= 1.001
+    (files / index.FILE).write_text(json.dumps(found))
+    assert results.check(page, files) == ["trabol-3"]
+    text = page.read_text()
+    assert "**holds**, older than the code |" in text and "The code gives other figures by now for trabol-3:" in text
+    (text,) = json.loads((files / index.FILE).read_text())["rows"][1]["older"]
+    assert text.startswith(f"{name}: ") and " then, " in text
 
 
 def test_each_row_links_to_the_page_of_its_experiment() -> None:

@@ -1,10 +1,11 @@
 """`index.json`, next to the page: each row's kind, how many expectations hold, and the reason. For programs, and for the page in the docs.
 
     {"version": "1.2", "commit": "7d3b830", "modified": false, "quick": false, "made": "2026-01-31 12:00:00 UTC", "processor_s": 5400.0,
-     "kinds": {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 0},
+     "kinds": {"holds": 1, "reading": 0, "contradiction": 0, "unexplained": 0, "not run in full": 0},
      "rows": [{"row": "rap-4", "ledger": "RAP-4, RAP-6", "kind": "holds", "expectations": 4, "held": 4, "reason": "", ...}]}
 
-`expectations` and `held` count ordinary expectations; each is one of `verdicts`, whose `not_at` names the points that fail. `contradicted`
+`expectations` and `held` count ordinary expectations; each is one of `verdicts`, whose `not_at` names the points that fail; `measured` is false where the
+pass ran none of its points. `contradicted`
 lists the others: figures of the paper that cannot come out.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes
-from fairlane.paper import kinds, words
+from fairlane.paper import kinds, sample, words
 from fairlane.paper.judge import Verdict
 from fairlane.paper.row_outcome import Outcome
 from fairlane.results import result_folder
@@ -38,7 +39,7 @@ def entry(outcome: Outcome) -> dict[str, Any]:
         "kind": outcome.kind,
         "expectations": len(counted),
         "held": sum(v.holds for v in counted),
-        "reason": kinds.reason(row.ledger, outcome.verdicts),
+        "reason": kinds.reason(row.ledger, outcome.verdicts, row.left_out),
         "differs": row.ledger.differs,
         "ruled_out": list(row.ledger.ruled_out),
         "verdicts": [_verdict(outcome, v) for v in counted],
@@ -46,6 +47,7 @@ def entry(outcome: Outcome) -> dict[str, Any]:
         "seeds": list(row.sweep.seeds),
         "runs": len(row.sweep.points),
         "processor_s": round(outcome.took_s, 1),
+        "sample": sample.kept(outcome),
     }
 
 
@@ -57,6 +59,7 @@ def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "expected": words.expected(verdict.expectation, program),
         "found": words.found(verdict),
         "holds": verdict.holds,
+        "measured": verdict.measured,
         "within_noise": words.noise(verdict),
         "not_at": [{"where": f.where, "value": f.value} for f in verdict.findings if not f.holds]
         if not verdict.holds or verdict.expectation.at_least

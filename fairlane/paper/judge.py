@@ -121,6 +121,11 @@ class Verdict:
     holds: bool
 
     @property
+    def measured(self) -> bool:
+        """Whether there is a value at all: a pass of fewer points may have run none of those that an expectation looks at."""
+        return any(not math.isnan(f.value) for f in self.findings)
+
+    @property
     def extremes(self) -> tuple[float, float]:
         """The least and the largest value found; NaN without values."""
         values = [f.value for f in self.findings if not math.isnan(f.value)]

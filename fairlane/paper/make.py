@@ -61,7 +61,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-_STYLE: dict[kinds.Kind, str] = {"holds": "green", "reading": "blue", "contradiction": "magenta", "unexplained": "red"}
+_STYLE: dict[kinds.Kind, str] = {"holds": "green", "reading": "blue", "contradiction": "magenta", "unexplained": "red", "not run in full": "yellow"}
 
 
 def show(outcomes: list[Outcome], console: Console) -> None:
@@ -69,7 +69,7 @@ def show(outcomes: list[Outcome], console: Console) -> None:
     for outcome in outcomes:
         counted = kinds.ordinary(outcome.verdicts)
         console.print(
-            f"{outcome.row.id:14} [{_STYLE[outcome.kind]}]{outcome.kind:13}[/]  {sum(v.holds for v in counted)} of {len(counted)} expectations"
+            f"{outcome.row.id:14} [{_STYLE[outcome.kind]}]{outcome.kind:15}[/]  {sum(v.holds for v in counted)} of {len(counted)} expectations"
             f"  {outcome.row.title}",
             highlight=False,
         )

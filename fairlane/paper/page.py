@@ -85,7 +85,7 @@ def write(outcomes: list[Outcome], folder: Path, quick: bool) -> Path:
     text = environment.get_template("report.html").render(
         rows=shown,
         count=kinds.count([o.kind for o in outcomes]),
-        legend=kinds.LEGEND,
+        legend=kinds.legend([o.kind for o in outcomes]),
         version=version("fairlane"),
         quick=quick,
         took_s=sum(o.took_s for o in outcomes),

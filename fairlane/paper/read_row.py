@@ -83,6 +83,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
     for i, expectation in enumerate(tables.expect):
         if expectation.of_reference and (beside is None or not beside.has(expectation.measure)):
             raise document.error(("expect", i, "of_reference"), f"no [ledger] reference covers {expectation.measure!r}")
+    shorter_s = document.values.get("quick", {}).get("duration_s") if quick else None
     opens = tuple({"parameter": o.parameter, "reason": o.reason, "effect": o.effect} for o in settings.open)
     return Row(
         id=path.stem,
@@ -93,13 +94,28 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         figures=tables.figures,
         comparisons=tables.compare,
         document=document,
-        duration_s=document.values.get("quick", {}).get("duration_s") if quick else None,
+        duration_s=shorter_s,
         paper=settings.paper or Paper("-", "-", "-"),
         ledger=ledger,
         expectations=tuple(expectations),
         open=opens,
         reference=beside,
+        left_out=_left_out(whole, expanded, shorter_s) if quick or at or seed is not None else "",
     )
+
+
+def _left_out(whole: Document, chosen: Sweep, duration_s: float | None) -> str:
+    """`Row.left_out`: what is chosen of a file's sweep."""
+    full = sweep.expand(sweep.without(whole, sweep.REPORT_KEYS))
+    parts = []
+    points, of = (len({p.axes for p in one.points}) for one in (chosen, full))
+    if points < of:
+        parts.append(f"{points} of {of} points")
+    if not set(full.seeds) <= set(chosen.seeds):
+        parts.append(f"{len(chosen.seeds)} of {len(full.seeds)} seeds")
+    if duration_s is not None:
+        parts.append(f"{duration_s:g} s of time")
+    return ", ".join(parts)
 
 
 def _scaled(whole: Document, expectations: Sequence[Expectation], chosen: Sweep) -> list[Expectation]:

@@ -57,7 +57,13 @@ def sweep_file(
         assert row is not None
         program = row.reference.program if row.reference else ""
         return [
-            {"name": v.expectation.name, "expected": words.expected(v.expectation, program), "found": words.found(v), "holds": v.holds}
+            {
+                "name": v.expectation.name,
+                "expected": words.expected(v.expectation, program),
+                "found": words.found(v),
+                "holds": v.holds,
+                "measured": v.measured or not row.left_out,
+            }
             for v in kinds.ordinary(make.outcome(row, found).verdicts)
         ]
 

@@ -20,7 +20,8 @@ from fairlane.studies import collect, compare, drawing, page, tables
 from fairlane.studies.study import Study
 
 Judge = Callable[[collect.Collected], Sequence[Mapping[str, Any]]]
-"""What is found of the expectations of a study's file: `name`, `expected`, `found` and `holds` of each."""
+"""What is found of the expectations of a study's file: `name`, `expected`, `found`, `holds` and `measured` of each: the last is
+false where fewer runs than the file's have no value for it."""
 
 
 def default_folder(study: str) -> Path:
@@ -43,7 +44,7 @@ def carry_out(
     page.write(collected, effects, folder, files, expectations)
     _show(collected, effects, expectations, folder, console)
     collected.complete()
-    return collected, all(e["holds"] for e in expectations)
+    return collected, all(e["holds"] for e in expectations if e["measured"])
 
 
 def prepared(folder: Path) -> Path:

@@ -1,5 +1,7 @@
 """Writes docs/paper-results.md from a report of `make paper`: python -m tools.site.results [FOLDER] [--draft]
 
+With --check it makes no new page: it runs one run of each row again, and marks on the page the rows that are older than the code.
+
 The page and the two files that it is made from and links to stand in docs/paper-results/: `index.json`, which says of each row what it is, and
 `report.html`, the report itself with its figures."""
 
@@ -14,7 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fairlane.paper import index, kinds, make
+from fairlane.experiments import loader
+from fairlane.paper import index, kinds, make, read_row, sample
+from fairlane.results import result_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "paper-results.md"
@@ -36,21 +40,28 @@ def written(found: dict[str, Any], folder: Path = FILES) -> str:
         "[The papers' figures and tables](paper-report.md) says how to make it, and what each kind of a row means.",
         "",
         f"**{kinds.count([row['kind'] for row in rows])}.**",
+        *_older([row["row"] for row in rows if row.get("older")]),
         "",
         "| kind | meaning |",
         "|---|---|",
-        *(f"| {kind} | {meaning} |" for kind, meaning in kinds.LEGEND.items()),
+        *(f"| {kind} | {meaning} |" for kind, meaning in kinds.legend([row["kind"] for row in rows]).items()),
         "",
         "| row | paper | kind | expectations that hold | reason |",
         "|---|---|---|---|---|",
         *(
-            f"| {_link(row)} | {_cell(row['paper'])} | **{row['kind']}** | {row['held']} of {row['expectations']} | {_cell(row['reason']) or '–'} |"
+            f"| {_link(row)} | {_cell(row['paper'])} | **{row['kind']}**{', older than the code' if row.get('older') else ''} | {row['held']} of {row['expectations']} | {_cell(row['reason']) or '–'} |"
             for row in rows
         ),
     ]
     for row in rows:
         lines += ["", f"## {row['row']}", "", *_section(row)]
     return "\n".join(lines) + "\n"
+
+
+def _older(rows: list[str]) -> list[str]:
+    if not rows:
+        return []
+    return ["", f"The code gives other figures by now for {', '.join(rows)}: `make paper` has not run again since it changed."]
 
 
 def _section(row: dict[str, Any]) -> list[str]:
@@ -61,7 +72,7 @@ def _section(row: dict[str, Any]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for verdict in row["verdicts"] + row["contradicted"]:
-        holds = "yes" if verdict["holds"] else "no, as it must be" if "why" in verdict else "**no**"
+        holds = "yes" if verdict["holds"] else "not measured" if not verdict.get("measured", True) else "no, as it must be" if "why" in verdict else "**no**"
         lines.append(f"| {' | '.join(_cell(verdict[key]) or '–' for key in ('name', 'paper', 'expected', 'found'))} | {holds} |")
     for verdict in row["contradicted"]:
         lines += ["", f"The paper's figure for *{_cell(verdict['name'])}* cannot come out: {_cell(verdict['why'])}"]
@@ -122,9 +133,23 @@ def publish(folder: Path, draft: bool = False, page: Path = PAGE, files: Path = 
     page.write_text(written(found, files), encoding="utf-8")
 
 
+def check(page: Path = PAGE, files: Path = FILES) -> list[str]:
+    """Mark the rows of the published page that are older than the code, and only those; the others lose a mark. The marked rows."""
+    found = json.loads((files / index.FILE).read_text())
+    for row in found["rows"]:
+        row["older"] = sample.differences(read_row.load(loader.find(row["row"])), row.get("sample"))
+    (files / index.FILE).write_text(result_folder.json_text(found), encoding="utf-8")
+    page.write_text(written(found, files), encoding="utf-8")
+    return [row["row"] for row in found["rows"] if row["older"]]
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tools.site.results", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "results" / "paper", help="a report; default: results/paper")
     parser.add_argument("--draft", action="store_true", help="take a report of a quick pass or without some rows, too")
+    parser.add_argument("--check", action="store_true", help="mark the rows of the published page that are older than the code")
     options = parser.parse_args()
-    publish(options.folder, options.draft)
+    if options.check:
+        print("older than the code: " + (", ".join(check()) or "none"))
+    else:
+        publish(options.folder, options.draft)
