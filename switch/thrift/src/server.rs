@@ -225,11 +225,15 @@ impl Shared {
         })
     }
 
-    /// Reads a program here, so that packets go on meanwhile.
+    /// Reads a program here, and makes its tables and arrays, so that packets go on meanwhile.
     fn load(&self, args: &Fields) -> Answer {
         lock(&self.core).may_stage()?;
-        let program = Program::from_json(args.string(1)?).map_err(|error| Failure::Impossible(format!("the program: {error}")))?;
-        lock(&self.core).stage(Arc::new(program))?;
+        let refused = |error: &dyn std::fmt::Display| Failure::Impossible(format!("the program: {error}"));
+        let program = Program::from_json(args.string(1)?).map_err(|error| refused(&error))?;
+        let config = call(&*self.access, |device, _| device.config().clone()).map_err(|closed| refused(&closed))?;
+        let mut fresh = Box::new(Device::new(config));
+        fresh.load(0, Arc::new(program)).map_err(|error| refused(&error))?;
+        lock(&self.core).stage(fresh)?;
         let message = lock(&self.notifier).swap(SWAP_LOADED);
         self.publish(&[message]);
         Ok(None)
@@ -248,7 +252,7 @@ impl Shared {
 
     fn on_device(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
         let (shared, service, method) = (Arc::clone(self), service.to_string(), method.to_string());
-        self.run(move |device, now| {
+        let answer = self.run(move |device, now| {
             let answer = lock(&shared.core).call(&service, &method, &args, device, now);
             match (method.as_str(), &answer) {
                 ("bm_reset_state", Ok(_)) => lock(&shared.notifier).reset(),
@@ -259,7 +263,9 @@ impl Shared {
                 _ => {}
             }
             answer
-        })
+        });
+        drop(lock(&self.core).take_retired());
+        answer
     }
 
     fn run(&self, work: impl FnOnce(&mut Device, Nanos) -> Answer + Send + 'static) -> Answer {

@@ -67,8 +67,10 @@ pub type Answer = Result<Option<Value>, Failure>;
 pub struct Core {
     identity: Identity,
     replication: Replication,
-    /// A program that was loaded and not yet swapped in.
-    staged: Option<Arc<Program>>,
+    /// A program that was loaded and not yet swapped in: in a device like the one that runs.
+    staged: Option<Box<Device>>,
+    /// What a swap leaves behind. Dropping it may take long, where tables were large.
+    retired: Option<Box<Device>>,
 }
 
 /// A call on its way through a service.
@@ -85,7 +87,7 @@ const CONTEXT: i32 = 0;
 impl Core {
     /// Services of a device that is so.
     pub fn new(identity: Identity) -> Core {
-        Core { identity, replication: Replication::default(), staged: None }
+        Core { identity, replication: Replication::default(), staged: None, retired: None }
     }
 
     /// What the switch says of itself.
@@ -112,10 +114,15 @@ impl Core {
     ///
     /// # Errors
     /// BMv2's code, where swapping is disabled or one is under way.
-    pub fn stage(&mut self, program: Arc<Program>) -> Result<(), Failure> {
+    pub fn stage(&mut self, fresh: Box<Device>) -> Result<(), Failure> {
         self.may_stage()?;
-        self.staged = Some(program);
+        self.staged = Some(fresh);
         Ok(())
+    }
+
+    /// What the last swap left behind, for another thread than the device's to drop.
+    pub fn take_retired(&mut self) -> Option<Box<Device>> {
+        self.retired.take()
     }
 
     /// Whether a program may be staged.
