@@ -61,6 +61,8 @@ struct Shared {
     core: Mutex<Core>,
     ports: Arc<dyn Ports>,
     notifier: Mutex<Notifier>,
+    /// Held while a table is read.
+    reading: Mutex<()>,
     /// The timer has to look again.
     rearm: Condvar,
     publisher: Option<Publisher>,
@@ -103,6 +105,7 @@ impl Server {
         let shared = Arc::new(Shared {
             access,
             notifier: Mutex::new(Notifier::new(identity.device_id)),
+            reading: Mutex::new(()),
             core: Mutex::new(Core::new(identity.clone())),
             ports: config.ports,
             rearm: Condvar::new(),
@@ -201,6 +204,7 @@ impl Shared {
             }
             ("standard", "bm_dev_mgr_remove_port") => self.port_change(self.ports.remove(args.i32(1)? as PortId)),
             ("standard", "bm_load_new_config") => self.load(&args),
+            ("standard", "bm_mt_get_entries") => self.entries(args),
             ("standard", _) if method.starts_with("bm_learning_") => self.learning(method, args),
             _ => self.on_device(service, method, args),
         }
@@ -237,6 +241,20 @@ impl Shared {
         let message = lock(&self.notifier).swap(SWAP_LOADED);
         self.publish(&[message]);
         Ok(None)
+    }
+
+    /// Reads a table in parts. One client at a time: an answer is as long as the table.
+    fn entries(self: &Arc<Self>, args: Fields) -> Answer {
+        let _one = lock(&self.reading);
+        let (args, mut entries, mut next) = (Arc::new(args), Vec::new(), Some(0));
+        while let Some(first) = next {
+            let (shared, args) = (Arc::clone(self), Arc::clone(&args));
+            let part = call(&*self.access, move |device, now| lock(&shared.core).entries(&args, device, now, first));
+            let (mut part, after) = part.unwrap_or_else(|closed| Err(Failure::Impossible(closed.to_string())))?;
+            entries.append(&mut part);
+            next = after;
+        }
+        Ok(Some(Value::List(Kind::Struct, entries)))
     }
 
     fn learning(self: &Arc<Self>, method: &str, args: Fields) -> Answer {

@@ -110,6 +110,21 @@ impl Core {
         }
     }
 
+    /// A part of what `bm_mt_get_entries` answers, from a place of the table on, and from which place to go on: packets come between the
+    /// parts.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn entries(
+        &mut self,
+        args: &Fields,
+        device: &mut Device,
+        now: Nanos,
+        first: usize,
+    ) -> Result<(Vec<Value>, Option<usize>), Failure> {
+        Call { core: self, device, now, args }.entries(first)
+    }
+
     /// A program for `bm_swap_configs` to put in.
     ///
     /// # Errors
