@@ -10,8 +10,6 @@ mod replication;
 mod simple_switch;
 mod tables;
 
-use std::sync::Arc;
-
 use fairlane_device::pipeline::{ActionCall, ActionId, ActionInfo, Program, Switch, Value as Number};
 use fairlane_device::{Device, Nanos};
 
