@@ -61,6 +61,8 @@ struct Shared {
     core: Mutex<Core>,
     ports: Arc<dyn Ports>,
     notifier: Mutex<Notifier>,
+    /// Held while a table is read.
+    reading: Mutex<()>,
     /// The timer has to look again.
     rearm: Condvar,
     publisher: Option<Publisher>,
@@ -103,6 +105,7 @@ impl Server {
         let shared = Arc::new(Shared {
             access,
             notifier: Mutex::new(Notifier::new(identity.device_id)),
+            reading: Mutex::new(()),
             core: Mutex::new(Core::new(identity.clone())),
             ports: config.ports,
             rearm: Condvar::new(),
@@ -201,6 +204,7 @@ impl Shared {
             }
             ("standard", "bm_dev_mgr_remove_port") => self.port_change(self.ports.remove(args.i32(1)? as PortId)),
             ("standard", "bm_load_new_config") => self.load(&args),
+            ("standard", "bm_mt_get_entries") => self.entries(args),
             ("standard", _) if method.starts_with("bm_learning_") => self.learning(method, args),
             _ => self.on_device(service, method, args),
         }
@@ -225,14 +229,32 @@ impl Shared {
         })
     }
 
-    /// Reads a program here, so that packets go on meanwhile.
+    /// Reads a program here, and makes its tables and arrays, so that packets go on meanwhile.
     fn load(&self, args: &Fields) -> Answer {
         lock(&self.core).may_stage()?;
-        let program = Program::from_json(args.string(1)?).map_err(|error| Failure::Impossible(format!("the program: {error}")))?;
-        lock(&self.core).stage(Arc::new(program))?;
+        let refused = |error: &dyn std::fmt::Display| Failure::Impossible(format!("the program: {error}"));
+        let program = Program::from_json(args.string(1)?).map_err(|error| refused(&error))?;
+        let config = call(&*self.access, |device, _| device.config().clone()).map_err(|closed| refused(&closed))?;
+        let mut fresh = Box::new(Device::new(config));
+        fresh.load(0, Arc::new(program)).map_err(|error| refused(&error))?;
+        lock(&self.core).stage(fresh)?;
         let message = lock(&self.notifier).swap(SWAP_LOADED);
         self.publish(&[message]);
         Ok(None)
+    }
+
+    /// Reads a table in parts. One client at a time: an answer is as long as the table.
+    fn entries(self: &Arc<Self>, args: Fields) -> Answer {
+        let _one = lock(&self.reading);
+        let (args, mut entries, mut next) = (Arc::new(args), Vec::new(), Some(0));
+        while let Some(first) = next {
+            let (shared, args) = (Arc::clone(self), Arc::clone(&args));
+            let part = call(&*self.access, move |device, now| lock(&shared.core).entries(&args, device, now, first));
+            let (mut part, after) = part.unwrap_or_else(|closed| Err(Failure::Impossible(closed.to_string())))?;
+            entries.append(&mut part);
+            next = after;
+        }
+        Ok(Some(Value::List(Kind::Struct, entries)))
     }
 
     fn learning(self: &Arc<Self>, method: &str, args: Fields) -> Answer {
@@ -248,7 +270,7 @@ impl Shared {
 
     fn on_device(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
         let (shared, service, method) = (Arc::clone(self), service.to_string(), method.to_string());
-        self.run(move |device, now| {
+        let answer = self.run(move |device, now| {
             let answer = lock(&shared.core).call(&service, &method, &args, device, now);
             match (method.as_str(), &answer) {
                 ("bm_reset_state", Ok(_)) => lock(&shared.notifier).reset(),
@@ -259,7 +281,9 @@ impl Shared {
                 _ => {}
             }
             answer
-        })
+        });
+        drop(lock(&self.core).take_retired());
+        answer
     }
 
     fn run(&self, work: impl FnOnce(&mut Device, Nanos) -> Answer + Send + 'static) -> Answer {

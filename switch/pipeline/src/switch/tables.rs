@@ -1,5 +1,7 @@
 //! The control interface to tables.
 
+use std::ops::Range;
+
 use super::*;
 use crate::control::{CounterData, EntryHandle, EntryState, KeyMatch, TableAction, TableEntry};
 use crate::info::{TableId, TableInfo};
@@ -166,6 +168,18 @@ impl Switch {
         self.entry_state(table.index(), at).ok_or_else(|| no_entry(&self.program.tables[table.index()]))
     }
 
+    /// Entries are at places below this one. An entry keeps its place until it is removed.
+    pub fn table_places(&self, table: TableId) -> Control<usize> {
+        self.table_info(table)?;
+        Ok(self.rt.state.tables[table.index()].entries.len())
+    }
+
+    /// The entries at these places, so that a large table can be read in parts.
+    pub fn table_entries_at(&self, table: TableId, places: Range<usize>) -> Control<impl Iterator<Item = EntryState> + '_> {
+        self.table_info(table)?;
+        Ok(places.filter_map(move |at| self.entry_state(table.index(), u32::try_from(at).ok()?)))
+    }
+
     /// All entries, in the order of insertion.
     pub fn table_entries(&self, table: TableId) -> Control<Vec<EntryState>> {
         self.table_info(table)?;
@@ -193,11 +207,11 @@ impl Switch {
         Ok(self.entry_state(table.index(), handle.place).map(|entry| (self.handle(table, handle.place), entry)))
     }
 
-    /// The handles of all entries, by place.
-    pub fn table_handles(&self, table: TableId) -> Control<Vec<EntryHandle>> {
+    /// The entry at a place, with its handle; `None` when nothing is there.
+    pub fn table_in_place(&self, table: TableId, place: usize) -> Control<Option<(EntryHandle, EntryState)>> {
         self.table_info(table)?;
-        let entries = self.rt.state.tables[table.index()].entries.iter().enumerate();
-        Ok(entries.filter(|(_, entry)| entry.is_some()).map(|(place, _)| self.handle(table, place as u32)).collect())
+        let entry = |place| Some((self.handle(table, place), self.entry_state(table.index(), place)?));
+        Ok(u32::try_from(place).ok().and_then(entry))
     }
 
     /// Number of entries.
