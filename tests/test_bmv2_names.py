@@ -126,6 +126,32 @@ def test_thrift_and_p4runtime_see_one_state(tmp_path: Path) -> None:
         assert [int.from_bytes(one.port, "big") for one in session.replicas] == [2]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--nanolog", "ipc://{folder}/log.ipc", "--no-p4"],
+        # As the P4 tutorials' run_exercise.py and p4_mininet.py start every switch.
+        ["--pcap", "{folder}", "--nanolog", "ipc://{folder}/log.ipc", "{json}", "--log-console"],
+    ],
+    ids=["no-p4", "tutorials"],
+)
+def test_entries_are_written_and_read_under_each_option_of_a_switch(given: list[str], tmp_path: Path) -> None:
+    p4 = support.compile_program(support.PROGRAM, tmp_path)
+    names = support.Names(p4.info())
+    grpc = f"127.0.0.1:{support.free_port()}"
+    own = ["--device-id", str(support.DEVICE_ID), "--notifications-addr", f"ipc://{tmp_path}/n.ipc"]
+    words = [word.format(folder=tmp_path, json=p4.json) for word in given]
+    with switch("simple_switch_grpc", *own, *words, "--", "--grpc-server-addr", grpc) as port, support.Client(grpc) as client:
+        client.push(p4.config())
+        action = p4r.TableAction(action=names.action("l2_forward", 1))
+        entries = [p4r.TableEntry(table_id=names["l2"], match=[support.exact(1, address)], action=action) for address in (1, 2)]
+        client.insert(*entries)
+        assert client.read(p4r.TableEntry(table_id=names["l2"])) == entries
+        client.delete(entries[0])
+        assert client.read(p4r.TableEntry(table_id=names["l2"])) == entries[1:]
+        assert "Dumping entry 0x1" in printed(port, "table_dump l2\n")
+
+
 def test_a_program_of_the_command_line_has_no_p4info(compiled: Path, tmp_path: Path) -> None:
     """p4-utils pushes its config when the switch refuses to give one."""
     grpc = f"127.0.0.1:{support.free_port()}"

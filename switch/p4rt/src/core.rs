@@ -511,7 +511,7 @@ fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 fn target<'a>(config: &'a mut PipelineConfig, device: &'a mut Device, now: Nanos) -> Result<Target<'a>> {
     let switch = device.switch_mut().ok_or_else(no_pipeline)?;
-    if !std::sync::Arc::ptr_eq(switch.program(), &config.model.program) {
+    if !switch.program().is(&config.model.program) {
         return Err(Status::precondition(
             "another program was put in over Thrift since the forwarding pipeline config was set: push the config again",
         ));

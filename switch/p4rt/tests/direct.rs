@@ -57,7 +57,11 @@ const ELECTION: Option<p4::Uint128> = Some(p4::Uint128 { high: 0, low: 1 });
 
 impl Bench {
     fn new() -> Bench {
-        let device = Device::new(DeviceConfig { cpu_port: Some(CPU_PORT), ..Default::default() });
+        Bench::with(DeviceConfig::default())
+    }
+
+    fn with(config: DeviceConfig) -> Bench {
+        let device = Device::new(DeviceConfig { cpu_port: Some(CPU_PORT), ..config });
         let mut bench = Bench { core: Core::new(DEVICE, 1_000_000_000_000), device, now: 1_000 };
         let update = p4::MasterArbitrationUpdate { device_id: DEVICE, election_id: ELECTION, ..Default::default() };
         let output = bench.stream(Request::Arbitration(update));
@@ -209,6 +213,11 @@ fn l2(target: u64, port: u64) -> p4::TableEntry {
     }
 }
 
+/// Asks for all entries of that table.
+fn l2_all() -> p4::TableEntry {
+    p4::TableEntry { table_id: table("l2").preamble.as_ref().unwrap().id, ..Default::default() }
+}
+
 fn digest_id() -> u32 {
     info().digests[0].preamble.as_ref().unwrap().id
 }
@@ -240,6 +249,40 @@ fn a_packet_meets_the_entries_that_were_written() {
     let counters = bench.read(Kind::DirectCounterEntry(Default::default()));
     let [Kind::DirectCounterEntry(counter)] = counters.as_slice() else { panic!("{counters:?}") };
     assert_eq!(counter.data.map(|data| data.packet_count), Some(1));
+}
+
+/// Some options make the switch run a variant of the program: it is still the one that was pushed.
+#[test]
+fn no_option_of_the_switch_shuts_its_service() {
+    use p4::set_forwarding_pipeline_config_request::Action;
+    let options = [
+        DeviceConfig { observe: true, ..Default::default() },
+        DeviceConfig { observe: true, log: true, ..Default::default() },
+        DeviceConfig { log: true, max_passes: 1, max_events: 1, seed: 7, ..Default::default() },
+    ];
+    for config in options {
+        let mut bench = Bench::with(config.clone());
+        bench.insert(Kind::TableEntry(l2(0xaa, 3)));
+        assert_eq!(bench.read(Kind::TableEntry(l2_all())).len(), 1, "{config:?}");
+        bench.push(program().clone(), Action::VerifyAndSave).expect("save");
+        bench.insert(Kind::TableEntry(l2(0xbb, 4)));
+        bench.insert(Kind::TableEntry(l2(0xcc, 5)));
+        let commit = p4::SetForwardingPipelineConfigRequest {
+            device_id: DEVICE,
+            election_id: ELECTION,
+            action: Action::Commit as i32,
+            ..Default::default()
+        };
+        bench.core.set_pipeline_bytes(&commit.encode_to_vec(), &mut bench.device, bench.now).expect("commit");
+        assert_eq!(bench.read(Kind::TableEntry(l2_all())).len(), 2, "{config:?}");
+        bench.push(program().clone(), Action::ReconcileAndCommit).expect("reconcile");
+        assert_eq!(bench.read(Kind::TableEntry(l2_all())).len(), 2, "{config:?}");
+        // The same text loaded by somebody else is another program: what this service noted of its entries is gone with them.
+        let json = std::str::from_utf8(&program().p4_device_config).expect("JSON");
+        bench.device.load(bench.now, fairlane_pipeline::Program::from_json(json).expect("a program").into());
+        let refused = bench.write(vec![(Type::Insert, Kind::TableEntry(l2(0xaa, 3)))], Default::default()).expect_err("another program");
+        assert_eq!(refused.code, Code::FailedPrecondition, "{refused}");
+    }
 }
 
 #[test]

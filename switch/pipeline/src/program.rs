@@ -1,7 +1,7 @@
 //! A loaded program, and its machine code.
 
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::definition::Definition;
 use crate::error::LoadError;
@@ -12,8 +12,14 @@ use crate::exec::native::Native;
 pub struct Program {
     definition: Definition,
     source: String,
+    /// Which load it comes of; a switch may run a variant of it.
+    origin: Origin,
     pub(crate) native: OnceLock<Result<Native, String>>,
 }
+
+/// Tells loads apart: two are the same if they share the allocation.
+#[derive(Debug, Default, Clone)]
+struct Origin(Arc<()>);
 
 impl Deref for Program {
     type Target = Definition;
@@ -26,13 +32,24 @@ impl Deref for Program {
 impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        Ok(Program { definition: crate::load::load(text, false)?, source: text.to_string(), native: OnceLock::new() })
+        Ok(Program {
+            definition: crate::load::load(text, false)?,
+            source: text.to_string(),
+            origin: Origin::default(),
+            native: OnceLock::new(),
+        })
     }
 
     /// The same program with instructions that note its conditions and actions.
     pub(crate) fn observed(&self) -> Option<Program> {
         let definition = crate::load::load(&self.source, true).ok()?;
-        Some(Program { definition, source: self.source.clone(), native: OnceLock::new() })
+        Some(Program { definition, source: self.source.clone(), origin: self.origin.clone(), native: OnceLock::new() })
+    }
+
+    /// Whether both come of one load: the same ids, in state of the same shape. A switch may run a variant of the program that it was
+    /// given (one that notes its steps), so addresses say nothing.
+    pub fn is(&self, other: &Program) -> bool {
+        Arc::ptr_eq(&self.origin.0, &other.origin.0)
     }
 
     /// The JSON it was loaded from.

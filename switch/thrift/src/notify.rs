@@ -118,7 +118,7 @@ impl Notifier {
     }
 
     fn of(&mut self, switch: &Switch) {
-        if !self.program.as_ref().is_some_and(|program| Arc::ptr_eq(program, switch.program())) {
+        if !self.program.as_ref().is_some_and(|program| program.is(switch.program())) {
             self.program = Some(Arc::clone(switch.program()));
             self.lists.clear();
         }

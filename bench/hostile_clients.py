@@ -1,0 +1,515 @@
+"""A switch under clients that mean it no good: how late packets are, how much memory it takes, and whether a new controller is served.
+
+    python bench/hostile_clients.py [--only unread-reads,large-writes] [--entries 300000] [--seconds 10] [--rounds 3] [--json FILE]
+
+Needs root. 200 packets per second go through the switch, whose table has `--entries` entries, while the clients of one scenario do what they
+do. The kernel stamps each packet where it enters the switch's interface and where it has left for the far host, so neither the sender's pauses nor
+those of this process count. What the machine itself delays is the row `nothing`.
+
+A scenario is a function with `@scenario(NAME)`: a context manager that opens its clients on a `Target` and closes them at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy.proto import p4r
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from control import Pipeline, Session, insert_requests, rss_bytes
+from forward import machine, report, show, stop
+from veths import SWITCH_PORTS, CannotRun, Network, missing, network, program
+
+HERE = Path(__file__).resolve().parent
+PORT, THRIFT_PORT = 9559, 9090
+RATE_PER_S = 200
+LATE_GOAL_MS, MEMORY_GOAL_MB, SERVED_GOAL_S = 5.0, 300.0, 2.0
+AFTER_S = 12.0
+"""After that long without load the memory is looked at again."""
+ELECTION = 1
+CONTROL = HERE / "control.p4"
+
+
+# The clients
+
+
+@dataclass(frozen=True)
+class Target:
+    """The switch that the clients of a scenario are set on."""
+
+    net: Network
+    folder: Path
+    entries: int
+
+    def connect(self, port: int = PORT) -> socket.socket:
+        """A TCP connection from inside the switch's namespace."""
+        made = self.net.socket("s1", socket.SOCK_STREAM)
+        made.connect(("127.0.0.1", port))
+        return made
+
+    def client(self, work: str, *arguments: str) -> subprocess.Popen:
+        """A gRPC client of ours, inside the switch's namespace: see `CLIENTS`."""
+        command = [sys.executable, __file__, "--client", work, "--folder", str(self.folder), "--entries", str(self.entries), *arguments]
+        return subprocess.Popen(
+            self.net.command("s1", command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+
+Scenario = Callable[[Target], AbstractContextManager[None]]
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(name: str) -> Callable[[Scenario], Scenario]:
+    def add(function: Scenario) -> Scenario:
+        SCENARIOS[name] = function
+        return function
+
+    return add
+
+
+class RawHttp2:
+    """One HTTP/2 connection by hand: as a client that obeys the protocol, and takes nothing. Answers SETTINGS and PING."""
+
+    DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
+    END_STREAM, END_HEADERS, ACK = 1, 4, 1
+
+    def __init__(self, target: Target, window: int = 0) -> None:
+        self._socket = target.connect()
+        self._next = 1
+        self._sending = threading.Lock()
+        self._socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        # SETTINGS_INITIAL_WINDOW_SIZE: how much the server may send on a stream.
+        self.frame(self.SETTINGS, 0, 0, struct.pack("!HI", 4, window))
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def frame(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        with self._sending:
+            self._socket.sendall(struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload)
+
+    def call(self, method: str, message: bytes, announced: int | None = None) -> int:
+        """Calls a method of P4Runtime; the stream's number. announced: the length that the message claims, when it is not whole."""
+        stream, self._next = self._next, self._next + 2
+        headers = {
+            ":method": "POST",
+            ":scheme": "http",
+            ":path": f"/p4.v1.P4Runtime/{method}",
+            ":authority": "switch",
+            "te": "trailers",
+            "content-type": "application/grpc",
+        }
+        # RFC 7541 section 6.2.2: literals without indexing, with new names.
+        block = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in headers.items())
+        self.frame(self.HEADERS, self.END_HEADERS, stream, block)
+        whole = announced is None or announced == len(message)
+        body = struct.pack("!BI", 0, len(message) if announced is None else announced) + message
+        self.frame(self.DATA, self.END_STREAM if whole else 0, stream, body)
+        return stream
+
+    def _answer(self) -> None:
+        with contextlib.suppress(OSError), self._socket.makefile("rb") as stream:
+            while len(head := stream.read(9)) == 9:
+                length, kind, flags = int.from_bytes(head[:3], "big"), head[3], head[4]
+                payload = stream.read(length)
+                if kind in (self.SETTINGS, self.PING) and not flags & self.ACK:
+                    self.frame(kind, self.ACK, 0, payload if kind == self.PING else b"")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def read_request(pipeline: Pipeline) -> p4r.ReadRequest:
+    """A wildcard read of the large table."""
+    return p4r.ReadRequest(device_id=0, entities=[p4r.Entity(table_entry=p4r.TableEntry(table_id=pipeline.id("tables", "hosts")))])
+
+
+@scenario("nothing")
+@contextmanager
+def nothing(_target: Target) -> Iterator[None]:
+    yield
+
+
+@scenario("unread-reads")
+@contextmanager
+def unread_reads(target: Target) -> Iterator[None]:
+    """40 reads of the whole table on 10 connections whose windows are 0. No client needs a role for that."""
+    request = read_request(Pipeline.compiled(CONTROL, target.folder)).SerializeToString()
+    connections = [RawHttp2(target) for _ in range(10)]
+    try:
+        for connection in connections:
+            for _ in range(4):
+                connection.call("Read", request)
+        yield
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+@contextmanager
+def working(target: Target, work: str) -> Iterator[None]:
+    """A client that does its work again and again."""
+    process = target.client(work)
+    try:
+        if process.stdout is None or process.stdout.readline().strip() != "ready":
+            raise CannotRun(f"the client does not reach the switch: {process.communicate()[1][-1000:]}")
+        yield
+    finally:
+        done, errors = process.communicate()
+        if process.returncode != 0:
+            raise CannotRun(f"the client failed: {errors[-1000:]}")
+        show(f"    {work}: {done.strip()} times")
+
+
+@scenario("reads")
+@contextmanager
+def reads(target: Target) -> Iterator[None]:
+    """An honest client reads the whole table in a loop."""
+    with working(target, "read"):
+        yield
+
+
+@scenario("large-writes")
+@contextmanager
+def large_writes(target: Target) -> Iterator[None]:
+    """The primary inserts, modifies and deletes 100,000 entries in one Write each, in a loop."""
+    with working(target, "write"):
+        yield
+
+
+# What our own clients do, each in a process inside the switch's namespace
+
+
+def until_input_ends() -> threading.Event:
+    stopped = threading.Event()
+
+    def wait() -> None:
+        sys.stdin.read()
+        stopped.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    return stopped
+
+
+def fill(pipeline: Pipeline, entries: int) -> None:
+    """Pushes the pipeline and fills its table."""
+    session = Session(f"127.0.0.1:{PORT}")
+    session.push(pipeline)
+    write = session.channel.unary_unary("/p4.v1.P4Runtime/Write")
+    for request in insert_requests(pipeline, session.election, 0, entries, 1000):
+        write(request)
+    session.close()
+
+
+def visit(pipeline: Pipeline, _entries: int) -> None:
+    """A new controller: connects, becomes primary, writes an entry, reads it and deletes it. Prints the seconds."""
+    start = time.monotonic()
+    session = Session(f"127.0.0.1:{PORT}")
+    write = session.channel.unary_unary("/p4.v1.P4Runtime/Write")
+    (insert,) = [p4r.WriteRequest.FromString(request) for request in insert_requests(pipeline, session.election, 1_900_000, 1, 1)]
+    write(insert.SerializeToString())
+    if session.read(insert.updates[0].entity) != 1:
+        raise CannotRun("the new controller does not read what it wrote")
+    insert.updates[0].type = p4r.Update.DELETE
+    write(insert.SerializeToString())
+    print(time.monotonic() - start)
+    session.close()
+
+
+def read_loop(pipeline: Pipeline, entries: int) -> None:
+    session = Session(f"127.0.0.1:{PORT}")
+    request, done, stopped = read_request(pipeline), 0, until_input_ends()
+    print("ready", flush=True)
+    while not stopped.is_set():
+        # Its messages are counted, not decoded: what is measured is the switch.
+        raw = session.channel.unary_stream("/p4.v1.P4Runtime/Read")
+        if sum(len(part) for part in raw(request.SerializeToString())) < 20 * entries:
+            raise CannotRun("a read did not give the whole table")
+        done += 1
+    print(done)
+    session.close()
+
+
+def write_loop(pipeline: Pipeline, entries: int) -> None:
+    session = Session(f"127.0.0.1:{PORT}")
+    (insert,) = insert_requests(pipeline, session.election, entries, 100_000, 100_000)
+    request = p4r.WriteRequest.FromString(insert)
+    batches = []
+    for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
+        for update in request.updates:
+            update.type = kind
+        batches.append(request.SerializeToString())
+    write, done, stopped = session.channel.unary_unary("/p4.v1.P4Runtime/Write"), 0, until_input_ends()
+    print("ready", flush=True)
+    while not stopped.is_set():
+        for batch in batches:
+            write(batch)
+        done += 1
+    print(done)
+    session.close()
+
+
+CLIENTS: dict[str, Callable[[Pipeline, int], None]] = {"fill": fill, "visit": visit, "read": read_loop, "write": write_loop}
+
+
+# The measurement
+
+
+SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
+PROBE = struct.Struct("!6s6sHBBHHHBBHII")
+PROBE_BYTES = 100
+
+
+def probe_frame(number: int) -> bytes:
+    """An IPv4 frame for h2, with its number as the source address."""
+    head = PROBE.pack(b"\2" * 6, b"\4" * 6, 0x0800, 0x45, 0, PROBE_BYTES - 14, 0, 0, 64, 17, 0, number, 0x0A000202)
+    return head.ljust(PROBE_BYTES, b"\0")
+
+
+class Probes:
+    """200 packets per second from h1 to h2, and when each entered the switch and left it, by the kernel's clock."""
+
+    def __init__(self, net: Network) -> None:
+        self._entered = self._listen(net, "s1", SWITCH_PORTS[1])
+        self._left = self._listen(net, "h2", "eth0")
+        self._sender = net.socket("h1", socket.SOCK_RAW, socket.AF_PACKET)
+        self._sender.bind(("eth0", 0))
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self.sent = 0
+
+    @staticmethod
+    def _listen(net: Network, node: str, interface: str) -> socket.socket:
+        made = net.socket(node, socket.SOCK_RAW, socket.AF_PACKET)
+        made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        made.bind((interface, 0x0800))
+        made.setblocking(False)
+        return made
+
+    def _send(self) -> None:
+        start = time.monotonic()
+        while not self._stopped.wait(max(0.0, start + self.sent / RATE_PER_S - time.monotonic())):
+            self._sender.send(probe_frame(self.sent))
+            self.sent += 1
+
+    @staticmethod
+    def _stamps(listener: socket.socket) -> dict[int, int]:
+        found: dict[int, int] = {}
+        while True:
+            try:
+                frame, extra, _, _ = listener.recvmsg(PROBE_BYTES, 64)
+            except BlockingIOError:
+                return found
+            for _, kind, data in extra:
+                if kind == SO_TIMESTAMPNS and len(frame) == PROBE_BYTES and frame[30:34] == b"\x0a\x00\x02\x02":
+                    seconds, nanoseconds = struct.unpack("qq", data)
+                    found.setdefault(int.from_bytes(frame[26:30], "big"), seconds * 10**9 + nanoseconds)
+
+    def __enter__(self) -> Probes:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def delays_ms(self, patience_s: float = 2.0) -> tuple[list[float], int]:
+        """How long each packet was in the switch, sorted; and how many never came out."""
+        time.sleep(patience_s)
+        entered, left = self._stamps(self._entered), self._stamps(self._left)
+        for used in (self._entered, self._left, self._sender):
+            used.close()
+        return sorted((left[number] - at) / 1e6 for number, at in entered.items() if number in left), len(entered.keys() - left.keys())
+
+
+@contextmanager
+def highest_rss(pid: int) -> Iterator[list[int]]:
+    """The list holds the most that the process had, once the block has ended."""
+    most, stopped = [0], threading.Event()
+
+    def watch() -> None:
+        while not stopped.is_set():
+            most[0] = max(most[0], rss_bytes(pid))
+            stopped.wait(0.05)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield most
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def ask(target: Target, work: str, timeout_s: float) -> str:
+    """Runs a client to its end; what it printed."""
+    process = target.client(work)
+    try:
+        out, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    if process.returncode != 0:
+        raise CannotRun(f"the client '{work}' failed: {errors.strip()[-1000:]}")
+    return out
+
+
+def measure(net: Network, name: str, entries: int, seconds: float, folder: Path) -> dict:
+    """One scenario on a switch of its own."""
+    ports = [word for number, interface in SWITCH_PORTS.items() for word in ("-i", f"{number}@{interface}")]
+    switch = [program("fairlane-switch") or "fairlane-switch", *ports, "--no-p4", "--thrift-port", str(THRIFT_PORT)]
+    switch += ["--notifications-addr", f"ipc://{folder}/notify.ipc", "--", "--grpc-server-addr", f"127.0.0.1:{PORT}"]
+    target = Target(net, folder, entries)
+    with (folder / f"{name}.log").open("wb") as log:
+        # In a shell of its own no more: `ip netns exec` becomes the switch.
+        process = subprocess.Popen(net.command("s1", switch), stdout=log, stderr=log)
+    try:
+        wait_for(target, process, folder / f"{name}.log")
+        ask(target, "fill", 120)
+        time.sleep(1.0)
+        idle, served = rss_bytes(process.pid), None
+        with highest_rss(process.pid) as most:
+            probes = Probes(net)
+            with probes, SCENARIOS[name](target):
+                time.sleep(seconds / 2)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    # Its own start is not the switch's: the seconds are those that it prints.
+                    served = float(ask(target, "visit", 30)) if name != "large-writes" else None
+                time.sleep(seconds / 2)
+            delays, lost = probes.delays_ms()
+        time.sleep(AFTER_S)
+        after = rss_bytes(process.pid)
+        if process.poll() is not None:
+            raise CannotRun(f"the switch ended with {process.returncode}: {(folder / f'{name}.log').read_text(errors='replace')[-1000:]}")
+    finally:
+        stop(process)
+    if not delays:
+        raise CannotRun(f"{name}: no packet came through")
+    return {
+        "sent": probes.sent,
+        "lost": lost,
+        "median_ms": statistics.median(delays),
+        "p99_ms": delays[min(len(delays) - 1, len(delays) * 99 // 100)],
+        "longest_ms": delays[-1],
+        "late": sum(delay > LATE_GOAL_MS for delay in delays),
+        "idle_mb": idle / 1e6,
+        "more_mb": (most[0] - idle) / 1e6,
+        "kept_mb": (after - idle) / 1e6,
+        "served_s": served,
+    }
+
+
+def wait_for(target: Target, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            target.connect().close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise CannotRun(f"the switch serves no P4Runtime:\n{log.read_text(errors='replace')[-1000:]}")
+
+
+def run(names: list[str], entries: int, seconds: float, rounds: int) -> dict:
+    reason = missing()
+    if reason:
+        raise CannotRun(reason)
+    result: dict = {"machine": machine(), "absent": {}, "entries": entries, "seconds": seconds, "rounds": rounds, "samples": {}}
+    with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as folder_name, network() as net:
+        folder = Path(folder_name)
+        Pipeline.compile(CONTROL, folder)
+        net.ip("s1", "link", "set", "lo", "up")
+        for turn in range(rounds):
+            for name in names:
+                sample = measure(net, name, entries, seconds, folder)
+                result["samples"].setdefault(name, []).append(sample)
+                show(f"round {turn + 1} of {rounds}, {name}: {json.dumps(sample)}")
+    return result
+
+
+def median(samples: list[dict], key: str) -> float:
+    return statistics.median(sample[key] for sample in samples)
+
+
+def table(result: dict) -> str:
+    about = result["machine"]
+    lines = [
+        f"{result['entries']:,} entries, {RATE_PER_S} packets/s; {about['model']}, load {about['load']:.1f}; medians of {result['rounds']}",
+        "",
+        f"{'clients':16}{'median ms':>10}{'99 % ms':>9}{'longest ms':>11}{'late':>6}{'lost':>6}{'idle MB':>9}{'more MB':>9}{'kept MB':>9}{'served s':>10}",
+    ]
+    for name, samples in result["samples"].items():
+        served = [sample["served_s"] for sample in samples if sample["served_s"] is not None]
+        lines.append(
+            f"{name:16}{median(samples, 'median_ms'):>10.2f}{median(samples, 'p99_ms'):>9.2f}{median(samples, 'longest_ms'):>11.2f}"
+            f"{median(samples, 'late'):>6.0f}{sum(sample['lost'] for sample in samples):>6}{median(samples, 'idle_mb'):>9.0f}"
+            f"{median(samples, 'more_mb'):>9.0f}{median(samples, 'kept_mb'):>9.0f}" + (f"{statistics.median(served):>10.2f}" if served else "")
+        )
+    return "\n".join(lines)
+
+
+def verdicts(result: dict) -> list[tuple[bool, str]]:
+    """The goals, and whether this run meets them. Lateness is that beyond what the machine itself delays packets by."""
+    judged = []
+    bare = result["samples"].get("nothing")
+    base = median(bare, "longest_ms") if bare else 0.0
+    for name, samples in result["samples"].items():
+        if name == "nothing":
+            continue
+        late, more = median(samples, "longest_ms") - base, max(sample["more_mb"] for sample in samples)
+        judged.append((late <= LATE_GOAL_MS, f"{name}: the latest packet is {late:.2f} ms later than without (goal {LATE_GOAL_MS:g})"))
+        judged.append((more <= MEMORY_GOAL_MB, f"{name}: {more:.0f} MB more memory than idle (goal {MEMORY_GOAL_MB:g})"))
+        times = [sample["served_s"] for sample in samples]
+        if name != "large-writes":
+            longest = max((time_s for time_s in times if time_s is not None), default=None)
+            fine = None not in times and longest is not None and longest <= SERVED_GOAL_S
+            shown = "not at all" if None in times or longest is None else f"within {longest:.2f} s"
+            judged.append((fine, f"{name}: a new controller is served {shown} (goal {SERVED_GOAL_S:g} s)"))
+    return judged
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(SCENARIOS), help=f"scenarios, separated by commas (default: {','.join(SCENARIOS)})")
+    parser.add_argument("--entries", type=int, default=300_000, help="entries of the table (default: 300000)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long each scenario lasts at least (default: 10)")
+    parser.add_argument("--rounds", type=int, default=1, help="runs of each scenario; medians count (default: 1)")
+    parser.add_argument("--client", choices=sorted(CLIENTS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path, help="also write every measurement to this file")
+    arguments = parser.parse_args()
+    if arguments.client:
+        CLIENTS[arguments.client](Pipeline.compiled(CONTROL, arguments.folder), arguments.entries)
+        return 0
+    names = arguments.only.split(",")
+    unknown = [name for name in names if name not in SCENARIOS]
+    if unknown or not 1 <= arguments.entries <= 1_800_000 or arguments.rounds < 1:
+        parser.error(f"scenarios are {', '.join(SCENARIOS)}; --entries is between 1 and 1800000, and --rounds at least 1")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    return report(lambda: run(names, arguments.entries, arguments.seconds, arguments.rounds), table, verdicts, arguments.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
