@@ -81,12 +81,22 @@ impl Shared {
                     && (crowded || holder.bytes > 0)
             };
             let idlest = held.holders.iter().filter(may_lose).min_by_key(|(_, holder)| (holder.used, holder.last)).map(|(id, _)| *id);
-            held.remove(idlest.ok_or(Full)?, Some(Reason::Crowded));
+            let loses = idlest.or_else(|| if crowded { None } else { held.larger_by_far(asking, bytes) });
+            held.remove(loses.ok_or(Full)?, Some(Reason::Crowded));
         }
     }
 }
 
+/// Who holds this many times what another one asks for makes way for it, even while it grows.
+const BY_FAR: usize = 4;
+
 impl Held {
+    fn larger_by_far(&self, asking: Option<u64>, bytes: usize) -> Option<u64> {
+        let wanted = asking.and_then(|id| self.holders.get(&id)).map_or(0, |holder| holder.bytes) + bytes;
+        let (&id, largest) = self.holders.iter().max_by_key(|(_, holder)| holder.bytes)?;
+        (largest.bytes / BY_FAR >= wanted).then_some(id)
+    }
+
     fn remove(&mut self, id: u64, reason: Option<Reason>) {
         let Some(holder) = self.holders.remove(&id) else { return };
         self.bytes -= holder.bytes;
@@ -270,6 +280,20 @@ mod tests {
         drop(first);
         drop(second);
         assert_eq!(pool.held(), (1, 0));
+    }
+
+    #[test]
+    fn small_messages_find_room_beside_large_ones_that_grow() {
+        let (pool, start) = (pool(9, 100), Instant::now());
+        let large = pool.enter(start, None).expect("a place");
+        let other = pool.enter(start, None).expect("a place");
+        let small = pool.enter(start, None).expect("a place");
+        large.grow(60, start).expect("room");
+        other.grow(39, start).expect("room");
+        assert_eq!(small.grow(16, start), Err(Full), "not smaller by far");
+        small.grow(15, start).expect("the room of the largest");
+        assert_eq!((large.gone().reason(), other.gone().reason()), (Some(Reason::Crowded), None));
+        assert_eq!(pool.held(), (2, 54));
     }
 
     #[test]

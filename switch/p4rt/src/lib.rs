@@ -18,7 +18,11 @@ pub mod arbitration;
 pub mod bytes;
 pub mod core;
 pub mod digest;
+#[cfg(not(target_family = "wasm"))]
+mod doors;
 mod entity;
+#[cfg(not(target_family = "wasm"))]
+mod incoming;
 pub mod limits;
 pub mod model;
 #[cfg(not(target_family = "wasm"))]
@@ -32,6 +36,8 @@ pub mod status;
 #[cfg(not(target_family = "wasm"))]
 pub mod tls;
 pub mod types;
+#[cfg(not(target_family = "wasm"))]
+mod whole;
 
 pub use crate::arbitration::{ClientId, Notification};
 pub use crate::core::{Core, ReadOutput, StreamOutput, API_VERSION};
