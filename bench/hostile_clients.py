@@ -186,7 +186,8 @@ class Uploader(RawHttp2):
 
     def wait_for_the_end(self, stopped: threading.Event) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._over or stopped.is_set())
+            while not self._over and not stopped.is_set():
+                self._changed.wait(0.2)
 
 
 def read_request(pipeline: Pipeline) -> p4r.ReadRequest:
