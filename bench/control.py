@@ -75,13 +75,13 @@ class Pipeline:
 
 
 class Session:
-    """The primary client of a switch."""
+    """The primary client of a switch, unless another has a higher election id."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, election: int = 1) -> None:
         self.channel = grpc.insecure_channel(address, options=_OPTIONS)
         grpc.channel_ready_future(self.channel).result(30)
         self.stub = p4r_grpc.P4RuntimeStub(self.channel)
-        self.election = p4r.Uint128(low=1)
+        self.election = p4r.Uint128(low=election)
         self._outgoing: queue.SimpleQueue = queue.SimpleQueue()
         request = p4r.StreamMessageRequest()
         request.arbitration.device_id = 0

@@ -44,7 +44,6 @@ RATE_PER_S = 200
 LATE_GOAL_MS, MEMORY_GOAL_MB, SERVED_GOAL_S = 5.0, 300.0, 2.0
 AFTER_S = 12.0
 """After that long without load the memory is looked at again."""
-ELECTION = 1
 CONTROL = HERE / "control.p4"
 
 
@@ -75,6 +74,8 @@ class Target:
 
 Scenario = Callable[[Target], AbstractContextManager[None]]
 SCENARIOS: dict[str, Scenario] = {}
+PRIMARY = {"large-writes"}
+"""Scenarios whose client must stay primary: a new controller then only reads."""
 
 
 def scenario(name: str) -> Callable[[Scenario], Scenario]:
@@ -392,7 +393,7 @@ def fill(pipeline: Pipeline, entries: int) -> None:
 def visit(pipeline: Pipeline, _entries: int) -> None:
     """A new controller: connects, becomes primary, writes an entry, reads it and deletes it. Prints the seconds."""
     start = time.monotonic()
-    session = Session(f"127.0.0.1:{PORT}")
+    session = Session(f"127.0.0.1:{PORT}", election=3)
     write = session.channel.unary_unary("/p4.v1.P4Runtime/Write")
     (insert,) = [p4r.WriteRequest.FromString(request) for request in insert_requests(pipeline, session.election, 1_900_000, 1, 1)]
     write(insert.SerializeToString())
@@ -400,6 +401,17 @@ def visit(pipeline: Pipeline, _entries: int) -> None:
         raise CannotRun("the new controller does not read what it wrote")
     insert.updates[0].type = p4r.Update.DELETE
     write(insert.SerializeToString())
+    print(time.monotonic() - start)
+    session.close()
+
+
+def look(pipeline: Pipeline, _entries: int) -> None:
+    """A controller that is not primary: connects and reads an entry. Prints the seconds."""
+    start = time.monotonic()
+    session = Session(f"127.0.0.1:{PORT}", election=4)
+    (insert,) = [p4r.WriteRequest.FromString(request) for request in insert_requests(pipeline, session.election, 0, 1, 1)]
+    if session.read(insert.updates[0].entity) != 1:
+        raise CannotRun("the new controller does not read an entry that is there")
     print(time.monotonic() - start)
     session.close()
 
@@ -419,7 +431,7 @@ def read_loop(pipeline: Pipeline, entries: int) -> None:
 
 
 def write_loop(pipeline: Pipeline, entries: int) -> None:
-    session = Session(f"127.0.0.1:{PORT}")
+    session = Session(f"127.0.0.1:{PORT}", election=5)
     (insert,) = insert_requests(pipeline, session.election, entries, 100_000, 100_000)
     request = p4r.WriteRequest.FromString(insert)
     batches = []
@@ -437,7 +449,7 @@ def write_loop(pipeline: Pipeline, entries: int) -> None:
     session.close()
 
 
-CLIENTS: dict[str, Callable[[Pipeline, int], None]] = {"fill": fill, "visit": visit, "read": read_loop, "write": write_loop}
+CLIENTS: dict[str, Callable[[Pipeline, int], None]] = {"fill": fill, "visit": visit, "look": look, "read": read_loop, "write": write_loop}
 
 
 # The measurement
@@ -567,7 +579,7 @@ def measure(net: Network, name: str, entries: int, seconds: float, folder: Path)
                 time.sleep(seconds / 2)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     # Its own start is not the switch's: the seconds are those that it prints.
-                    served = float(ask(target, "visit", 30)) if name != "large-writes" else None
+                    served = float(ask(target, "look" if name in PRIMARY else "visit", 30))
                 time.sleep(seconds / 2)
             delays, lost = probes.delays_ms()
         time.sleep(AFTER_S)
@@ -655,11 +667,10 @@ def verdicts(result: dict) -> list[tuple[bool, str]]:
         judged.append((late <= LATE_GOAL_MS, f"{name}: the latest packet is {late:.2f} ms later than without (goal {LATE_GOAL_MS:g})"))
         judged.append((more <= MEMORY_GOAL_MB, f"{name}: {more:.0f} MB more memory than idle (goal {MEMORY_GOAL_MB:g})"))
         times = [sample["served_s"] for sample in samples]
-        if name != "large-writes":
-            longest = max((time_s for time_s in times if time_s is not None), default=None)
-            fine = None not in times and longest is not None and longest <= SERVED_GOAL_S
-            shown = "not at all" if None in times or longest is None else f"within {longest:.2f} s"
-            judged.append((fine, f"{name}: a new controller is served {shown} (goal {SERVED_GOAL_S:g} s)"))
+        longest = max((time_s for time_s in times if time_s is not None), default=None)
+        fine = None not in times and longest is not None and longest <= SERVED_GOAL_S
+        shown = "not at all" if None in times or longest is None else f"within {longest:.2f} s"
+        judged.append((fine, f"{name}: a new controller is served {shown} (goal {SERVED_GOAL_S:g} s)"))
     return judged
 
 

@@ -8,7 +8,7 @@ use fairlane_pipeline::Nanos;
 use prost::Message;
 
 use crate::arbitration::{Arbitration, ClientId, Notification, RoleKey};
-use crate::entity::{idle_message, Target, Window};
+use crate::entity::{idle_message, Batch, Target, Window, UPDATE_COST};
 use crate::limits::Limits;
 use crate::packet_io;
 use crate::pipeline_config::PipelineConfig;
@@ -27,8 +27,14 @@ pub const API_VERSION: &str = "1.4.1";
 /// Entities in one message of a read.
 const ENTITIES_PER_RESPONSE: usize = 256;
 
-/// Cells of registers and counters in one part of a read: some tenths of a millisecond of the device's thread.
-const CELLS_PER_PART: usize = 512;
+/// Cells, entries and other things in one part of a read: some tenths of a millisecond of the device's thread.
+const READ_PART: usize = 512;
+
+/// The same for a write, in cells; an update takes [`UPDATE_COST`] of them.
+const WRITE_PART: usize = 256 * UPDATE_COST;
+
+/// Updates, and cells, that are changed between two packets because a batch asks for that.
+const MOST_AT_ONCE: usize = 1024;
 
 /// What a message on a stream leads to.
 #[derive(Debug, Default, PartialEq)]
@@ -51,10 +57,44 @@ pub struct ReadOutput {
 /// How far a read in parts has come.
 #[derive(Debug, Default)]
 pub struct ReadProgress {
-    /// Index of the entity of the request that is read next, and how many of its cells have been read.
+    /// Index of the entity of the request that is read next, and how far.
     entity: usize,
-    cells: usize,
+    window: Window,
     outcomes: Vec<Result<()>>,
+}
+
+/// How far a write in parts has come.
+#[derive(Debug, Default)]
+pub struct WriteProgress {
+    /// How updates are applied; `None` before the request is checked.
+    mode: Option<Atomicity>,
+    window: Window,
+    /// Of the updates tried, where each counts for itself.
+    outcomes: Vec<Result<()>>,
+    /// Where all count, or none.
+    batch: Batch,
+    /// Why the request was refused, or could not go on.
+    refused: Option<Status>,
+}
+
+impl WriteProgress {
+    /// The status of a request that is over. May take long where there are many updates: not for the device's thread.
+    ///
+    /// # Errors
+    /// As [`Core::write`].
+    pub fn finish(mut self, request: &p4::WriteRequest) -> Result<()> {
+        let updates = request.updates.len();
+        let outcomes = match (self.refused, self.mode) {
+            (Some(status), Some(Atomicity::ContinueOnError)) => {
+                self.outcomes.resize(updates, Err(status));
+                self.outcomes
+            }
+            (Some(status), _) => return Err(status),
+            (None, Some(Atomicity::ContinueOnError)) => self.outcomes,
+            (None, _) => self.batch.outcomes(updates),
+        };
+        Status::of_batch("update", outcomes)
+    }
 }
 
 /// What a pipeline is made of, read and built away from the device's thread ([`Core::prepare_pipeline`]).
@@ -246,20 +286,73 @@ impl Core {
     /// # Errors
     /// The status of the request, with one detail for each update when updates were tried.
     pub fn write(&mut self, request: &p4::WriteRequest, device: &mut Device, now: Nanos) -> Result<()> {
-        let role = RoleKey::new(&request.role, role_id(request));
-        self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
-        let atomicity =
-            Atomicity::try_from(request.atomicity).map_err(|_| Status::invalid(format!("atomicity {} is unknown", request.atomicity)))?;
-        let mut target = self.target(device, now)?;
-        let outcomes = match atomicity {
-            Atomicity::ContinueOnError => request.updates.iter().map(|update| target.write(update)).collect(),
-            // The device's thread does nothing else meanwhile: packets see the batch before or after, never in between.
-            Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => match target.write_all_or_none(&request.updates) {
-                Ok(()) => Vec::new(),
-                Err(outcomes) => outcomes,
-            },
+        let mut progress = WriteProgress::default();
+        while !self.write_part(request, &mut progress, usize::MAX, device, now) {}
+        progress.finish(request)
+    }
+
+    /// A part of a `Write`, so that many updates do not hold up the device's thread. True after the last, when
+    /// [`WriteProgress::finish`] knows the outcome. Nothing else may be written between the parts.
+    pub fn write_next(&mut self, request: &p4::WriteRequest, progress: &mut WriteProgress, device: &mut Device, now: Nanos) -> bool {
+        self.write_part(request, progress, WRITE_PART, device, now)
+    }
+
+    fn write_part(
+        &mut self,
+        request: &p4::WriteRequest,
+        progress: &mut WriteProgress,
+        most: usize,
+        device: &mut Device,
+        now: Nanos,
+    ) -> bool {
+        match self.try_write_part(request, progress, most, device, now) {
+            Ok(over) => over,
+            Err(status) => {
+                progress.refused = Some(status);
+                true
+            }
+        }
+    }
+
+    fn try_write_part(
+        &mut self,
+        request: &p4::WriteRequest,
+        progress: &mut WriteProgress,
+        most: usize,
+        device: &mut Device,
+        now: Nanos,
+    ) -> Result<bool> {
+        let Some(mode) = progress.mode else {
+            let role = RoleKey::new(&request.role, role_id(request));
+            self.arbitration.check_primary(request.device_id, &role, request.election_id.as_ref())?;
+            let mode = Atomicity::try_from(request.atomicity)
+                .map_err(|_| Status::invalid(format!("atomicity {} is unknown", request.atomicity)))?;
+            check_atomicity(mode, &request.updates, &self.target(device, now)?)?;
+            progress.mode = Some(mode);
+            return self.try_write_part(request, progress, most, device, now);
         };
-        Status::of_batch("update", outcomes)
+        let mut target = self.target(device, now)?;
+        progress.window.refill(most);
+        match mode {
+            Atomicity::ContinueOnError => {
+                while let Some(update) = request.updates.get(progress.outcomes.len()) {
+                    if progress.window.is_spent() {
+                        return Ok(false);
+                    }
+                    let outcome = target.write_window(update, &mut progress.window);
+                    if outcome.is_ok() && progress.window.is_cut() {
+                        return Ok(false);
+                    }
+                    progress.outcomes.push(outcome);
+                    progress.window.next_entity();
+                    progress.window.spend(UPDATE_COST);
+                }
+                Ok(true)
+            }
+            Atomicity::RollbackOnError => Ok(target.write_all_or_none(&request.updates, &mut progress.batch, &mut progress.window)),
+            // The device's thread does nothing else meanwhile: packets see the batch before or after, never in between.
+            Atomicity::DataplaneAtomic => Ok(target.write_all_or_none(&request.updates, &mut progress.batch, &mut Window::whole())),
+        }
     }
 
     /// `Read`.
@@ -274,8 +367,8 @@ impl Core {
         }
     }
 
-    /// A part of a `Read`, so that a large register or counter does not hold up the device's thread: cells that are read in other
-    /// parts may be of other instants. Returns messages to stream, and after the last part the status.
+    /// A part of a `Read`, so that a large table or array does not hold up the device's thread: what is read in other parts may be of
+    /// other instants. Returns messages to stream, and after the last part the status.
     pub fn read_next(
         &mut self,
         request: &p4::ReadRequest,
@@ -283,14 +376,14 @@ impl Core {
         device: &mut Device,
         now: Nanos,
     ) -> (Vec<p4::ReadResponse>, Option<Result<()>>) {
-        self.read_part(request, progress, CELLS_PER_PART, device, now)
+        self.read_part(request, progress, READ_PART, device, now)
     }
 
     fn read_part(
         &mut self,
         request: &p4::ReadRequest,
         progress: &mut ReadProgress,
-        most_cells: usize,
+        most: usize,
         device: &mut Device,
         now: Nanos,
     ) -> (Vec<p4::ReadResponse>, Option<Result<()>>) {
@@ -300,24 +393,21 @@ impl Core {
             Err(status) => return (Vec::new(), Some(Err(status))),
         };
         let mut entities = Vec::new();
-        let mut window = Window { skip: progress.cells, left: most_cells };
+        progress.window.refill(most);
         while let Some(entity) = request.entities.get(progress.entity) {
             let before = entities.len();
-            let outcome = target.read_window(entity, &mut window, &mut entities);
+            if progress.window.is_spent() {
+                return (responses(entities), None);
+            }
+            let outcome = target.read_window(entity, &mut progress.window, &mut entities);
             if outcome.is_err() {
                 entities.truncate(before);
-            }
-            if outcome.is_ok() && window.left == 0 {
-                progress.cells += most_cells;
+            } else if progress.window.is_cut() {
                 return (responses(entities), None);
             }
             progress.outcomes.push(outcome);
-            (progress.entity, progress.cells, window.skip) = (progress.entity + 1, 0, 0);
-            // Other entities have no parts: each ends one, so that a request for many of them is no long job either.
-            if most_cells != usize::MAX && progress.entity < request.entities.len() && entities.len() >= most_cells {
-                return (responses(entities), None);
-            }
-            window.left = most_cells;
+            progress.entity += 1;
+            progress.window.next_entity();
         }
         (responses(entities), Some(Status::of_batch("entity", std::mem::take(&mut progress.outcomes))))
     }
@@ -518,6 +608,22 @@ fn target<'a>(config: &'a mut PipelineConfig, device: &'a mut Device, now: Nanos
     }
     let max_table_entries = config.limits.max_table_entries;
     Ok(Target { model: &config.model, notes: &mut config.notes, digests: &mut config.digests, switch, now, max_table_entries })
+}
+
+/// Batches that are all-or-none, or seen whole by packets, are bounded: their updates cannot be cut, or cannot be undone in parts.
+fn check_atomicity(mode: Atomicity, updates: &[p4::Update], target: &Target<'_>) -> Result<()> {
+    let (name, reach) = match mode {
+        Atomicity::ContinueOnError => return Ok(()),
+        Atomicity::RollbackOnError => ("ROLLBACK_ON_ERROR", updates.iter().map(|update| target.reach(update)).max()),
+        Atomicity::DataplaneAtomic => ("DATAPLANE_ATOMIC", updates.iter().map(|update| target.reach(update)).reduce(usize::saturating_add)),
+    };
+    match reach {
+        Some(reach) if reach > MOST_AT_ONCE => Err(Status::unimplemented(format!(
+            "{name}: packets would wait for {reach} changes at once, and {MOST_AT_ONCE} is the most: send smaller batches, \
+             or use CONTINUE_ON_ERROR"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn no_pipeline() -> Status {

@@ -1,8 +1,9 @@
-//! What stands before the services: messages are counted as they come ([`Whole`]), and a connection with a request under way keeps its place.
+//! What stands before the services: a client's certificate is for clients, messages are counted as they come ([`Whole`]), and a connection
+//! with a request under way keeps its place.
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -14,7 +15,22 @@ use tonic::codegen::{http, BoxFuture, Service};
 use tonic::transport::server::TlsConnectInfo;
 use tonic::Status;
 
+use crate::tls::Purpose;
 use crate::whole::Whole;
+
+/// What a request knows of its connection.
+#[derive(Clone)]
+pub(crate) struct Link {
+    place: Arc<Place>,
+    /// Its client's certificate is for clients, once that was looked at.
+    for_clients: Arc<OnceLock<bool>>,
+}
+
+impl Link {
+    pub(crate) fn new(place: Arc<Place>) -> Link {
+        Link { place, for_clients: Arc::default() }
+    }
+}
 
 /// A service behind the doors.
 #[derive(Clone)]
@@ -22,18 +38,27 @@ pub(crate) struct Doors<S> {
     pub inner: S,
     pub messages: Pool,
     pub longest: usize,
+    /// What a client's certificate must be for; `None` where it needs none.
+    pub purpose: Option<Arc<Purpose>>,
 }
 
 /// A request under way on a connection.
 struct Working(Arc<Place>, bool);
 
+/// The connection of a request, and whether its client may ask for anything.
+fn link(request: &http::Request<Body>, purpose: Option<&Purpose>) -> (Option<Link>, bool) {
+    let extensions = request.extensions();
+    let over_tls = extensions.get::<TlsConnectInfo<Link>>();
+    let link = extensions.get::<Link>().or_else(|| over_tls.map(TlsConnectInfo::get_ref));
+    let Some(purpose) = purpose else { return (link.cloned(), true) };
+    let look = || over_tls.and_then(TlsConnectInfo::peer_certs).is_some_and(|shown| purpose.holds(&shown));
+    (link.cloned(), link.is_some_and(|link| *link.for_clients.get_or_init(look)))
+}
+
 impl Working {
-    fn begin(request: &http::Request<Body>) -> Option<Working> {
-        let extensions = request.extensions();
-        let over_tls = || extensions.get::<TlsConnectInfo<Arc<Place>>>().map(TlsConnectInfo::get_ref);
-        let place = extensions.get::<Arc<Place>>().or_else(over_tls)?;
+    fn begin(place: Arc<Place>) -> Working {
         place.work();
-        Some(Working(Arc::clone(place), true))
+        Working(place, true)
     }
 
     /// It waits for the client from now on.
@@ -92,7 +117,13 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let mut working = Working::begin(&request);
+        let (link, allowed) = link(&request, self.purpose.as_deref());
+        if !allowed {
+            let refusal = "the client's certificate is not for clients: its extendedKeyUsage does not name clientAuth (RFC 5280, section 4.2.1.12); \
+                           sign one that does, with openssl's -addext extendedKeyUsage=clientAuth";
+            return Box::pin(std::future::ready(Ok(Status::unauthenticated(refusal).into_http())));
+        }
+        let mut working = link.map(|link| Working::begin(link.place));
         let stream = request.uri().path().ends_with("/StreamChannel");
         let (messages, longest) = (self.messages.clone(), self.longest);
         let answer = self.inner.call(request.map(|body| Body::new(Whole::new(body, messages, longest, stream))));

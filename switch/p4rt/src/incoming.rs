@@ -13,6 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tonic::transport::server::Connected;
 
+use crate::doors::Link;
+
 /// How long a client may take to begin HTTP/2.
 const FIRST_WORDS: Duration = Duration::from_secs(10);
 /// HTTP/2's preface and the head of the frame after it (RFC 9113, section 3.4).
@@ -137,11 +139,10 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// What a request knows of its connection: the place that it keeps busy.
 impl Connected for Connection {
-    type ConnectInfo = Arc<Place>;
+    type ConnectInfo = Link;
 
-    fn connect_info(&self) -> Arc<Place> {
-        Arc::clone(&self.place)
+    fn connect_info(&self) -> Link {
+        Link::new(Arc::clone(&self.place))
     }
 }

@@ -31,10 +31,14 @@ pub mod packet_io;
 mod pipeline_config;
 pub mod proto;
 #[cfg(not(target_family = "wasm"))]
+mod reads;
+#[cfg(not(target_family = "wasm"))]
 pub mod server;
 pub mod status;
 #[cfg(not(target_family = "wasm"))]
 pub mod tls;
+#[cfg(not(target_family = "wasm"))]
+mod turns;
 pub mod types;
 #[cfg(not(target_family = "wasm"))]
 mod whole;

@@ -15,11 +15,15 @@ pub struct Limits {
     pub max_streams: usize,
     /// Messages that wait for one client; packets and digests beyond that are lost.
     pub max_queue: usize,
+    /// Reads under way at the same time; one whose client takes nothing makes room for another.
+    pub max_reads: usize,
+    /// Bytes that all reads together read ahead of their clients; beyond that each goes on as its client takes them.
+    pub max_read_bytes: usize,
 }
 
 impl Default for Limits {
-    /// Messages up to 64 MiB, 4 Mi entries in a table, 256 Ki messages of a digest, 128 streams, 4096 messages for
-    /// one client.
+    /// Messages up to 64 MiB, 4 Mi entries in a table, 256 Ki messages of a digest, 128 streams, 4096 messages for one client, 128 reads
+    /// with 64 MiB that wait for their clients.
     fn default() -> Self {
         Limits {
             max_message_bytes: 64 << 20,
@@ -27,6 +31,8 @@ impl Default for Limits {
             max_digest_backlog: 256 << 10,
             max_streams: 128,
             max_queue: 4096,
+            max_reads: 128,
+            max_read_bytes: 64 << 20,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The gRPC server around [`Core`].
 //!
 //! Every request becomes a job on the device's thread ([`DeviceAccess`]); so the core has one caller at a time, and a packet never
-//! waits for a lock. The data plane's events are given to the core by that thread too ([`EventSink::deliver`]). Messages for clients
-//! go through a bounded queue for each stream: a client that does not read loses packets and digests, never the switch its memory.
+//! waits for a lock. Large reads and writes are several jobs. The data plane's events are given to the core by that thread too
+//! ([`EventSink::deliver`]). Messages for clients go through a bounded queue for each stream, and answers to reads through a budget for all of
+//! them (`reads.rs`): a client that does not read loses packets and digests, or its read, never the switch its memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,14 +24,16 @@ use tokio_stream::Stream;
 use tonic::{Code, Request, Response, Streaming};
 
 use crate::arbitration::{ClientId, Notification};
-use crate::core::{Core, ReadProgress};
+use crate::core::{Core, WriteProgress};
 use crate::doors::Doors;
 use crate::incoming;
 use crate::limits::Limits;
 use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
+use crate::reads::{Reading, Reads};
 use crate::status::Status;
 use crate::tls::{self, TlsError, TlsFiles};
+use crate::turns::Turns;
 
 use p4::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use p4::stream_message_response::Update as StreamUpdate;
@@ -107,7 +110,7 @@ struct Client {
     _open: oneshot::Sender<()>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     access: Arc<dyn DeviceAccess>,
     core: Mutex<Core>,
     clients: Mutex<HashMap<ClientId, Client>>,
@@ -117,10 +120,12 @@ struct Shared {
     rearm: Notify,
     /// Messages lost because a client did not read.
     lost: AtomicU64,
-    limits: Limits,
+    pub limits: Limits,
+    pub turns: Turns,
+    pub reads: Reads,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -173,7 +178,7 @@ impl Shared {
         }))
     }
 
-    async fn call<R: Send + 'static>(
+    pub async fn call<R: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Core, &mut Device, Nanos) -> (R, Vec<Notification>) + Send + 'static,
     ) -> Result<R, tonic::Status> {
@@ -181,6 +186,23 @@ impl Shared {
         // The request may have been cancelled meanwhile: then nobody wants the result.
         self.submit(work, |result| drop(sender.send(result))).map_err(closed)?;
         receiver.await.map_err(|_| closed(Closed))
+    }
+
+    /// Applies a batch; the device's thread serves packets between its parts.
+    async fn write_in_parts(self: &Arc<Self>, request: &Arc<p4::WriteRequest>) -> Result<WriteProgress, tonic::Status> {
+        let mut progress = WriteProgress::default();
+        loop {
+            let request = Arc::clone(request);
+            let part = self.call(move |core, device, now| {
+                let over = core.write_next(&request, &mut progress, device, now);
+                ((over, progress), Vec::new())
+            });
+            let (over, so_far) = part.await?;
+            progress = so_far;
+            if over {
+                return Ok(progress);
+            }
+        }
     }
 
     async fn request<R: Send + 'static>(
@@ -210,7 +232,7 @@ fn closed(closed: Closed) -> tonic::Status {
 }
 
 /// A status for gRPC, with its details in `grpc-status-details-bin`.
-fn wire(status: &Status) -> tonic::Status {
+pub(crate) fn wire(status: &Status) -> tonic::Status {
     let code = tonic::Code::from(status.code as i32);
     let (message, details) = status.trailers();
     if details.is_empty() {
@@ -268,48 +290,13 @@ impl Service {
         let prepared = prepared.await.map_err(|error| tonic::Status::internal(format!("the pipeline cannot be read: {error}")))?;
         let work =
             move |core: &mut Core, device: &mut Device, now| (core.set_prepared_pipeline(&request, prepared, device, now), Vec::new());
+        let turn = self.0.turns.write().await;
         let done = self.0.call(work).await?;
+        drop(turn);
         Ok(done.map(|retired| {
             // Nobody waits for the memory.
             tokio::task::spawn_blocking(move || drop(retired));
         }))
-    }
-}
-
-/// Messages of a read that wait for the client: it takes the pace.
-const PARTS_AHEAD: usize = 16;
-
-/// Streams what a read selects. The device's thread serves packets between its parts.
-async fn read_in_parts(shared: Arc<Shared>, request: Arc<p4::ReadRequest>, sender: mpsc::Sender<Result<p4::ReadResponse, tonic::Status>>) {
-    let mut progress = ReadProgress::default();
-    loop {
-        let request = Arc::clone(&request);
-        let part = shared.call(move |core, device, now| {
-            let part = core.read_next(&request, &mut progress, device, now);
-            ((part, progress), Vec::new())
-        });
-        let ((responses, status), so_far) = match part.await {
-            Ok(part) => part,
-            Err(status) => {
-                // The client may be gone as well.
-                let _ = sender.send(Err(status)).await;
-                return;
-            }
-        };
-        progress = so_far;
-        for response in responses {
-            if sender.send(Ok(response)).await.is_err() {
-                return;
-            }
-        }
-        match status {
-            None => {}
-            Some(Ok(())) => return,
-            Some(Err(status)) => {
-                let _ = sender.send(Err(wire(&status))).await;
-                return;
-            }
-        }
     }
 }
 
@@ -324,24 +311,21 @@ const PENDING: usize = 256;
 #[tonic::async_trait]
 impl P4Runtime for Service {
     async fn write(&self, request: Request<p4::WriteRequest>) -> Result<Response<p4::WriteResponse>, tonic::Status> {
-        let request = request.into_inner();
-        self.0
-            .request(move |core, device, now| {
-                let result = core.write(&request, device, now);
-                if let Err(status) = &result {
-                    tracing::debug!(%status, "Write");
-                }
-                result.map(|()| p4::WriteResponse {})
-            })
-            .await
-    }
-
-    type ReadStream = BoxStream<p4::ReadResponse>;
-
-    async fn read(&self, request: Request<p4::ReadRequest>) -> Result<Response<Self::ReadStream>, tonic::Status> {
-        let (sender, receiver) = mpsc::channel(PARTS_AHEAD);
-        tokio::spawn(read_in_parts(Arc::clone(&self.0), Arc::new(request.into_inner()), sender));
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+        let (shared, request) = (Arc::clone(&self.0), Arc::new(request.into_inner()));
+        let turn = shared.turns.write().await;
+        // A client that no longer waits for the answer does not stop its batch half-way.
+        let done = tokio::spawn(async move {
+            let done = shared.write_in_parts(&request).await;
+            drop(turn);
+            done.map(|progress| progress.finish(&request))
+        });
+        match done.await.map_err(|error| tonic::Status::internal(format!("the write has ended: {error}")))?? {
+            Ok(()) => Ok(Response::new(p4::WriteResponse {})),
+            Err(status) => {
+                tracing::debug!(%status, "Write");
+                Err(wire(&status))
+            }
+        }
     }
 
     async fn set_forwarding_pipeline_config(
@@ -520,8 +504,10 @@ impl Server {
     /// [`ServeError`], before any client is served.
     pub fn start(config: ServerConfig, access: Arc<dyn DeviceAccess>) -> Result<Server, ServeError> {
         let mut builder = tonic::transport::Server::builder();
+        let mut purpose = None;
         if let Some(files) = &config.tls {
             let tls = tls::load(files).map_err(ServeError::Tls)?;
+            purpose = tls::Purpose::of_clients(files).map_err(ServeError::Tls)?.map(Arc::new);
             builder = builder.tls_config(tls).map_err(|error| ServeError::Tls(tls::mismatch(files, &error)))?;
         }
         let listener = TcpListener::bind(config.address).map_err(|error| match error.kind() {
@@ -542,6 +528,8 @@ impl Server {
             rearm: Notify::new(),
             lost: AtomicU64::new(0),
             limits: config.limits,
+            turns: Turns::default(),
+            reads: Reads::new(&config.limits),
         });
         let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(config.limits.max_message_bytes)
@@ -554,7 +542,12 @@ impl Server {
         let (sender, incoming) = mpsc::channel(incoming::WAITING);
         runtime.spawn(incoming::accept(listener, config.clients.clone(), sender));
         let incoming = ReceiverStream::new(incoming);
-        let service = Doors { inner: Oversize(service), messages: config.clients.messages.clone(), longest: config.limits.max_message_bytes };
+        let service = Doors {
+            inner: Oversize(Reading { shared: Arc::clone(&shared), others: service }),
+            messages: config.clients.messages.clone(),
+            longest: config.limits.max_message_bytes,
+            purpose,
+        };
         runtime.spawn(expire(config.clients));
         runtime.spawn(timer(Arc::clone(&shared)));
         runtime.spawn(async move {

@@ -73,6 +73,12 @@ pub struct ServerLimits {
     /// Messages that wait for one client; packets and digests beyond that are lost to it
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_queue)]
     grpc_server_max_queue: usize,
+    /// P4Runtime reads under way at the same time; one whose client takes nothing makes room for another
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_reads)]
+    grpc_server_max_reads: usize,
+    /// Bytes that all reads together read ahead of their clients
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_read_bytes)]
+    grpc_server_max_read_bytes: usize,
     /// Entries of one table, whatever size its program declares
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_table_entries)]
     max_table_entries: usize,
@@ -96,6 +102,8 @@ impl ServerLimits {
             ("--grpc-server-max-message", self.grpc_server_max_message, LEAST_MESSAGE_BYTES),
             ("--grpc-server-max-streams", self.grpc_server_max_streams, 1),
             ("--grpc-server-max-queue", self.grpc_server_max_queue, LEAST_QUEUE),
+            ("--grpc-server-max-reads", self.grpc_server_max_reads, 1),
+            ("--grpc-server-max-read-bytes", self.grpc_server_max_read_bytes, 1),
             ("--max-table-entries", self.max_table_entries, 1),
             ("--max-digest-backlog", self.max_digest_backlog, 1),
         ];
@@ -108,6 +116,8 @@ impl ServerLimits {
             max_digest_backlog: self.max_digest_backlog,
             max_streams: self.grpc_server_max_streams,
             max_queue: self.grpc_server_max_queue,
+            max_reads: self.grpc_server_max_reads,
+            max_read_bytes: self.grpc_server_max_read_bytes,
         })
     }
 }

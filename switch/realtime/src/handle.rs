@@ -5,12 +5,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
+use std::time::{Duration, Instant};
 
 use fairlane_device::{Closed, Device, DeviceAccess, Job, Nanos, PortId};
 use fairlane_thrift::{PortInfo, Ports};
 
-/// Jobs run between two looks at the interfaces, so that a flood of requests does not starve packets.
-const JOBS_PER_TURN: usize = 64;
+/// How long jobs run between two looks at the interfaces, so that a flood of requests does not starve packets; the last may take longer.
+const TURN: Duration = Duration::from_micros(500);
 
 /// A handle on the device of a running switch: clonable, usable from any thread.
 #[derive(Clone)]
@@ -114,10 +115,11 @@ impl JobQueue {
         self.ports.try_recv().ok()
     }
 
-    /// Runs what was submitted, up to a limit per turn (the rest stays signalled).
+    /// Runs what was submitted, for the time of a turn (the rest stays signalled).
     pub(crate) fn run(&self, device: &mut Device, clock: impl Fn() -> Nanos) {
         self.wake.lower();
-        for _ in 0..JOBS_PER_TURN {
+        let begin = Instant::now();
+        while begin.elapsed() < TURN {
             match self.jobs.try_recv() {
                 Ok(job) => job(device, clock()),
                 Err(_) => return,

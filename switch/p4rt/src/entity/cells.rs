@@ -24,14 +24,14 @@ fn index(cell: usize) -> Option<p4::Index> {
 }
 
 impl Target<'_> {
-    pub(super) fn write_counter(&mut self, kind: Type, entry: &p4::CounterEntry) -> Result<()> {
+    pub(super) fn write_counter(&mut self, kind: Type, entry: &p4::CounterEntry, window: &mut Window) -> Result<()> {
         only_modify(kind, "a counter")?;
         let counter = find(&self.model.counters, "counter_id", entry.counter_id)?;
         let what = format!("counter \"{}\"", counter.name);
         let range = cells(&what, entry.index.as_ref(), counter.size)?;
         let Some(data) = &entry.data else { return Ok(()) };
         let data = counter_data(data).map_err(|status| status.at(&what))?;
-        for cell in range {
+        for cell in window.take(entry.counter_id, range) {
             self.switch.counter_write(counter.program, cell, data)?;
         }
         Ok(())
@@ -40,7 +40,7 @@ impl Target<'_> {
     pub(super) fn read_counters(&self, filter: &p4::CounterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         for (counter_id, counter) in select(&self.model.counters, "counter_id", filter.counter_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.counter_id != 0);
-            for cell in window.take(cells(&format!("counter \"{}\"", counter.name), index_of, counter.size)?) {
+            for cell in window.take(counter_id, cells(&format!("counter \"{}\"", counter.name), index_of, counter.size)?) {
                 let data = Some(counter_message(self.switch.counter_read(counter.program, cell)?));
                 out.push(wrap(Kind::CounterEntry(p4::CounterEntry { counter_id, index: index(cell), data })));
             }
@@ -48,24 +48,24 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn write_meter(&mut self, kind: Type, entry: &p4::MeterEntry) -> Result<()> {
+    pub(super) fn write_meter(&mut self, kind: Type, entry: &p4::MeterEntry, window: &mut Window) -> Result<()> {
         only_modify(kind, "a meter")?;
         no_colours(entry.counter_data.as_ref())?;
         let meter = find(&self.model.meters, "meter_id", entry.meter_id)?;
         let what = format!("meter \"{}\"", meter.array.name);
         let range = cells(&what, entry.index.as_ref(), meter.array.size)?;
         let config = entry.config.as_ref().map(|config| meter_config(config, meter.kind)).transpose().map_err(|status| status.at(&what))?;
-        for cell in range {
+        for cell in window.take(entry.meter_id, range) {
             self.switch.meter_write(self.now, meter.array.program, cell, config)?;
         }
         Ok(())
     }
 
-    pub(super) fn read_meters(&self, filter: &p4::MeterEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_meters(&self, filter: &p4::MeterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         no_colours(filter.counter_data.as_ref())?;
         for (meter_id, meter) in select(&self.model.meters, "meter_id", filter.meter_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.meter_id != 0);
-            for cell in cells(&format!("meter \"{}\"", meter.array.name), index_of, meter.array.size)? {
+            for cell in window.take(meter_id, cells(&format!("meter \"{}\"", meter.array.name), index_of, meter.array.size)?) {
                 let config = self.switch.meter_read(meter.array.program, cell)?.map(meter_message);
                 out.push(wrap(Kind::MeterEntry(p4::MeterEntry { meter_id, index: index(cell), config, counter_data: None })));
             }
@@ -73,7 +73,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn write_register(&mut self, kind: Type, entry: &p4::RegisterEntry) -> Result<()> {
+    pub(super) fn write_register(&mut self, kind: Type, entry: &p4::RegisterEntry, window: &mut Window) -> Result<()> {
         only_modify(kind, "a register")?;
         note_registers();
         let register = find(&self.model.registers, "register_id", entry.register_id)?;
@@ -83,18 +83,15 @@ impl Target<'_> {
         let mut leaves = Vec::new();
         register.data.decode(data, &mut leaves).map_err(|status| status.at(&what))?;
         let value = leaves.first().ok_or_else(|| Status::invalid("data is empty").at(&what))?;
-        match entry.index {
-            Some(_) => self.switch.register_write(register.array.program, range.start, value)?,
-            None => self.switch.register_write_range(register.array.program, 0, register.array.size, value)?,
-        }
-        Ok(())
+        let range = window.take(entry.register_id, range);
+        Ok(self.switch.register_write_range(register.array.program, range.start, range.len(), value)?)
     }
 
     pub(super) fn read_registers(&self, filter: &p4::RegisterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         note_registers();
         for (register_id, register) in select(&self.model.registers, "register_id", filter.register_id)? {
             let index_of = filter.index.as_ref().filter(|_| filter.register_id != 0);
-            let range = window.take(cells(&format!("register \"{}\"", register.array.name), index_of, register.array.size)?);
+            let range = window.take(register_id, cells(&format!("register \"{}\"", register.array.name), index_of, register.array.size)?);
             let values = self.switch.register_read_range(register.array.program, range.start, range.len())?;
             for (cell, value) in range.zip(values) {
                 let data = Some(register.data.encode(&mut std::iter::once(&value)));
@@ -144,8 +141,14 @@ impl Target<'_> {
         Ok(self.switch.direct_meter_write(self.now, table.program, &key.1, key.2, config)?)
     }
 
-    /// Entries whose direct resource a read selects. A key that is given must exist.
-    fn direct_entries(&self, filter: &p4::TableEntry, has: impl Fn(&Table) -> bool, what: &str) -> Result<Vec<(&Table, EntryState)>> {
+    /// Entries in the window whose direct resource a read selects. A key that is given must exist.
+    fn direct_entries(
+        &self,
+        filter: &p4::TableEntry,
+        has: impl Fn(&Table) -> bool,
+        what: &str,
+        window: &mut Window,
+    ) -> Result<Vec<(&Table, EntryState)>> {
         let mut found = Vec::new();
         for (_, table) in select(&self.model.tables, "table_id", filter.table_id)? {
             let at = |status: Status| status.at(format!("table \"{}\"", table.name));
@@ -158,8 +161,8 @@ impl Target<'_> {
             if filter.is_default_action {
                 return Err(at(Status::unimplemented(format!("the default entry has no direct {what} (as in BMv2)"))));
             }
-            let states = self.matching_entries(table, filter).map_err(at)?;
-            if states.is_empty() && !filter.r#match.is_empty() {
+            let states = self.matching_entries(table, filter, window).map_err(at)?;
+            if !filter.r#match.is_empty() && window.is_without(table.id) {
                 return Err(at(Status::not_found("there is no entry with this key")));
             }
             found.extend(states.into_iter().map(|state| (table, state)));
@@ -167,10 +170,15 @@ impl Target<'_> {
         Ok(found)
     }
 
-    pub(super) fn read_direct_counters(&self, filter: &p4::DirectCounterEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_direct_counters(
+        &self,
+        filter: &p4::DirectCounterEntry,
+        window: &mut Window,
+        out: &mut Vec<p4::Entity>,
+    ) -> Result<()> {
         let all = p4::TableEntry::default();
         let filter = filter.table_entry.as_ref().unwrap_or(&all);
-        for (table, state) in self.direct_entries(filter, |table| table.direct_counter, "counter")? {
+        for (table, state) in self.direct_entries(filter, |table| table.direct_counter, "counter", window)? {
             let data = state.counter.map(counter_message);
             let table_entry = Some(key_message(table, state.entry.key, state.entry.priority));
             out.push(wrap(Kind::DirectCounterEntry(p4::DirectCounterEntry { table_entry, data })));
@@ -178,11 +186,11 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_direct_meters(&self, filter: &p4::DirectMeterEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_direct_meters(&self, filter: &p4::DirectMeterEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         no_colours(filter.counter_data.as_ref())?;
         let all = p4::TableEntry::default();
         let filter = filter.table_entry.as_ref().unwrap_or(&all);
-        for (table, state) in self.direct_entries(filter, |table| table.direct_meter.is_some(), "meter")? {
+        for (table, state) in self.direct_entries(filter, |table| table.direct_meter.is_some(), "meter", window)? {
             let config = state.meter.map(meter_message);
             let table_entry = Some(key_message(table, state.entry.key, state.entry.priority));
             out.push(wrap(Kind::DirectMeterEntry(p4::DirectMeterEntry { table_entry, config, counter_data: None })));

@@ -15,6 +15,7 @@ mod value_sets;
 mod window;
 
 pub(crate) use tables::idle_message;
+pub(crate) use undo::Batch;
 pub(crate) use window::Window;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +29,9 @@ use crate::status::{Result, Status};
 
 use p4::entity::Entity as Kind;
 use p4::update::Type;
+
+/// What an update takes of a window, in cells.
+pub(crate) const UPDATE_COST: usize = 64;
 
 /// What identifies a table entry.
 pub(crate) type EntryKey = (TableId, Vec<KeyMatch>, i32);
@@ -75,18 +79,26 @@ impl Target<'_> {
     /// # Errors
     /// The canonical code of the update; nothing has changed then.
     pub fn write(&mut self, update: &p4::Update) -> Result<()> {
+        self.write_window(update, &mut Window::whole())
+    }
+
+    /// [`Target::write`] of the cells in a window, where the update is for all cells of an array. Other updates have no parts.
+    ///
+    /// # Errors
+    /// The canonical code of the update; nothing has changed then.
+    pub fn write_window(&mut self, update: &p4::Update, window: &mut Window) -> Result<()> {
         let kind = update_type(update)?;
         match entity(&update.entity)? {
             Kind::TableEntry(entry) => self.write_table_entry(kind, entry),
             Kind::ActionProfileMember(member) => self.write_member(kind, member),
             Kind::ActionProfileGroup(group) => self.write_group(kind, group),
-            Kind::MeterEntry(entry) => self.write_meter(kind, entry),
+            Kind::MeterEntry(entry) => self.write_meter(kind, entry, window),
             Kind::DirectMeterEntry(entry) => self.write_direct_meter(kind, entry),
-            Kind::CounterEntry(entry) => self.write_counter(kind, entry),
+            Kind::CounterEntry(entry) => self.write_counter(kind, entry, window),
             Kind::DirectCounterEntry(entry) => self.write_direct_counter(kind, entry),
             Kind::PacketReplicationEngineEntry(entry) => self.write_replication(kind, entry),
             Kind::ValueSetEntry(entry) => self.write_value_set(kind, entry),
-            Kind::RegisterEntry(entry) => self.write_register(kind, entry),
+            Kind::RegisterEntry(entry) => self.write_register(kind, entry, window),
             Kind::DigestEntry(entry) => self.digests.write(self.model, kind, entry, self.now),
             Kind::ExternEntry(_) => Err(no_externs()),
         }
@@ -97,24 +109,24 @@ impl Target<'_> {
     /// # Errors
     /// The canonical code of the request.
     pub fn read(&self, request: &p4::Entity, out: &mut Vec<p4::Entity>) -> Result<()> {
-        self.read_window(request, &mut Window { skip: 0, left: usize::MAX }, out)
+        self.read_window(request, &mut Window::whole(), out)
     }
 
-    /// [`Target::read`] of some of the cells, where the request is for registers or counters.
+    /// [`Target::read`] of what is in a window.
     ///
     /// # Errors
     /// The canonical code of the request.
     pub fn read_window(&self, request: &p4::Entity, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         match request.entity.as_ref().ok_or_else(|| Status::invalid("the entity of the read request is not set"))? {
-            Kind::TableEntry(entry) => self.read_table_entries(entry, out),
-            Kind::ActionProfileMember(member) => self.read_members(member, out),
-            Kind::ActionProfileGroup(group) => self.read_groups(group, out),
-            Kind::MeterEntry(entry) => self.read_meters(entry, out),
-            Kind::DirectMeterEntry(entry) => self.read_direct_meters(entry, out),
+            Kind::TableEntry(entry) => self.read_table_entries(entry, window, out),
+            Kind::ActionProfileMember(member) => self.read_members(member, window, out),
+            Kind::ActionProfileGroup(group) => self.read_groups(group, window, out),
+            Kind::MeterEntry(entry) => self.read_meters(entry, window, out),
+            Kind::DirectMeterEntry(entry) => self.read_direct_meters(entry, window, out),
             Kind::CounterEntry(entry) => self.read_counters(entry, window, out),
-            Kind::DirectCounterEntry(entry) => self.read_direct_counters(entry, out),
-            Kind::PacketReplicationEngineEntry(entry) => self.read_replication(entry, out),
-            Kind::ValueSetEntry(entry) => self.read_value_sets(entry, out),
+            Kind::DirectCounterEntry(entry) => self.read_direct_counters(entry, window, out),
+            Kind::PacketReplicationEngineEntry(entry) => self.read_replication(entry, window, out),
+            Kind::ValueSetEntry(entry) => self.read_value_sets(entry, window, out),
             Kind::RegisterEntry(entry) => self.read_registers(entry, window, out),
             Kind::DigestEntry(entry) => self.digests.read(self.model, entry, out),
             Kind::ExternEntry(_) => Err(no_externs()),

@@ -1,9 +1,11 @@
 //! `ActionProfileMember`, `ActionProfileGroup` and one-shot action sets (P4Runtime specification 1.4, section
 //! "ActionProfileMember & ActionProfileGroup").
 
+use std::collections::HashSet;
+
 use fairlane_pipeline::ActionCall;
 
-use super::{actions, find, select, wrap, Kind, Target, Type};
+use super::{actions, find, select, wrap, Kind, Target, Type, Window};
 use crate::model::Profile;
 use crate::proto::p4::v1 as p4;
 use crate::status::{Result, Status};
@@ -35,17 +37,19 @@ impl Target<'_> {
         .map_err(|error| at(error.into()))
     }
 
-    pub(super) fn read_members(&self, filter: &p4::ActionProfileMember, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_members(&self, filter: &p4::ActionProfileMember, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         for (id, profile) in select(&self.model.profiles, "action_profile_id", filter.action_profile_id)? {
-            let members = self.switch.members(profile.program)?;
-            if filter.action_profile_id != 0 && filter.member_id != 0 && !members.iter().any(|(id, _)| *id == filter.member_id) {
-                return Err(Status::not_found(format!("action profile \"{}\" has no member {}", profile.name, filter.member_id)));
-            }
-            for (member_id, call) in members {
-                if filter.member_id == 0 || filter.member_id == member_id {
-                    let action = actions::encode(&profile.actions, &call);
-                    out.push(wrap(Kind::ActionProfileMember(p4::ActionProfileMember { action_profile_id: id, member_id, action })));
+            let Some(first) = window.enter(id).and_then(|done| u32::try_from(done).ok()) else { continue };
+            for (member_id, call) in self.switch.members_from(profile.program, first.max(filter.member_id))? {
+                if filter.member_id != 0 && filter.member_id != member_id || !window.one(member_id) {
+                    break;
                 }
+                window.found = true;
+                let action = actions::encode(&profile.actions, call);
+                out.push(wrap(Kind::ActionProfileMember(p4::ActionProfileMember { action_profile_id: id, member_id, action })));
+            }
+            if filter.action_profile_id != 0 && filter.member_id != 0 && window.is_without(id) {
+                return Err(Status::not_found(format!("action profile \"{}\" has no member {}", profile.name, filter.member_id)));
             }
         }
         Ok(())
@@ -76,8 +80,8 @@ impl Target<'_> {
             check_group_size(profile, max_size, members.iter().map(|(_, weight)| *weight)).map_err(at)?;
             self.switch.group_insert(profile.program, group.group_id, &members, max_size).map_err(|error| at(error.into()))?;
         } else {
-            let groups = self.switch.groups(profile.program)?;
-            let Some((_, _, max_size)) = groups.into_iter().find(|(id, ..)| *id == group.group_id) else {
+            let found = self.switch.groups_from(profile.program, group.group_id)?.next().filter(|(id, ..)| *id == group.group_id);
+            let Some((_, _, max_size)) = found else {
                 return Err(at(Status::not_found("there is no such group")));
             };
             if u32::try_from(group.max_size) != Ok(max_size) {
@@ -91,11 +95,11 @@ impl Target<'_> {
     }
 
     fn group_members(&self, profile: &Profile, group: &p4::ActionProfileGroup) -> Result<Vec<(u32, u32)>> {
-        let known = self.switch.members(profile.program)?;
         let mut members: Vec<(u32, u32)> = Vec::with_capacity(group.members.len());
+        let mut seen = HashSet::with_capacity(group.members.len());
         for member in &group.members {
             let at = |status: Status| status.at(format!("member {}", member.member_id));
-            if members.iter().any(|(id, _)| *id == member.member_id) {
+            if !seen.insert(member.member_id) {
                 return Err(at(Status::invalid("it is given twice: use its weight instead")));
             }
             #[allow(deprecated)]
@@ -108,7 +112,7 @@ impl Target<'_> {
                 return Err(at(no_watch_port()));
             }
             let weight = member_weight(profile, member.weight).map_err(at)?;
-            if !known.iter().any(|(id, _)| *id == member.member_id) {
+            if self.switch.members_from(profile.program, member.member_id)?.next().is_none_or(|(id, _)| id != member.member_id) {
                 return Err(at(Status::not_found("there is no such member")));
             }
             members.push((member.member_id, weight));
@@ -116,29 +120,29 @@ impl Target<'_> {
         Ok(members)
     }
 
-    pub(super) fn read_groups(&self, filter: &p4::ActionProfileGroup, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_groups(&self, filter: &p4::ActionProfileGroup, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         for (id, profile) in select(&self.model.profiles, "action_profile_id", filter.action_profile_id)? {
             if !profile.with_selector {
                 continue;
             }
-            let groups = self.switch.groups(profile.program)?;
-            if filter.action_profile_id != 0 && filter.group_id != 0 && !groups.iter().any(|(id, ..)| *id == filter.group_id) {
-                return Err(Status::not_found(format!("action profile \"{}\" has no group {}", profile.name, filter.group_id)));
-            }
-            for (group_id, members, max_size) in groups {
-                if filter.group_id != 0 && filter.group_id != group_id {
-                    continue;
+            let Some(first) = window.enter(id).and_then(|done| u32::try_from(done).ok()) else { continue };
+            for (group_id, members, max_size) in self.switch.groups_from(profile.program, first.max(filter.group_id))? {
+                if filter.group_id != 0 && filter.group_id != group_id || !window.one(group_id) {
+                    break;
                 }
+                window.found = true;
+                // A group of many members takes as long as many groups.
+                window.spend(members.len());
                 let message = match self.notes.groups.get(&(id, group_id)) {
                     Some(written) => written.clone(),
                     None => p4::ActionProfileGroup {
                         action_profile_id: id,
                         group_id,
                         members: members
-                            .into_iter()
+                            .iter()
                             .map(|(member_id, weight)| p4::action_profile_group::Member {
-                                member_id,
-                                weight: weight as i32,
+                                member_id: *member_id,
+                                weight: *weight as i32,
                                 watch_kind: None,
                             })
                             .collect(),
@@ -146,6 +150,9 @@ impl Target<'_> {
                     },
                 };
                 out.push(wrap(Kind::ActionProfileGroup(message)));
+            }
+            if filter.action_profile_id != 0 && filter.group_id != 0 && window.is_without(id) {
+                return Err(Status::not_found(format!("action profile \"{}\" has no group {}", profile.name, filter.group_id)));
             }
         }
         Ok(())

@@ -1,8 +1,10 @@
 //! Multicast groups and clone sessions (P4Runtime specification 1.4, section "PacketReplicationEngineEntry").
 
+use std::collections::HashSet;
+
 use fairlane_pipeline::{CloneSession, Replica};
 
-use super::{wrap, Kind, Target, Type};
+use super::{wrap, Kind, Target, Type, Window};
 use crate::bytes;
 use crate::proto::p4::v1 as p4;
 use crate::status::{Result, Status};
@@ -76,21 +78,26 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn read_replication(&self, filter: &p4::PacketReplicationEngineEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_replication(
+        &self,
+        filter: &p4::PacketReplicationEngineEntry,
+        window: &mut Window,
+        out: &mut Vec<p4::Entity>,
+    ) -> Result<()> {
         let before = out.len();
         let id = match &filter.r#type {
             Some(Engine::MulticastGroupEntry(filter)) => {
-                self.read_multicast(filter.multicast_group_id, out);
+                self.read_multicast(filter.multicast_group_id, window, out);
                 filter.multicast_group_id
             }
             Some(Engine::CloneSessionEntry(filter)) => {
-                self.read_clones(filter.session_id, out);
+                self.read_clones(filter.session_id, window, out);
                 filter.session_id
             }
             // As PI: an unset type selects both kinds.
             None => {
-                self.read_multicast(0, out);
-                self.read_clones(0, out);
+                self.read_multicast(0, window, out);
+                self.read_clones(0, window, out);
                 0
             }
         };
@@ -100,13 +107,15 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn read_multicast(&self, id: u32, out: &mut Vec<p4::Entity>) {
-        for (number, copies) in self.switch.multicast_groups() {
+    fn read_multicast(&self, id: u32, window: &mut Window, out: &mut Vec<p4::Entity>) {
+        let Some(first) = window.enter(MULTICAST).and_then(|done| u16::try_from(done.max(id.into())).ok()) else { return };
+        for (number, copies) in self.switch.multicast_groups_from(first) {
             let number = u32::from(number);
-            if id != 0 && id != number {
-                continue;
+            if id != 0 && id != number || !window.one(number) {
+                break;
             }
-            let group = self.notes.multicast.get(&number).filter(|note| holds(&note.replicas, &copies)).cloned();
+            window.spend(copies.len());
+            let group = self.notes.multicast.get(&number).filter(|note| holds(&note.replicas, copies)).cloned();
             let group = group.unwrap_or_else(|| p4::MulticastGroupEntry {
                 multicast_group_id: number,
                 replicas: copies.iter().map(replica_message).collect(),
@@ -116,11 +125,13 @@ impl Target<'_> {
         }
     }
 
-    fn read_clones(&self, id: u32, out: &mut Vec<p4::Entity>) {
-        for (number, config) in self.switch.clone_sessions() {
-            if id != 0 && id != number {
-                continue;
+    fn read_clones(&self, id: u32, window: &mut Window, out: &mut Vec<p4::Entity>) {
+        let Some(first) = window.enter(CLONES).and_then(|done| u32::try_from(done.max(id.into())).ok()) else { return };
+        for (number, config) in self.switch.clone_sessions_from(first) {
+            if id != 0 && id != number || !window.one(number) {
+                break;
             }
+            window.spend(config.replicas.len());
             let session = self.notes.clones.get(&number).filter(|note| holds(&note.replicas, &config.replicas)).cloned();
             let session = session.unwrap_or_else(|| p4::CloneSessionEntry {
                 session_id: number,
@@ -132,6 +143,10 @@ impl Target<'_> {
         }
     }
 }
+
+/// The objects of a read in parts.
+const MULTICAST: u32 = 1;
+const CLONES: u32 = 2;
 
 fn engine(kind: Engine) -> p4::Entity {
     wrap(Kind::PacketReplicationEngineEntry(p4::PacketReplicationEngineEntry { r#type: Some(kind) }))
@@ -149,6 +164,7 @@ fn replica_message(replica: &Replica) -> p4::Replica {
 
 fn replicas(given: &[p4::Replica], psa: bool) -> Result<Vec<Replica>> {
     let mut replicas: Vec<Replica> = Vec::with_capacity(given.len());
+    let mut seen = HashSet::with_capacity(given.len());
     for (index, replica) in given.iter().enumerate() {
         let at = |status: Status| status.at(format!("replica {}", index + 1));
         if !replica.backup_replicas.is_empty() {
@@ -170,7 +186,7 @@ fn replicas(given: &[p4::Replica], psa: bool) -> Result<Vec<Replica>> {
         let rid = u16::try_from(replica.instance)
             .map_err(|_| at(Status::invalid(format!("instance {}: instances are 0 to 65535", replica.instance))))?;
         let copy = Replica { port, rid };
-        if replicas.contains(&copy) {
+        if !seen.insert(copy) {
             return Err(at(Status::invalid(format!("port {port} with instance {rid} is given twice"))));
         }
         replicas.push(copy);

@@ -2,7 +2,7 @@
 
 use fairlane_pipeline::{EntryState, KeyMatch, Nanos, TableAction, TableEntry};
 
-use super::{actions, find, keys, select, wrap, EntryKey, EntryNotes, Kind, Notes, Target, Type};
+use super::{actions, find, keys, select, wrap, EntryKey, EntryNotes, Kind, Notes, Target, Type, Window};
 use crate::model::{Profile, Table};
 use crate::proto::p4::config::v1::action_ref::Scope;
 use crate::proto::p4::v1 as p4;
@@ -260,7 +260,7 @@ impl Target<'_> {
             ActionType::ActionProfileGroupId(0) => Err(Status::invalid("the group id is 0 (not set)")),
             ActionType::ActionProfileGroupId(id) => Ok(TableAction::Group(*id)),
             ActionType::ActionProfileActionSet(set) => {
-                if !self.switch.members(profile.program)?.is_empty() {
+                if self.switch.members_from(profile.program, 0)?.next().is_some() {
                     return Err(mixed("members and groups"));
                 }
                 self.one_shot(profile, set).map(TableAction::OneShot)
@@ -272,11 +272,16 @@ impl Target<'_> {
         self.notes.one_shots.get(&profile.id).is_some_and(|count| *count > 0)
     }
 
-    pub(super) fn read_table_entries(&self, filter: &p4::TableEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_table_entries(&self, filter: &p4::TableEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         if filter.meter_counter_data.is_some() {
             return Err(Status::unimplemented("meter_counter_data: meters do not count by colour"));
         }
-        for (_, table) in select(&self.model.tables, "table_id", filter.table_id)? {
+        let tables = select(&self.model.tables, "table_id", filter.table_id)?;
+        // What is wrong with the request is found before the first part is on its way.
+        for (_, table) in &tables {
+            self.action_filter(table, filter).map_err(|status| status.at(format!("table \"{}\"", table.name)))?;
+        }
+        for (_, table) in tables {
             let at = |status: Status| status.at(format!("table \"{}\"", table.name));
             if filter.table_id != 0 && filter.time_since_last_hit.is_some() && !table.idle_timeout {
                 return Err(at(Status::invalid("time_since_last_hit: it does not support idle timeouts")));
@@ -294,7 +299,7 @@ impl Target<'_> {
                 elapsed: filter.time_since_last_hit.is_some() && table.idle_timeout,
             };
             let action = self.action_filter(table, filter).map_err(at)?;
-            for state in self.matching_entries(table, filter).map_err(at)? {
+            for state in self.matching_entries(table, filter, window).map_err(at)? {
                 let entry = self.entry_message(table, state, &wanted);
                 let kept = (cookie(filter) == 0 || cookie(filter) == cookie(&entry))
                     && (filter.metadata.is_empty() || filter.metadata == entry.metadata)
@@ -318,25 +323,33 @@ impl Target<'_> {
         }
     }
 
-    /// Entries that a filter's key and priority select; a filter without match fields selects all.
-    pub(super) fn matching_entries(&self, table: &Table, filter: &p4::TableEntry) -> Result<Vec<EntryState>> {
-        let priority = |state: &EntryState| filter.priority == 0 || state.entry.priority == filter.priority;
-        if filter.r#match.is_empty() {
-            let all = self.switch.table_entries(table.program)?;
-            return Ok(all.into_iter().filter(priority).collect());
-        }
-        let key = keys::canonical(&table.fields, keys::decode(&table.fields, &filter.r#match)?);
-        if table.needs_priority && filter.priority == 0 {
-            let same = |state: &EntryState| keys::canonical(&table.fields, state.entry.key.clone()) == key;
-            return Ok(self.switch.table_entries(table.program)?.into_iter().filter(same).collect());
-        }
-        match self.switch.table_get(table.program, &key, filter.priority) {
-            Ok(state) => Ok(vec![state]),
-            Err(error) => match Status::from(error) {
-                status if status.code == Code::NotFound => Ok(Vec::new()),
-                status => Err(status),
+    /// Entries in the window that a filter's key and priority select; a filter without match fields selects all.
+    pub(super) fn matching_entries(&self, table: &Table, filter: &p4::TableEntry, window: &mut Window) -> Result<Vec<EntryState>> {
+        let key = match filter.r#match.is_empty() {
+            true => None,
+            false => Some(keys::canonical(&table.fields, keys::decode(&table.fields, &filter.r#match)?)),
+        };
+        let selected = match key {
+            Some(key) if !table.needs_priority || filter.priority != 0 => match window.take(table.id, 0..1).is_empty() {
+                true => Vec::new(),
+                false => match self.switch.table_get(table.program, &key, filter.priority).map_err(Status::from) {
+                    Ok(state) => vec![state],
+                    Err(status) if status.code == Code::NotFound => Vec::new(),
+                    Err(status) => return Err(status),
+                },
             },
-        }
+            key => {
+                let wanted = |state: &EntryState| {
+                    let same = key.as_ref().is_none_or(|key| keys::canonical(&table.fields, state.entry.key.clone()) == *key);
+                    same && (filter.priority == 0 || state.entry.priority == filter.priority)
+                };
+                // Places are counted, not entries: a part with few of them takes no longer than another.
+                let places = window.take(table.id, 0..self.switch.table_places(table.program)?);
+                self.switch.table_entries_at(table.program, places)?.filter(wanted).collect()
+            }
+        };
+        window.found |= !selected.is_empty();
+        Ok(selected)
     }
 
     fn entry_message(&self, table: &Table, state: EntryState, wanted: &Wanted) -> p4::TableEntry {

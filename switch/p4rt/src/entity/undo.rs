@@ -3,50 +3,84 @@
 //! Before an update of an atomic batch is applied, the state of what it touches is read, in full, as entities. When a later update
 //! fails, the updates applied so far are undone in reverse by writing those entities back.
 
-use super::{entity, update_type, wrap, Kind, Target, Type};
+use super::{entity, update_type, wrap, Kind, Target, Type, Window, UPDATE_COST};
 use crate::model::Model;
 use crate::proto::p4::v1 as p4;
 use crate::status::{Result, Status};
 
+/// An all-or-none batch under way.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// What undoes each update that is applied.
+    undo: Vec<Vec<p4::Update>>,
+    /// The update that failed.
+    failed: Option<(usize, Status)>,
+    /// Why the batch could not be undone.
+    lost: Option<Status>,
+}
+
+impl Batch {
+    /// The outcome of each of so many updates, when one failed: its own error for that, ABORTED for the others. Else none.
+    pub fn outcomes(self, updates: usize) -> Vec<Result<()>> {
+        let Some((failed, error)) = self.failed else { return Vec::new() };
+        let number = failed + 1;
+        let outcome = |other: usize| {
+            if other == failed {
+                return Err(error.clone());
+            }
+            if let Some(status) = &self.lost {
+                return Err(Status::internal(format!("update {number} failed, and the batch could not be undone: {status}")));
+            }
+            let what = if other < failed { "undone" } else { "not attempted" };
+            Err(Status::aborted(format!("{what}, because update {number} failed")))
+        };
+        (0..updates).map(outcome).collect()
+    }
+}
+
 impl Target<'_> {
-    /// Applies all updates, or none.
-    ///
-    /// # Errors
-    /// The outcome of each update, when one failed: its own error for that, ABORTED for the others.
-    pub fn write_all_or_none(&mut self, updates: &[p4::Update]) -> std::result::Result<(), Vec<Result<()>>> {
-        let mut undo: Vec<Vec<p4::Update>> = Vec::with_capacity(updates.len());
-        for (index, update) in updates.iter().enumerate() {
+    /// Goes on with a batch of which all updates are applied, or none, until the window is full. True when the batch is over.
+    pub fn write_all_or_none(&mut self, updates: &[p4::Update], batch: &mut Batch, window: &mut Window) -> bool {
+        while batch.failed.is_none() {
+            let index = batch.undo.len();
+            let Some(update) = updates.get(index) else { return true };
+            if window.is_spent() {
+                return false;
+            }
+            // It is read before it is written.
+            window.spend(2 * UPDATE_COST);
             let applied = self.inverse(update).and_then(|inverse| {
                 self.write(update)?;
                 Ok(inverse)
             });
-            let error = match applied {
-                Ok(inverse) => {
-                    undo.push(inverse);
-                    continue;
-                }
-                Err(error) => error,
-            };
-            let mut lost = None;
-            for update in undo.into_iter().rev().flatten() {
+            match applied {
+                Ok(inverse) => batch.undo.push(inverse),
+                Err(error) => batch.failed = Some((index, error)),
+            }
+        }
+        while !window.is_spent() {
+            let Some(inverse) = batch.undo.pop() else { return true };
+            window.spend(UPDATE_COST);
+            for update in inverse {
                 if let Err(status) = self.write(&update) {
-                    lost.get_or_insert(status);
+                    batch.lost.get_or_insert(status);
                 }
             }
-            let number = index + 1;
-            let outcome = |other: usize| {
-                if other == index {
-                    return Err(error.clone());
-                }
-                if let Some(status) = &lost {
-                    return Err(Status::internal(format!("update {number} failed, and the batch could not be undone: {status}")));
-                }
-                let what = if other < index { "undone" } else { "not attempted" };
-                Err(Status::aborted(format!("{what}, because update {number} failed")))
-            };
-            return Err((0..updates.len()).map(outcome).collect());
         }
-        Ok(())
+        batch.undo.is_empty()
+    }
+
+    /// How many things an update changes: the cells of an array, or one.
+    pub fn reach(&self, update: &p4::Update) -> usize {
+        let size = match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+            Some(Kind::CounterEntry(entry)) if entry.index.is_none() => self.model.counters.get(&entry.counter_id).map(|array| array.size),
+            Some(Kind::RegisterEntry(entry)) if entry.index.is_none() => {
+                self.model.registers.get(&entry.register_id).map(|register| register.array.size)
+            }
+            Some(Kind::MeterEntry(entry)) if entry.index.is_none() => self.model.meters.get(&entry.meter_id).map(|meter| meter.array.size),
+            _ => None,
+        };
+        size.unwrap_or(1)
     }
 
     /// The updates that put back what an update is about to change.

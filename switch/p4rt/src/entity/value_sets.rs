@@ -2,7 +2,7 @@
 
 use fairlane_pipeline::{KeyMatch, Value, ValueSetMember};
 
-use super::{find, keys, only_modify, select, wrap, Kind, Target, Type};
+use super::{find, keys, only_modify, select, wrap, Kind, Target, Type, Window};
 use crate::bytes::{prefix_mask, trailing_zeros};
 use crate::model::{Field, ValueSet};
 use crate::proto::p4::config::v1::match_field::MatchType;
@@ -31,9 +31,13 @@ impl Target<'_> {
         self.switch.set_value_set(set.program, members).map_err(|error| at(error.into()))
     }
 
-    pub(super) fn read_value_sets(&self, filter: &p4::ValueSetEntry, out: &mut Vec<p4::Entity>) -> Result<()> {
+    pub(super) fn read_value_sets(&self, filter: &p4::ValueSetEntry, window: &mut Window, out: &mut Vec<p4::Entity>) -> Result<()> {
         for (value_set_id, set) in select(&self.model.value_sets, "value_set_id", filter.value_set_id)? {
+            if window.take(value_set_id, 0..1).is_empty() {
+                continue;
+            }
             let members = self.switch.value_set(set.program)?;
+            window.spend(members.len());
             let members = members.iter().map(|member| p4::ValueSetMember { r#match: encode_member(set, member) }).collect();
             out.push(wrap(Kind::ValueSetEntry(p4::ValueSetEntry { value_set_id, members })));
         }

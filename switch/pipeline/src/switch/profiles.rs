@@ -79,9 +79,14 @@ impl Switch {
 
     /// All members, by id.
     pub fn members(&self, profile: ProfileId) -> Control<Vec<(u32, ActionCall)>> {
+        Ok(self.members_from(profile, 0)?.map(|(id, call)| (id, call.clone())).collect())
+    }
+
+    /// Members with this id or a higher one, by id.
+    pub fn members_from(&self, profile: ProfileId, first: u32) -> Control<impl Iterator<Item = (u32, &ActionCall)> + '_> {
         self.profile_info(profile)?;
         let members = &self.rt.state.profiles[profile.index()].members;
-        Ok(members.iter().map(|(id, m)| (*id, m.call.clone())).collect())
+        Ok(members.range(first..).map(|(id, m)| (*id, &m.call)))
     }
 
     fn check_group(&self, profile: ProfileId, members: &[(u32, u32)], max_size: u32) -> Control<()> {
@@ -175,8 +180,14 @@ impl Switch {
     /// All groups, by id, with (member, weight) and maximum size.
     #[allow(clippy::type_complexity)]
     pub fn groups(&self, profile: ProfileId) -> Control<Vec<(u32, Vec<(u32, u32)>, u32)>> {
+        Ok(self.groups_from(profile, 0)?.map(|(id, members, max_size)| (id, members.to_vec(), max_size)).collect())
+    }
+
+    /// Groups with this id or a higher one, by id, with (member, weight) and maximum size.
+    #[allow(clippy::type_complexity)]
+    pub fn groups_from(&self, profile: ProfileId, first: u32) -> Control<impl Iterator<Item = (u32, &[(u32, u32)], u32)> + '_> {
         self.profile_info(profile)?;
         let groups = &self.rt.state.profiles[profile.index()].groups;
-        Ok(groups.iter().map(|(id, g)| (*id, g.members.clone(), g.max_size)).collect())
+        Ok(groups.range(first..).map(|(id, g)| (*id, g.members.as_slice(), g.max_size)))
     }
 }

@@ -66,7 +66,12 @@ impl Switch {
 
     /// All multicast groups, by id.
     pub fn multicast_groups(&self) -> Vec<(u16, Vec<Replica>)> {
-        self.rt.state.groups.iter().map(|(id, r)| (*id, r.clone())).collect()
+        self.multicast_groups_from(0).map(|(id, replicas)| (id, replicas.to_vec())).collect()
+    }
+
+    /// Multicast groups with this id or a higher one, by id.
+    pub fn multicast_groups_from(&self, first: u16) -> impl Iterator<Item = (u16, &[Replica])> + '_ {
+        self.rt.state.groups.range(first..).map(|(id, replicas)| (*id, replicas.as_slice()))
     }
 
     /// Adds a clone session (0 to 32767).
@@ -104,6 +109,11 @@ impl Switch {
 
     /// All clone sessions, by id.
     pub fn clone_sessions(&self) -> Vec<(u32, CloneSession)> {
-        self.rt.state.sessions.iter().map(|(id, s)| (*id, s.clone())).collect()
+        self.clone_sessions_from(0).map(|(id, session)| (id, session.clone())).collect()
+    }
+
+    /// Clone sessions with this id or a higher one, by id.
+    pub fn clone_sessions_from(&self, first: u32) -> impl Iterator<Item = (u32, &CloneSession)> + '_ {
+        self.rt.state.sessions.range(first..).map(|(id, session)| (*id, session))
     }
 }

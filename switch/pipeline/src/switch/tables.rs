@@ -1,5 +1,7 @@
 //! The control interface to tables.
 
+use std::ops::Range;
+
 use super::*;
 use crate::control::{CounterData, EntryHandle, EntryState, KeyMatch, TableAction, TableEntry};
 use crate::info::{TableId, TableInfo};
@@ -164,6 +166,18 @@ impl Switch {
     pub fn table_get(&self, table: TableId, key: &[KeyMatch], priority: i32) -> Control<EntryState> {
         let at = self.find_entry(table, key, priority)?;
         self.entry_state(table.index(), at).ok_or_else(|| no_entry(&self.program.tables[table.index()]))
+    }
+
+    /// Entries are at places below this one. An entry keeps its place until it is removed.
+    pub fn table_places(&self, table: TableId) -> Control<usize> {
+        self.table_info(table)?;
+        Ok(self.rt.state.tables[table.index()].entries.len())
+    }
+
+    /// The entries at these places, so that a large table can be read in parts.
+    pub fn table_entries_at(&self, table: TableId, places: Range<usize>) -> Control<impl Iterator<Item = EntryState> + '_> {
+        self.table_info(table)?;
+        Ok(places.filter_map(move |at| self.entry_state(table.index(), u32::try_from(at).ok()?)))
     }
 
     /// All entries, in the order of insertion.
