@@ -64,7 +64,8 @@ def switch(*options: str, files: tuple[int, int] | None = None, megabytes: int |
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
     found = Switch(process, first, first + 1)
     try:
-        support.wait_for(found.address, process)
+        for port in (found.grpc, found.thrift):
+            support.wait_for(f"127.0.0.1:{port}", process)
         if megabytes is not None:
             pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0])
             most = pages * os.sysconf("SC_PAGE_SIZE") + (megabytes << 20)

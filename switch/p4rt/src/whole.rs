@@ -171,3 +171,122 @@ impl http_body::Body for Whole {
         SizeHint::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+    use std::time::Duration;
+
+    use fairlane_clients::Bounds;
+    use http_body::Body as _;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What has come, and nothing more for now; or the end.
+    struct Came(VecDeque<Bytes>, bool);
+
+    impl http_body::Body for Came {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            match self.0.pop_front() {
+                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                None if self.1 => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    fn pool(most_bytes: usize) -> Pool {
+        Pool::new(Bounds { most: 9, most_bytes, spared: Duration::ZERO, stall: None })
+    }
+
+    fn whole(parts: impl IntoIterator<Item = Vec<u8>>, ends: bool, messages: &Pool) -> Whole {
+        let parts = parts.into_iter().map(Bytes::from).collect();
+        Whole::new(Body::new(Came(parts, ends)), messages.clone(), 100_000, false)
+    }
+
+    /// Everything that is given on, and how that ends.
+    fn given(body: &mut Whole) -> (Vec<u8>, Poll<Option<Status>>) {
+        let mut bytes = Vec::new();
+        loop {
+            match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Some(Ok(frame))) => bytes.extend(frame.into_data().expect("data")),
+                Poll::Ready(Some(Err(status))) => return (bytes, Poll::Ready(Some(status))),
+                Poll::Ready(None) => return (bytes, Poll::Ready(None)),
+                Poll::Pending => return (bytes, Poll::Pending),
+            }
+        }
+    }
+
+    fn message(length: usize) -> Vec<u8> {
+        let mut bytes = vec![0];
+        bytes.extend((length as u32).to_be_bytes());
+        bytes.extend((0..length).map(|index| index as u8));
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn whole_messages_are_given_on_however_they_come(
+            lengths in proptest::collection::vec(0_usize..20_000, 0..5),
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..9),
+            missing in 0_usize..30_000,
+        ) {
+            let messages: Vec<Vec<u8>> = lengths.into_iter().map(message).collect();
+            let all = messages.concat();
+            let came = &all[..all.len() - missing.min(all.len())];
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(came.len() + 1)).collect();
+            cuts.extend([0, came.len()]);
+            cuts.sort_unstable();
+            let parts = cuts.windows(2).map(|pair| came[pair[0]..pair[1]].to_vec());
+            let pool = pool(usize::MAX);
+            let mut body = whole(parts, true, &pool);
+            let (bytes, end) = given(&mut body);
+            let mut expected = Vec::new();
+            for one in &messages {
+                if expected.len() + one.len() > came.len() {
+                    break;
+                }
+                expected.extend(one);
+            }
+            prop_assert!(bytes == expected);
+            let Poll::Ready(end) = end else { panic!("pending") };
+            prop_assert_eq!(end.is_some(), expected.len() < came.len());
+            drop(body);
+            prop_assert_eq!(pool.held(), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_announced_takes_no_memory() {
+        let pool = pool(usize::MAX);
+        let mut body = whole([message(90_000)[..6].to_vec()], false, &pool);
+        assert!(matches!(given(&mut body), (bytes, Poll::Pending) if bytes.is_empty()));
+        assert_eq!(pool.held(), (1, SMALLEST));
+    }
+
+    #[test]
+    fn a_head_that_announces_too_much_is_given_on_to_be_refused() {
+        let pool = pool(usize::MAX);
+        let mut body = whole([message(100_001)[..50].to_vec()], false, &pool);
+        assert_eq!(given(&mut body).0, message(100_001)[..HEAD]);
+        assert_eq!(pool.held(), (0, 0));
+    }
+
+    #[test]
+    fn messages_have_a_bound_over_all_clients() {
+        let pool = pool(10_000);
+        let mut first = whole([message(9_000)[..8_000].to_vec()], false, &pool);
+        assert!(given(&mut first).1.is_pending());
+        let mut second = whole([message(9_000)[..8_000].to_vec()], false, &pool);
+        assert!(given(&mut second).1.is_pending(), "the first is idle, and makes way");
+        let Poll::Ready(Some(lost)) = given(&mut first).1 else { panic!("the first has lost its place") };
+        assert_eq!(lost.code(), tonic::Code::ResourceExhausted);
+        let mut third = whole([message(20_000)[..19_000].to_vec()], false, &pool);
+        let Poll::Ready(Some(full)) = given(&mut third).1 else { panic!("there is no room for it at all") };
+        assert_eq!(full.code(), tonic::Code::ResourceExhausted);
+    }
+}
