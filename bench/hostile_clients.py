@@ -1,6 +1,6 @@
 """A switch under clients that mean it no good: how late packets are, how much memory it takes, and whether a new controller is served.
 
-    python bench/hostile_clients.py [--only unread-reads,large-writes] [--entries 300000] [--seconds 10] [--rounds 3] [--json FILE]
+    python bench/hostile_clients.py [--only unread-reads,large-writes] [--entries 300000] [--seconds 10] [--rounds 3] [--first] [--json FILE]
 
 Needs root. 200 packets per second go through the switch, whose table has `--entries` entries, while the clients of one scenario do what they
 do. The kernel stamps each packet where it enters the switch's interface and where it has left for the far host, so neither the sender's pauses nor
@@ -92,8 +92,8 @@ class RawHttp2:
     DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
     END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
-    def __init__(self, target: Target, window: int = 0) -> None:
-        self._socket = target.connect()
+    def __init__(self, connection: socket.socket, window: int = 0) -> None:
+        self._socket = connection
         self._next = 1
         self._sending = threading.Lock()
         self._socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -207,7 +207,7 @@ def nothing(_target: Target) -> Iterator[None]:
 def unread_reads(target: Target) -> Iterator[None]:
     """40 reads of the whole table on 10 connections whose windows are 0. No client needs a role for that."""
     request = read_request(Pipeline.compiled(CONTROL, target.folder)).SerializeToString()
-    connections = [RawHttp2(target) for _ in range(10)]
+    connections = [RawHttp2(target.connect()) for _ in range(10)]
     try:
         for connection in connections:
             for _ in range(4):
@@ -557,15 +557,16 @@ def ask(target: Target, work: str, timeout_s: float) -> str:
     return out
 
 
-def measure(net: Network, name: str, entries: int, seconds: float, folder: Path) -> dict:
+def measure(net: Network, name: str, entries: int, seconds: float, first: bool, folder: Path) -> dict:
     """One scenario on a switch of its own."""
     ports = [word for number, interface in SWITCH_PORTS.items() for word in ("-i", f"{number}@{interface}")]
     switch = [program("fairlane-switch") or "fairlane-switch", *ports, "--no-p4", "--thrift-port", str(THRIFT_PORT)]
     switch += ["--notifications-addr", f"ipc://{folder}/notify.ipc", "--", "--grpc-server-addr", f"127.0.0.1:{PORT}"]
+    if first:
+        switch = ["chrt", "--rr", "1", *switch]
     target = Target(net, folder, entries)
     with (folder / f"{name}.log").open("wb") as log:
-        # In a shell of its own no more: `ip netns exec` becomes the switch.
-        # The usual limit of open files, whatever this machine's is.
+        # The usual limit of open files, whatever this machine's is. The shell and `ip netns exec` become the switch.
         limited = ["sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh", *switch]
         process = subprocess.Popen(net.command("s1", limited), stdout=log, stderr=log)
     try:
@@ -616,7 +617,7 @@ def wait_for(target: Target, process: subprocess.Popen, log: Path) -> None:
     raise CannotRun(f"the switch serves no P4Runtime:\n{log.read_text(errors='replace')[-1000:]}")
 
 
-def run(names: list[str], entries: int, seconds: float, rounds: int) -> dict:
+def run(names: list[str], entries: int, seconds: float, rounds: int, first: bool) -> dict:
     reason = missing()
     if reason:
         raise CannotRun(reason)
@@ -627,7 +628,7 @@ def run(names: list[str], entries: int, seconds: float, rounds: int) -> dict:
         net.ip("s1", "link", "set", "lo", "up")
         for turn in range(rounds):
             for name in names:
-                sample = measure(net, name, entries, seconds, folder)
+                sample = measure(net, name, entries, seconds, first, folder)
                 result["samples"].setdefault(name, []).append(sample)
                 show(f"round {turn + 1} of {rounds}, {name}: {json.dumps(sample)}")
     return result
@@ -680,6 +681,7 @@ def main() -> int:
     parser.add_argument("--entries", type=int, default=300_000, help="entries of the table (default: 300000)")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each scenario lasts at least (default: 10)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each scenario; medians count (default: 1)")
+    parser.add_argument("--first", action="store_true", help="the switch goes before other work on this machine (chrt, package util-linux)")
     parser.add_argument("--client", choices=sorted(CLIENTS), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
@@ -693,7 +695,9 @@ def main() -> int:
         parser.error(f"scenarios are {', '.join(SCENARIOS)}; --entries is between 1 and 1800000, and --rounds at least 1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    return report(lambda: run(names, arguments.entries, arguments.seconds, arguments.rounds), table, verdicts, arguments.json)
+    return report(
+        lambda: run(names, arguments.entries, arguments.seconds, arguments.rounds, arguments.first), table, verdicts, arguments.json
+    )
 
 
 if __name__ == "__main__":

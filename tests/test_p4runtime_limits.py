@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
+import resource
+import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import U128, p4r
+from finsy.proto import U128, p4d, p4r
 
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+sys.path.insert(0, str(BENCH))
+
+from hostile_clients import RawHttp2
 from tests.p4runtime import support
 from tests.p4runtime.support import Client, Names, Program, exact, number, refused
 
@@ -169,3 +179,86 @@ def test_messages_that_wait_for_a_client(program: Program) -> None:
         call.cancel()
         reader.join(10)
         assert 16 <= received < sent
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """With a register of 65,536 cells, whose answer is 1.5 MB."""
+    return support.compile_program(BENCH / "control.p4", tmp_path_factory.mktemp("large"))
+
+
+def unread(address: str, request: p4r.ReadRequest, count: int) -> list[RawHttp2]:
+    """Reads of which nobody takes anything, each on a connection of its own."""
+    host, port = address.split(":")
+    connections = [RawHttp2(socket.create_connection((host, int(port)))) for _ in range(count)]
+    for connection in connections:
+        connection.call("Read", request.SerializeToString())
+    return connections
+
+
+def test_a_read_goes_on_at_its_clients_pace_beyond_the_budget(large: Program) -> None:
+    with support.switch(options=["--grpc-server-max-read-bytes", "1"]) as address, Client(address) as client:
+        client.push(large.config())
+        cells = client.read(p4r.RegisterEntry())
+        assert [cell.index.index for cell in cells] == list(range(65_536))
+
+
+def test_a_write_does_not_wait_for_those_who_do_not_read(large: Program) -> None:
+    """Beyond their budget unread reads hold a write up for a second, and then end. The client's own next read is whole."""
+    names = Names(large.info())
+    with support.switch(options=["--grpc-server-max-read-bytes", "100000"]) as address, Client(address) as client:
+        client.push(large.config())
+        request = p4r.ReadRequest(device_id=support.DEVICE_ID, entities=[support.wrap(p4r.RegisterEntry())])
+        connections = unread(address, request, 5)
+        # They have begun, so that the write comes after them.
+        time.sleep(0.5)
+        begin = time.monotonic()
+        client.modify(p4r.RegisterEntry(register_id=names["seen"], index=p4r.Index(index=7), data=p4d.P4Data(bitstring=b"\x05")))
+        assert 0.5 < time.monotonic() - begin < 3
+        assert client.read(p4r.RegisterEntry(register_id=names["seen"], index=p4r.Index(index=7)))[0].data.bitstring == b"\x05"
+        for connection in connections:
+            connection.close()
+
+
+def test_a_read_too_many_ends_one_that_nobody_takes(large: Program) -> None:
+    with support.switch(options=["--grpc-server-max-reads", "3"]) as address, Client(address) as client:
+        client.push(large.config())
+        request = p4r.ReadRequest(device_id=support.DEVICE_ID, entities=[support.wrap(p4r.RegisterEntry())])
+        # All at once, before anybody is found to take nothing: what finds no room for a second is refused.
+        connections = unread(address, request, 3)
+        assert len(client.read(p4r.RegisterEntry())) == 65_536
+        for connection in connections:
+            connection.close()
+
+
+def test_arrays_of_a_program_have_a_budget_together(large: Program, tmp_path: Path) -> None:
+    """For P4Runtime and for a program of the command line."""
+    json_text = json.loads(large.json.read_text())
+    (counter,) = json_text["counter_arrays"]
+    json_text["counter_arrays"] += [{**counter, "name": f"more_{i}", "id": 1000 + i, "size": 1 << 24} for i in range(20)]
+    config = large.config()
+    config.p4_device_config = json.dumps(json_text).encode()
+    with support.switch() as address, Client(address) as client:
+        refused(EXHAUSTED, lambda: client.push(config), "more_", "make arrays smaller")
+        client.push(large.config())
+    (tmp_path / "large.json").write_bytes(config.p4_device_config)
+    switch = support.tool("fairlane-switch", "FAIRLANE_SWITCH")
+    done = subprocess.run([switch, str(tmp_path / "large.json")], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "make arrays smaller" in done.stderr, done
+
+
+def test_no_lack_of_memory_ends_the_switch(large: Program) -> None:
+    """Within the budget, and beyond what the system gives: the push is refused, and the switch goes on."""
+    json_text = json.loads(large.json.read_text())
+    (counter,) = json_text["counter_arrays"]
+    json_text["counter_arrays"] += [{**counter, "name": f"more_{i}", "id": 1000 + i, "size": 1 << 24} for i in range(3)]
+    config = large.config()
+    config.p4_device_config = json.dumps(json_text).encode()
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    with support.switch(before=limit) as address, Client(address) as client:
+        client.push(large.config())
+        refused(EXHAUSTED, lambda: client.push(config), "not enough memory")
+        client.push(large.config())

@@ -101,8 +101,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def switch(*, cpu_port: int | None = CPU_PORT, options: Sequence[str] = ()) -> Iterator[str]:
-    """A switch without program and interfaces; gives the address of its P4Runtime server. options: of the target, more of them."""
+def switch(*, cpu_port: int | None = CPU_PORT, options: Sequence[str] = (), before: Callable[[], None] | None = None) -> Iterator[str]:
+    """A switch without program and interfaces; gives the address of its P4Runtime server. options: of the target, more of them.
+    before: is called in the switch's process, before the switch."""
     address = f"127.0.0.1:{free_port()}"
     command = [tool("fairlane-switch", "FAIRLANE_SWITCH"), "--no-p4", "--device-id", str(DEVICE_ID)]
     if is_reference():
@@ -111,7 +112,7 @@ def switch(*, cpu_port: int | None = CPU_PORT, options: Sequence[str] = ()) -> I
     if cpu_port is not None:
         command += ["--cpu-port", str(cpu_port)]
     command += options
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=before)
     try:
         wait_for(address, process)
         yield address

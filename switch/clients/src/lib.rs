@@ -39,7 +39,8 @@ impl Clients {
     /// Bounds for a process that may have so many files open, and for messages of this many bytes.
     pub fn new(descriptors: usize, longest_message: usize) -> Clients {
         // The other half is for interfaces, logs and captures.
-        let connections = Bounds { most: CONNECTIONS.min(descriptors / 2).max(1), most_bytes: usize::MAX, spared: Duration::ZERO, stall: None };
+        let connections =
+            Bounds { most: CONNECTIONS.min(descriptors / 2).max(1), most_bytes: usize::MAX, spared: Duration::ZERO, stall: None };
         let most_bytes = longest_message.saturating_mul(2).max(LEAST_BYTES);
         let messages = Bounds { most: MESSAGES, most_bytes, spared: STALLED, stall: Some(GIVEN_UP) };
         Clients { connections: Pool::new(connections), messages: Pool::new(messages) }

@@ -28,7 +28,7 @@ fn main() -> Result<(), String> {
     for port in [1, 2] {
         device.set_port(port, PortConfig::default()).map_err(|error| error.to_string())?;
     }
-    device.load(0, Arc::new(program));
+    device.load(0, Arc::new(program)).expect("memory");
     let frame = udp_frame();
     let (mut counter, start) = (Counter(0), Instant::now());
     for batch in 0..frames / 64 {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    Digest, DropCause as PipelineDrop, EgressOut, IngressOut, PacketEvent, Program, QueueInfo, Queued, Switch, SwitchConfig, TableEntry,
-    TableId,
+    ControlError, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, PacketEvent, Program, QueueInfo, Queued, Switch, SwitchConfig,
+    TableEntry, TableId,
 };
 use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, Trace, TrafficManager};
 
@@ -181,10 +181,13 @@ impl Device {
 
     /// Loads a program, or replaces the one that runs. Tables and all other state are new; what waits in queues is dropped
     /// ([`DropCause::Reconfigured`]), what is on a link still arrives.
-    pub fn load(&mut self, now: Nanos, program: Arc<Program>) {
-        self.clear_queues(now, &program);
+    ///
+    /// # Errors
+    /// [`ControlError::ResourceExhausted`] where there is not enough memory; nothing has changed then.
+    pub fn load(&mut self, now: Nanos, program: Arc<Program>) -> Result<(), ControlError> {
+        let loaded = Arc::clone(&program);
         match &mut self.switch {
-            Some(switch) => switch.swap(program),
+            Some(switch) => switch.swap(program)?,
             None => {
                 let config = SwitchConfig {
                     drop_port: self.config.drop_port,
@@ -197,9 +200,11 @@ impl Device {
                     observe: self.config.observe,
                     ..SwitchConfig::default()
                 };
-                self.switch = Some(Switch::new(program, config));
+                self.switch = Some(Switch::new(program, config)?);
             }
         }
+        self.clear_queues(now, &loaded);
+        Ok(())
     }
 
     /// [`Device::load`] of the program of another device, which was set up like this one, with its tables and all other state; it gets

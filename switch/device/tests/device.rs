@@ -184,7 +184,7 @@ fn a_new_program_drops_what_waits_but_not_what_is_on_the_link() {
     for _ in 0..5 {
         device.receive(0, 1, &frame(2, What::Forward, 1250));
     }
-    device.load(MS / 2, program());
+    device.load(MS / 2, program()).expect("memory");
     assert_eq!(run_until(&mut device, 50 * MS).len(), 1);
     assert_eq!(device.drops().get(DropCause::Reconfigured), 4);
     device.receive(60 * MS, 1, &frame(2, What::Forward, 1250));

@@ -443,10 +443,10 @@ impl Core {
     /// Second step: reads the program and builds its tables, which takes long. Needs neither core nor device, and so no thread of
     /// theirs; `device` is how the device is set up.
     pub fn prepare_pipeline(request: &p4::SetForwardingPipelineConfigRequest, limits: Limits, device: DeviceConfig) -> PreparedPipeline {
-        let built = PipelineConfig::verify(request.config.as_ref(), limits).map(|config| {
+        let built = PipelineConfig::verify(request.config.as_ref(), limits).and_then(|config| {
             let mut device = Box::new(Device::new(device));
-            device.load(0, config.model.program.clone());
-            (config, device)
+            device.load(0, config.model.program.clone())?;
+            Ok((config, device))
         });
         PreparedPipeline { built }
     }

@@ -9,7 +9,8 @@
 //! server.event_sink().deliver(..)      called by that thread with Device::take_events()
 //! ```
 //!
-//! Of what the specification leaves open: batches may be all-or-none (both optional modes), RECONCILE_AND_COMMIT keeps the state
+//! Of what the specification leaves open: batches may be all-or-none (both optional modes; up to 1024 changes where packets must see all or
+//! none), large reads and writes go in parts with packets in between, RECONCILE_AND_COMMIT keeps the state
 //! where the new program can hold it, and registers can be read and written, which BMv2 refuses. Not offered, each with
 //! UNIMPLEMENTED: watch ports, backup replicas, meters' counts by colour, a class of service for clones, direct resources of the
 //! default entry, externs.

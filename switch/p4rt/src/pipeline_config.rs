@@ -45,7 +45,10 @@ impl PipelineConfig {
             return Err(Status::invalid("config.p4_device_config is empty: it must be the BMv2 JSON of the program"));
         }
         let json = device_json(&message.p4_device_config)?;
-        let program = Program::from_json(&json).map_err(|error| Status::invalid(format!("config.p4_device_config: {error}")))?;
+        let program = Program::from_json(&json).map_err(|error| {
+            let refuse = if error.too_large { Status::exhausted } else { Status::invalid };
+            refuse(format!("config.p4_device_config: {error}"))
+        })?;
         let model = Model::new(info, Arc::new(program)).map_err(|text| Status::invalid(format!("config.p4info: {text}")))?;
         Ok(PipelineConfig {
             message: message.clone(),

@@ -61,7 +61,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_write_waits_its_time_and_then_hurries_reads() {
         let turns = Arc::new(Turns::default());
         let (mut first, second) = (turns.read().await, turns.read().await);

@@ -116,7 +116,9 @@ fn full(full: Full) -> Status {
 
 fn lost(reason: Reason) -> Status {
     match reason {
-        Reason::Crowded => Status::resource_exhausted("the message was given up for other clients' messages, as it had stopped growing: send it again"),
+        Reason::Crowded => {
+            Status::resource_exhausted("the message was given up for other clients' messages, as it had stopped growing: send it again")
+        }
         Reason::Late => Status::deadline_exceeded("the message has not come whole in time: send it again, without a pause of 10 s"),
     }
 }

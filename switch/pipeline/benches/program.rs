@@ -61,7 +61,7 @@ fn frames(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 
 fn measure(program: &Arc<Program>, frames: &[&[u8]], packets: usize, queue: u32) -> String {
     let config = SwitchConfig { seed: 1, ..SwitchConfig::default() };
-    let mut sw = Switch::new(Arc::clone(program), config);
+    let mut sw = Switch::new(Arc::clone(program), config).expect("memory");
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     let (mut times, mut out, mut now) = (Vec::new(), 0_usize, 1_000_000_000);
     for _ in 0..PASSES {

@@ -13,11 +13,13 @@ pub struct LoadError {
     pub message: String,
     /// The way out, when there is one to name.
     pub hint: Option<String>,
+    /// The program is right, and takes more memory than a program may.
+    pub too_large: bool,
 }
 
 impl LoadError {
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> LoadError {
-        LoadError { path: path.into(), position: None, message: message.into(), hint: None }
+        LoadError { path: path.into(), position: None, message: message.into(), hint: None, too_large: false }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> LoadError {

@@ -161,7 +161,7 @@ fn counters_meters_registers() {
     assert!(matches!(sw.counter_read(c, 4), Err(ControlError::InvalidArgument(_))));
     let swapped = MeterConfig { cir: 5, cburst: 1, pir: 4, pburst: 1, ..MeterConfig::default() };
     assert!(matches!(sw.meter_write(0, m, 0, Some(swapped)), Err(ControlError::InvalidArgument(_))));
-    sw.reset();
+    sw.reset().expect("memory");
     assert_eq!(sw.counter_read(c, 2), Ok(CounterData::default()));
     assert_eq!(sw.meter_read(m, 2), Ok(None));
 }

@@ -212,7 +212,7 @@ fn digests_are_queued_with_their_fields() {
     b.push("learn_lists", json!({"id": 1, "name": "seen", "elements": [field("h", "b"), field("h", "kind")]}));
     b.always(0, "go", &[set_port(1), prim("generate_digest", &[hex(1), hex(1)])], None);
     let program = b.load();
-    let mut sw = Switch::new(program, SwitchConfig { max_digests: 2, ..SwitchConfig::default() });
+    let mut sw = Switch::new(program, SwitchConfig { max_digests: 2, ..SwitchConfig::default() }).expect("memory");
     for i in 0..3 {
         send_at(&mut sw, 1000 + i, 0, &[i as u8, 0, 1, 2], QueueInfo::default());
     }
@@ -297,7 +297,7 @@ fn priorities_and_jumbo_frames() {
     let mut b = base();
     b.always(0, "go", &[set_port(1), assign(std("priority"), field("h", "kind"))], None);
     let program = b.load();
-    let mut sw = Switch::new(program, SwitchConfig { priorities: 4, ..SwitchConfig::default() });
+    let mut sw = Switch::new(program, SwitchConfig { priorities: 4, ..SwitchConfig::default() }).expect("memory");
     let mut out = IngressOut::default();
     sw.ingress(0, 0, &[3, 0, 0, 0], &mut out);
     assert_eq!(out.queued[0].priority(), 3);
@@ -318,7 +318,7 @@ fn packets_of_a_replaced_program_are_dropped() {
     sw.ingress(0, 0, &[0; 4], &mut out);
     let mut big = base();
     big.header("more", &[("x", 512)]).always(0, "go", &[set_port(2)], None);
-    sw.swap(big.load());
+    sw.swap(big.load()).expect("memory");
     let old = out.queued.pop().expect("queued");
     sw.egress(0, old, QueueInfo::default(), &mut eout);
     assert_eq!((eout.emitted, eout.dropped), (None, Some(DropCause::Swapped)));
@@ -330,7 +330,7 @@ fn random_repeats_with_its_seed() {
     let mut b = base();
     b.always(0, "go", &[set_port(1), prim("modify_field_rng_uniform", &[field("h", "b"), hex(10), hex(13)])], None);
     let run = |seed| {
-        let mut sw = Switch::new(b.load(), SwitchConfig { seed, ..SwitchConfig::default() });
+        let mut sw = Switch::new(b.load(), SwitchConfig { seed, ..SwitchConfig::default() }).expect("memory");
         (0..400).map(|_| send(&mut sw, 0, &[0; 4])[0].1[3]).collect::<Vec<u8>>()
     };
     let first = run(1);

@@ -61,7 +61,8 @@ fn every_program_does_the_same() {
 fn a_program_is_translated_while_packets_go_on() {
     let program = load(&root().join("bench/forward.p4"));
     let config = |machine_code| SwitchConfig { machine_code, ..SwitchConfig::default() };
-    let mut switches = [MachineCode::Auto, MachineCode::Never].map(|machine_code| Switch::new(Arc::clone(&program), config(machine_code)));
+    let mut switches = [MachineCode::Auto, MachineCode::Never]
+        .map(|machine_code| Switch::new(Arc::clone(&program), config(machine_code)).expect("memory"));
     let mut frame = vec![0; 60];
     frame[12..15].copy_from_slice(&[8, 0, 0x45]);
     for i in 0..30_000_u64 {

@@ -125,7 +125,8 @@ fn rich() -> Build {
 
 /// Drives a program with entries in all tables and frames of all kinds.
 fn exercise(program: Program, frames: &[Vec<u8>]) {
-    let mut sw = Switch::new(std::sync::Arc::new(program), SwitchConfig { max_passes: 3, log: true, ..SwitchConfig::default() });
+    let mut sw =
+        Switch::new(std::sync::Arc::new(program), SwitchConfig { max_passes: 3, log: true, ..SwitchConfig::default() }).expect("memory");
     let p = sw.program().clone();
     for (i, t) in p.tables().iter().enumerate() {
         for (n, &action) in t.actions.iter().enumerate() {

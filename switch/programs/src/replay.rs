@@ -35,7 +35,7 @@ fn answer(arguments: &Arguments) -> Result<(), String> {
     let json = std::fs::read_to_string(&arguments.program).map_err(|e| format!("{program}: {e}"))?;
     let text = std::fs::read_to_string(&arguments.setup).map_err(|e| format!("{setup}: {e}"))?;
     let script = fairlane_stf::read(&text).map_err(|e| format!("{setup}:{}: {}", e.line, e.message))?;
-    let mut player = Player::new(Program::from_json(&json).map(Arc::new).map_err(|e| format!("{program}: {e}"))?);
+    let mut player = Player::new(Program::from_json(&json).map(Arc::new).map_err(|e| format!("{program}: {e}"))?)?;
     for statement in &script.statements {
         player.play(statement.line, &statement.command).map_err(|e| format!("{setup}:{}: {e}", statement.line))?;
     }

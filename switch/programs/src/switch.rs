@@ -45,7 +45,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let mut device = Device::new(options.device.clone());
     if let Some(path) = &options.program {
-        device.load(clock::now(), Arc::new(load(path)?));
+        device.load(clock::now(), Arc::new(load(path)?)).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     // Before any thread is started, so that all inherit the blocked signals.
     let termination = Termination::take_over().map_err(|error| error.to_string())?;

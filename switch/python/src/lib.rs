@@ -258,8 +258,7 @@ impl Network {
         let program = Arc::new(Program::from_json(bmv2_json).map_err(refused)?);
         let now = self.inner.now();
         let device = self.inner.device(switch).ok_or_else(|| PyKeyError::new_err(format!("no switch {switch:?}")))?;
-        device.load(now, program);
-        Ok(())
+        device.load(now, program).map_err(refused)
     }
 
     /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm

@@ -46,7 +46,7 @@ pub struct Outcome {
 
 /// Runs a script from the program's initial state.
 pub fn run(program: Arc<Program>, script: &Script) -> Result<Outcome, RunError> {
-    let mut player = Player::new(program);
+    let mut player = Player::new(program).map_err(|message| RunError { line: 1, message })?;
     for statement in &script.statements {
         player.play(statement.line, &statement.command).map_err(|message| RunError { line: statement.line, message })?;
     }
@@ -67,15 +67,18 @@ pub struct Player {
 
 impl Player {
     /// A switch in the program's initial state.
-    pub fn new(program: Arc<Program>) -> Player {
+    ///
+    /// # Errors
+    /// There is not enough memory for it.
+    pub fn new(program: Arc<Program>) -> Result<Player, String> {
         let mut device = Device::new(DeviceConfig { priorities: PRIORITIES, log: true, ..DeviceConfig::default() });
         for port in 0..=510 {
             let config = PortConfig { capacity: Capacity::Unlimited, priorities: PRIORITIES, ..PortConfig::default() };
             // Ports 0..=510 with no rate are always accepted.
             let _ = device.set_port(port, config);
         }
-        device.load(0, program.clone());
-        Player {
+        device.load(0, program.clone()).map_err(|error| error.to_string())?;
+        Ok(Player {
             program,
             device,
             now: AFTER_COMMAND,
@@ -84,7 +87,7 @@ impl Player {
             labels: BTreeMap::new(),
             nodes: Vec::new(),
             outcome: Outcome::default(),
-        }
+        })
     }
 
     fn switch(&mut self) -> Result<&mut Switch, String> {

@@ -52,7 +52,7 @@ fn switch() -> Switch {
     let p4info = outcome.p4info.unwrap_or_default();
     assert!(p4info.contains("arch: \"psa\"") && p4info.contains("name: \"ID.messages\""), "{p4info}");
     let program = Program::from_json(&outcome.json.expect("compiled").to_string()).unwrap_or_else(|e| panic!("{e}"));
-    Switch::new(Arc::new(program), SwitchConfig { cpu_port: Some(510), priorities: 4, ..SwitchConfig::default() })
+    Switch::new(Arc::new(program), SwitchConfig { cpu_port: Some(510), priorities: 4, ..SwitchConfig::default() }).expect("memory")
 }
 
 #[test]

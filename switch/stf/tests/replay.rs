@@ -10,7 +10,7 @@ fn player(name: &str, setup: &str) -> Player {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/p4/{name}/{name}.p4"));
     let outcome = fairlane_compiler::compile(&source, &fairlane_compiler::Options::default());
     let json = outcome.json.unwrap_or_else(|| panic!("{}", outcome.rendered)).to_string();
-    let mut player = Player::new(Arc::new(Program::from_json(&json).unwrap_or_else(|e| panic!("{e}"))));
+    let mut player = Player::new(Arc::new(Program::from_json(&json).unwrap_or_else(|e| panic!("{e}")))).expect("memory");
     let script = fairlane_stf::read(setup).unwrap_or_else(|e| panic!("{e}"));
     for statement in &script.statements {
         player.play(statement.line, &statement.command).unwrap_or_else(|e| panic!("line {}: {e}", statement.line));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fairlane_clients::{Clients, Full, Place, EXPIRE_EACH, WHOLE_MESSAGE};
 use fairlane_device::pipeline::Program;
-use fairlane_device::{Closed, Device, DeviceAccess, Event, Nanos, PortId};
+use fairlane_device::{call, Closed, Device, DeviceAccess, Event, Nanos, PortId};
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType, TOutputProtocol};
 use thrift::{ApplicationErrorKind, TConfiguration};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +29,8 @@ const CHUNK: usize = 16 << 10;
 const AGAIN: Duration = Duration::from_millis(50);
 /// Calls whose answers are made at the same time.
 const CALLS: usize = 8;
+/// The call that reads a table.
+const TABLE_READ: &str = "bm_mt_get_entries";
 
 /// How a server is set up.
 pub struct ServerConfig {
@@ -67,6 +69,8 @@ struct Shared {
     core: Mutex<Core>,
     ports: Arc<dyn Ports>,
     notifier: Mutex<Notifier>,
+    /// One client at a time reads a table: an answer is as long as that.
+    reading: Semaphore,
     /// The timer has to look again.
     rearm: Condvar,
     publisher: Option<Publisher>,
@@ -111,6 +115,7 @@ impl Server {
         let shared = Arc::new(Shared {
             access,
             notifier: Mutex::new(Notifier::new(identity.device_id)),
+            reading: Semaphore::new(1),
             core: Mutex::new(Core::new(identity.clone())),
             ports: config.ports,
             rearm: Condvar::new(),
@@ -213,14 +218,15 @@ impl Shared {
 
     /// Serves a call: what acts on the device is a job of its thread, what takes time is on one of its own.
     async fn call(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
-        let work: fn(&Shared, &Fields) -> Answer = match (service, method) {
+        let work: fn(&Arc<Shared>, &Fields) -> Answer = match (service, method) {
             ("standard", "bm_dev_mgr_show_ports") => |shared, _| Ok(Some(shared.show_ports())),
             ("standard", "bm_dev_mgr_add_port") => |shared, args| {
                 let (interface, pcap) = (args.string(1)?, args.string(3).ok().filter(|path| !path.is_empty()));
                 shared.port_change(shared.ports.add(args.i32(2)? as PortId, interface, pcap))
             },
             ("standard", "bm_dev_mgr_remove_port") => |shared, args| shared.port_change(shared.ports.remove(args.i32(1)? as PortId)),
-            ("standard", "bm_load_new_config") => Shared::load,
+            ("standard", "bm_load_new_config") => |shared, args| shared.load(args),
+            ("standard", TABLE_READ) => Shared::entries,
             ("standard", _) if method.starts_with("bm_learning_") => return self.learning(method, args).await,
             _ => return self.on_device(service, method, args).await,
         };
@@ -248,14 +254,31 @@ impl Shared {
         })
     }
 
-    /// Reads a program here, so that packets go on meanwhile.
+    /// Reads a program here, and makes its tables and arrays, so that packets go on meanwhile.
     fn load(&self, args: &Fields) -> Answer {
         lock(&self.core).may_stage()?;
-        let program = Program::from_json(args.string(1)?).map_err(|error| Failure::Impossible(format!("the program: {error}")))?;
-        lock(&self.core).stage(Arc::new(program))?;
+        let refused = |error: &dyn std::fmt::Display| Failure::Impossible(format!("the program: {error}"));
+        let program = Program::from_json(args.string(1)?).map_err(|error| refused(&error))?;
+        let config = call(&*self.access, |device, _| device.config().clone()).map_err(|closed| refused(&closed))?;
+        let mut fresh = Box::new(Device::new(config));
+        fresh.load(0, Arc::new(program)).map_err(|error| refused(&error))?;
+        lock(&self.core).stage(fresh)?;
         let message = lock(&self.notifier).swap(SWAP_LOADED);
         self.publish(&[message]);
         Ok(None)
+    }
+
+    /// Reads a table in parts.
+    fn entries(self: &Arc<Self>, args: &Fields) -> Answer {
+        let (args, mut entries, mut next) = (Arc::new(args.clone()), Vec::new(), Some(0));
+        while let Some(first) = next {
+            let (shared, args) = (Arc::clone(self), Arc::clone(&args));
+            let part = call(&*self.access, move |device, now| lock(&shared.core).entries(&args, device, now, first));
+            let (mut part, after) = part.unwrap_or_else(|closed| Err(Failure::Impossible(closed.to_string())))?;
+            entries.append(&mut part);
+            next = after;
+        }
+        Ok(Some(Value::List(Kind::Struct, entries)))
     }
 
     async fn learning(self: &Arc<Self>, method: &str, args: Fields) -> Answer {
@@ -272,7 +295,7 @@ impl Shared {
 
     async fn on_device(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
         let (shared, service, method) = (Arc::clone(self), service.to_string(), method.to_string());
-        self.run(move |device, now| {
+        let answer = self.run(move |device, now| {
             let answer = lock(&shared.core).call(&service, &method, &args, device, now);
             match (method.as_str(), &answer) {
                 ("bm_reset_state", Ok(_)) => lock(&shared.notifier).reset(),
@@ -283,8 +306,13 @@ impl Shared {
                 _ => {}
             }
             answer
-        })
-        .await
+        });
+        let answer = answer.await;
+        let retired = lock(&self.core).take_retired();
+        if retired.is_some() {
+            tokio::task::spawn_blocking(move || drop(retired));
+        }
+        answer
     }
 
     async fn run(&self, work: impl FnOnce(&mut Device, Nanos) -> Answer + Send + 'static) -> Answer {
@@ -426,9 +454,10 @@ async fn answer(call: &[u8], shared: &Arc<Shared>) -> Result<Option<Vec<u8>>, En
     let message = input.read_message_begin()?;
     let args = read_fields(&mut input)?;
     input.read_message_end()?;
-    // Answers are large before they are bytes: so many at the same time.
-    let _permit = shared.calls.acquire().await;
     let (service, method) = message.name.split_once(':').unwrap_or(("standard", &message.name));
+    // Answers are large before they are bytes: so many at the same time.
+    let _one = if method == TABLE_READ { Some(shared.reading.acquire().await) } else { None };
+    let _permit = shared.calls.acquire().await;
     let answer = shared.call(service, method, args).await;
     if message.message_type == TMessageType::OneWay {
         return Ok(None);

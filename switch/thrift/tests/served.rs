@@ -27,7 +27,7 @@ fn device() -> Device {
     for port in 1..=4 {
         device.set_port(port, PortConfig::default()).expect("a port");
     }
-    device.load(0, program());
+    device.load(0, program()).expect("memory");
     device
 }
 
@@ -177,7 +177,7 @@ proptest! {
 fn device_without_cost() -> Device {
     thread_local!(static PROGRAM: Arc<Program> = program());
     let mut device = Device::new(DeviceConfig::default());
-    PROGRAM.with(|program| device.load(0, Arc::clone(program)));
+    PROGRAM.with(|program| device.load(0, Arc::clone(program)).expect("memory"));
     device
 }
 
@@ -445,7 +445,7 @@ fn kinds(device: &mut Device) -> Vec<(i32, Vec<i32>)> {
 fn the_event_log_has_a_message_for_each_step() {
     let mut device = Device::new(DeviceConfig { observe: true, ..DeviceConfig::default() });
     (1..=2).for_each(|port| device.set_port(port, PortConfig::default()).expect("a port"));
-    device.load(0, program());
+    device.load(0, program()).expect("memory");
     let json: serde_json::Value = serde_json::from_str(program().source()).expect("JSON");
     let pipelines = json["pipelines"].as_array().expect("pipelines");
     let id = |name: &str, kind: &str| {
@@ -466,7 +466,7 @@ fn the_event_log_has_a_message_for_each_step() {
     }
     assert!(steps.iter().any(|(kind, numbers)| *kind == 11 && numbers[1] == 0), "no IPv4: {steps:?}");
     assert_eq!(steps.last(), Some(&(10, vec![ingress])), "dropped");
-    device.load(1, program());
+    device.load(1, program()).expect("memory");
     assert_eq!(kinds(&mut device), [(999, vec![])]);
     device.set_observing(false);
     learn(&mut device, 2, 3);

@@ -46,7 +46,7 @@ pub fn device(ports: &[(u32, PortConfig)]) -> Device {
     for (port, config) in ports {
         device.set_port(*port, config.clone()).expect("a good port");
     }
-    device.load(0, program());
+    device.load(0, program()).expect("memory");
     device
 }
 

@@ -37,7 +37,7 @@ fn edited(bytes: &mut Unstructured) -> Result<()> {
                 packet::both(&program, &config, rest);
             } else {
                 let config = SwitchConfig { machine_code: MachineCode::Never, ..config };
-                packet::drive(&mut Switch::new(program.clone(), config), &program, rest);
+                packet::drive(&mut Switch::new(program.clone(), config).expect("memory"), &program, rest);
             }
         }
         Err(error) => {

@@ -29,7 +29,7 @@ pub fn pipeline(data: &[u8]) {
 /// Runs the bytes through the interpreter and through machine code, and compares all that can be seen.
 pub fn both(program: &Arc<Program>, config: &SwitchConfig, data: &[u8]) {
     let run = |machine_code| {
-        let mut switch = Switch::new(program.clone(), SwitchConfig { machine_code, ..config.clone() });
+        let mut switch = Switch::new(program.clone(), SwitchConfig { machine_code, ..config.clone() }).expect("memory");
         drive(&mut switch, program, data)
     };
     let interpreted = run(MachineCode::Never);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
 use crate::definition::Definition;
+use crate::error::ControlError;
 use crate::ir::Ir;
 use crate::observe::{PacketEvent, PacketName, Step};
 use crate::table::{Profile, Table};
@@ -84,6 +85,19 @@ impl Rng {
     }
 }
 
+/// The cells of an array.
+fn cells<T: Clone>(array: &str, count: usize, initial: T) -> Result<Vec<T>, ControlError> {
+    let mut cells = Vec::new();
+    cells.try_reserve_exact(count).map_err(|_| {
+        ControlError::ResourceExhausted(format!(
+            "there is not enough memory for '{array}', {} bytes: use smaller arrays, or raise the limit of the process's memory",
+            count.saturating_mul(size_of::<T>())
+        ))
+    })?;
+    cells.resize(count, initial);
+    Ok(cells)
+}
+
 #[derive(Debug)]
 pub struct State {
     pub tables: Vec<Table>,
@@ -117,21 +131,25 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(program: &Definition, config: &crate::config::SwitchConfig) -> State {
+    /// The initial state of a program.
+    ///
+    /// # Errors
+    /// [`ControlError::ResourceExhausted`] where there is not enough memory for its arrays.
+    pub fn new(program: &Definition, config: &crate::config::SwitchConfig) -> Result<State, ControlError> {
         let ir: &Ir = &program.ir;
         let mut state = State {
             tables: (0..program.tables.len()).map(|i| Table::new(program, i)).collect(),
             profiles: program.profiles.iter().map(|_| Profile::default()).collect(),
-            counters: program.counters.iter().map(|c| vec![CounterData::default(); c.size]).collect(),
-            meters: program.meters.iter().map(|m| vec![Meter::new(m.unit); m.size]).collect(),
+            counters: program.counters.iter().map(|c| cells(&c.name, c.size, CounterData::default())).collect::<Result<_, _>>()?,
+            meters: program.meters.iter().map(|m| cells(&m.name, m.size, Meter::new(m.unit))).collect::<Result<_, _>>()?,
             registers: program
                 .registers
                 .iter()
                 .map(|r| {
                     let limbs = r.width.div_ceil(64) as usize;
-                    Register { width: r.width, limbs, size: r.size, cells: vec![0; limbs * r.size] }
+                    Ok(Register { width: r.width, limbs, size: r.size, cells: cells(&r.name, limbs * r.size, 0)? })
                 })
-                .collect(),
+                .collect::<Result<_, ControlError>>()?,
             value_sets: vec![Vec::new(); program.value_sets.len()],
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -150,7 +168,7 @@ impl State {
             scratch: Vec::new(),
         };
         state.note_addresses();
-        state
+        Ok(state)
     }
 
     /// Keeps a packet's step, if steps are kept.

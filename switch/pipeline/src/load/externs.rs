@@ -5,13 +5,34 @@ use std::collections::HashMap;
 use super::json::{Node, Result};
 use super::layout::FieldName;
 use super::{psa, Loader};
+use crate::control::CounterData;
 use crate::definition::Definition;
+use crate::error::LoadError;
 use crate::exec::hash;
+use crate::exec::meter::Meter;
 use crate::info::*;
 use crate::ir::*;
 
 /// Largest array of registers, counters or meters.
 const MAX_CELLS: u64 = 1 << 24;
+
+/// What all arrays of a program may take together. While a program replaces another, both are there.
+const MAX_ARRAY_BYTES: usize = 1 << 30;
+
+/// Refuses a program whose arrays are too large together. Each alone is bounded where it is read.
+pub fn check_memory(program: &Definition) -> Result<()> {
+    let counters = program.counters.iter().map(|counter| (&counter.name, counter.size * size_of::<CounterData>()));
+    let meters = program.meters.iter().map(|meter| (&meter.name, meter.size * size_of::<Meter>()));
+    let registers = program.registers.iter().map(|r| (&r.name, r.size.saturating_mul(r.width.div_ceil(64) as usize * size_of::<u64>())));
+    let arrays: Vec<_> = counters.chain(meters).chain(registers).collect();
+    let total = arrays.iter().fold(0_usize, |sum, (_, bytes)| sum.saturating_add(*bytes));
+    let Some((largest, bytes)) = arrays.iter().max_by_key(|(_, bytes)| *bytes).filter(|_| total > MAX_ARRAY_BYTES) else { return Ok(()) };
+    let message = format!(
+        "its registers, counters and meters take {total} bytes together, and a program may have {MAX_ARRAY_BYTES}; the largest, '{largest}', \
+         takes {bytes}"
+    );
+    Err(LoadError { too_large: true, ..LoadError::new("", message) }.hint("make arrays smaller"))
+}
 
 pub fn registers(root: &Node, program: &mut Definition) -> Result<HashMap<String, u32>> {
     let mut names = HashMap::new();

@@ -49,6 +49,7 @@ pub fn load(text: &str, observed: bool) -> std::result::Result<Definition, LoadE
             format!("this is not JSON: {}", strip_position(&e.to_string()))
         },
         hint: e.is_eof().then(|| "the file is cut off, compile the program again".to_string()),
+        too_large: false,
     })?;
     let root = Node::root(&root);
     if !root.v.is_object() {
@@ -107,6 +108,7 @@ impl<'n> Loader<'n> {
         let registers = externs::registers(root, &mut program)?;
         let counters = externs::counters(root, &mut program)?;
         let meters = externs::meters(root, &mut program)?;
+        externs::check_memory(&program)?;
         let layout = Layout {
             types: names.layout.types.clone(),
             headers: names.layout.headers.clone(),

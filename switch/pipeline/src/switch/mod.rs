@@ -170,9 +170,12 @@ const POOL: usize = 1024;
 
 impl Switch {
     /// A switch in its initial state: const entries and default actions of the program, all else empty.
-    pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
+    ///
+    /// # Errors
+    /// [`ControlError::ResourceExhausted`] where there is not enough memory.
+    pub fn new(program: Arc<Program>, config: SwitchConfig) -> Control<Switch> {
         let program = fitted(program, &config);
-        let state = State::new(&program, &config);
+        let state = State::new(&program, &config)?;
         let names = config.observe.then(Box::default);
         let rt = Runtime {
             names,
@@ -187,7 +190,7 @@ impl Switch {
         };
         let mut switch = Switch { program, rt };
         switch.prepare();
-        switch
+        Ok(switch)
     }
 
     /// The program it runs.
@@ -207,14 +210,20 @@ impl Switch {
 
     /// Replaces the program; all state is new, as after `Switch::new`. `Queued` items of the old
     /// program are dropped by [`Switch::egress`], with [`DropCause::Swapped`].
-    pub fn swap(&mut self, program: Arc<Program>) {
-        self.program = fitted(program, &self.rt.config);
+    ///
+    /// # Errors
+    /// [`ControlError::ResourceExhausted`] where there is not enough memory; nothing has changed then.
+    pub fn swap(&mut self, program: Arc<Program>) -> Control<()> {
+        let program = fitted(program, &self.rt.config);
+        let state = State::new(&program, &self.rt.config)?;
+        self.program = program;
         self.rt.pool.clear();
         self.rt.epoch = self.rt.epoch.wrapping_add(1);
         self.prepare();
         let observed = self.rt.state.observed.take();
-        self.rt.state = State::new(&self.program, &self.rt.config);
+        self.rt.state = state;
         self.note_change(observed);
+        Ok(())
     }
 
     /// Goes on with the steps kept so far, and notes that the program is another one.
@@ -255,11 +264,15 @@ impl Switch {
     }
 
     /// Back to the initial state of the same program, as BMv2's `reset_state`: clone sessions and the parameters of custom CRCs stay.
-    pub fn reset(&mut self) {
-        let mut old = std::mem::replace(&mut self.rt.state, State::new(&self.program, &self.rt.config));
+    ///
+    /// # Errors
+    /// [`ControlError::ResourceExhausted`] where there is not enough memory; nothing has changed then.
+    pub fn reset(&mut self) -> Control<()> {
+        let mut old = std::mem::replace(&mut self.rt.state, State::new(&self.program, &self.rt.config)?);
         self.rt.state.sessions = std::mem::take(&mut old.sessions);
         self.rt.state.custom_crcs = std::mem::take(&mut old.custom_crcs);
         self.rt.state.observed = old.observed;
+        Ok(())
     }
 
     /// Gives back an item that will not go through egress (queue full), so that its buffers are reused.

@@ -207,11 +207,11 @@ impl Switch {
         Ok(self.entry_state(table.index(), handle.place).map(|entry| (self.handle(table, handle.place), entry)))
     }
 
-    /// The handles of all entries, by place.
-    pub fn table_handles(&self, table: TableId) -> Control<Vec<EntryHandle>> {
+    /// The entry at a place, with its handle; `None` when nothing is there.
+    pub fn table_in_place(&self, table: TableId, place: usize) -> Control<Option<(EntryHandle, EntryState)>> {
         self.table_info(table)?;
-        let entries = self.rt.state.tables[table.index()].entries.iter().enumerate();
-        Ok(entries.filter(|(_, entry)| entry.is_some()).map(|(place, _)| self.handle(table, place as u32)).collect())
+        let entry = |place| Some((self.handle(table, place), self.entry_state(table.index(), place)?));
+        Ok(u32::try_from(place).ok().and_then(entry))
     }
 
     /// Number of entries.

@@ -4,10 +4,10 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::{coded, copy, Call, Target, INLINE};
+use super::shards::Shards;
+use super::{coded, copy, roomy, Call, Target, INLINE};
 use crate::control::TableAction;
 use crate::definition::Definition;
 use crate::info::ActionInfo;
@@ -75,7 +75,7 @@ pub struct Actions {
     words: Vec<u64>,
     stride: usize,
     calls: Vec<Call>,
-    by_coded: HashTable<u32>,
+    by_coded: Shards<u32>,
     free: Vec<u32>,
 }
 
@@ -84,18 +84,19 @@ fn hash(coded: &[u8]) -> u64 {
 }
 
 impl Actions {
-    /// For a table with these actions.
-    pub fn new(program: &Definition, actions: &[ActionId]) -> Actions {
+    /// For a table with these actions, with room for so many entries.
+    pub fn new(program: &Definition, actions: &[ActionId], room: usize) -> Actions {
         let limbs = |a: &ActionId| {
             let params = program.actions[a.index()].params.iter();
             params.map(|p| p.width.div_ceil(64) as usize).sum::<usize>()
         };
         let most = actions.iter().map(limbs).filter(|n| *n <= INLINE).max();
-        Actions::with(1 + most.unwrap_or(0))
+        let stride = 1 + most.unwrap_or(0);
+        Actions { rows: roomy(room), words: roomy(room * stride), ..Actions::with(stride) }
     }
 
     fn with(stride: usize) -> Actions {
-        Actions { rows: Vec::new(), words: Vec::new(), stride, calls: Vec::new(), by_coded: HashTable::new(), free: Vec::new() }
+        Actions { rows: Vec::new(), words: Vec::new(), stride, calls: Vec::new(), by_coded: Shards::default(), free: Vec::new() }
     }
 
     /// What an entry runs; its parameters are written into `slots`.
@@ -164,7 +165,7 @@ impl Actions {
             }
         };
         let rows = &self.rows;
-        self.by_coded.insert_unique(hash_of, at, |at| hash(&rows[*at as usize].coded));
+        self.by_coded.insert(hash_of, at, |at| hash(&rows[*at as usize].coded));
         (at, fits.unwrap_or(Word::row(at)))
     }
 
@@ -177,9 +178,7 @@ impl Actions {
         }
         row.slow = None;
         let coded = std::mem::take(&mut row.coded);
-        if let Ok(found) = self.by_coded.find_entry(hash(&coded), |other| *other == at) {
-            found.remove();
-        }
+        self.by_coded.remove(hash(&coded), |other| *other == at);
         self.free.push(at);
     }
 

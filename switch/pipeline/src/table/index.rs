@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::key::{Key, KeyMap, Packed};
+use super::key::{Key, KeyMap, Keyed, Packed};
 use super::list::List;
 use super::plan::{and, bits, plan, sample, total, Masked};
 use super::rows::{Piece, RangeField, Rows};
@@ -54,7 +54,7 @@ impl Head {
 #[derive(Debug)]
 struct Tuple<const N: usize> {
     mask: [u64; N],
-    heads: KeyMap<N, Head>,
+    heads: Keyed<N, Head>,
     /// Entries per rank; the highest orders the tuples.
     ranks: BTreeMap<i32, usize>,
 }
@@ -90,9 +90,9 @@ const FEWEST: usize = 4;
 const BETTER: f64 = 0.75;
 
 impl<const N: usize> TupleSpace<N> {
-    /// For keys with these fields to be matched by ranges.
-    pub fn new(fields: &[RangeField]) -> Self {
-        Self::with(Rows::new(fields))
+    /// For keys with these fields to be matched by ranges, with room for so many entries.
+    pub fn new(fields: &[RangeField], room: usize) -> Self {
+        Self::with(Rows::new(fields, room))
     }
 
     fn with(rows: Rows<N>) -> Self {
@@ -112,7 +112,7 @@ impl<const N: usize> TupleSpace<N> {
 
     pub fn clear(&mut self) {
         self.rows.clear();
-        let rows = std::mem::replace(&mut self.rows, Rows::new(&[]));
+        let rows = std::mem::replace(&mut self.rows, Rows::new(&[], 0));
         *self = Self::with(rows);
     }
 
@@ -298,7 +298,7 @@ impl<const N: usize> TupleSpace<N> {
 
     /// A new tuple; an empty one has no place in the order.
     fn tuple(&mut self, mask: [u64; N]) -> u32 {
-        let new = Tuple { mask, heads: KeyMap::default(), ranks: BTreeMap::new() };
+        let new = Tuple { mask, heads: Keyed::default(), ranks: BTreeMap::new() };
         match self.free.pop() {
             Some(at) => {
                 self.tuples[at as usize] = new;
@@ -330,7 +330,7 @@ impl<const N: usize> TupleSpace<N> {
                 self.order.insert(to, (best, at));
             }
             None => {
-                self.tuples[at as usize].heads = KeyMap::default();
+                self.tuples[at as usize].heads = Keyed::default();
                 self.free.push(at);
             }
         }
@@ -431,7 +431,7 @@ mod tests {
             keys in prop::collection::vec((0..4_u64, 0..4_u64, 0..8_u64, 0..8_u64), 1..40),
         ) {
             let field = |limb, shift| RangeField { limb, shift, width: 3 };
-            let mut index = TupleSpace::<2>::new(&[field(1, 56), field(0, 60)]);
+            let mut index = TupleSpace::<2>::new(&[field(1, 56), field(0, 60)], 0);
             let mut list: Vec<(Packed, u32)> = Vec::new();
             for (i, (insert, p)) in ops.into_iter().enumerate() {
                 let known = list.iter().position(|(q, _)| *q == p);
@@ -487,7 +487,7 @@ mod tests {
     /// Masks that come in any order end in few tables, also when most of the entries go again.
     #[test]
     fn many_masks_share_few_tables() {
-        let mut index = TupleSpace::<2>::new(&[]);
+        let mut index = TupleSpace::<2>::new(&[], 0);
         let entries: Vec<_> = (0..4000).map(of_many_masks).collect();
         let mut live: Vec<u32> = Vec::new();
         let check = |index: &TupleSpace<2>, live: &[u32]| {
@@ -517,7 +517,7 @@ mod tests {
     /// Masks stay apart where the bits that they have in common tell no entries apart.
     #[test]
     fn masks_without_common_bits_stay_apart() {
-        let mut index = TupleSpace::<2>::new(&[]);
+        let mut index = TupleSpace::<2>::new(&[], 0);
         for n in 0..2000_u64 {
             let limb = (n % 2) as usize;
             let (mut value, mut mask) = (vec![0; 2], vec![0; 2]);

@@ -1,6 +1,6 @@
 //! Lookup in an LPM table: a trie over the prefix field for each combination of the exact fields.
 
-use super::key::{array, Key, KeyMap, Packed};
+use super::key::{array, Key, Keyed, Packed};
 use super::trie::{Path, Record, Root, Tries};
 use super::NO_ENTRY;
 
@@ -36,12 +36,12 @@ struct Forest<const N: usize, P> {
     tries: Tries<P>,
     /// For the one combination of no exact fields.
     only: Root<P>,
-    by_exact: KeyMap<N, Root<P>>,
+    by_exact: Keyed<N, Root<P>>,
 }
 
 impl<const N: usize, P: Path> Default for Forest<N, P> {
     fn default() -> Self {
-        Forest { tries: Tries::default(), only: Root::default(), by_exact: KeyMap::default() }
+        Forest { tries: Tries::default(), only: Root::default(), by_exact: Keyed::default() }
     }
 }
 
@@ -68,7 +68,7 @@ impl<const N: usize, P: Path> Forest<N, P> {
     fn insert(&mut self, exact: Option<Key<N>>, new: Record<P>) {
         let root = match exact {
             None => &mut self.only,
-            Some(exact) => self.by_exact.entry(exact).or_default(),
+            Some(exact) => self.by_exact.get_or_default(exact),
         };
         self.tries.insert(root, new);
     }

@@ -11,6 +11,7 @@ mod plan;
 mod profile;
 mod range;
 mod rows;
+mod shards;
 mod trie;
 
 use crate::control::{ActionCall, CounterData, KeyMatch, TableAction, TableEntry};
@@ -24,7 +25,7 @@ use actions::{Actions, Word};
 pub use entry::{arguments, flatten, pack, prefix_mask, Limits};
 use index::TupleSpace;
 pub use key::Packed;
-use key::{array, Key, KeyMap};
+use key::{array, Key, Keyed};
 use lpm::{Lpm, PrefixField};
 pub use profile::{Group, Member, Profile};
 use rows::RangeField;
@@ -129,7 +130,7 @@ pub struct Watch {
 #[derive(Debug)]
 enum Space<const N: usize> {
     /// All fields are exact.
-    Exact(KeyMap<N, u32>),
+    Exact(Keyed<N, u32>),
     Tuples(TupleSpace<N>),
     Lpm(Lpm<N>),
 }
@@ -137,7 +138,7 @@ enum Space<const N: usize> {
 impl<const N: usize> Space<N> {
     fn new(info: &TableInfo, ir: &TableIr) -> Space<N> {
         if ir.kind == TableKind::Exact {
-            return Space::Exact(KeyMap::default());
+            return Space::Exact(Keyed::default());
         }
         if let Some(lpm) = lpm(info, ir) {
             return Space::Lpm(lpm);
@@ -147,7 +148,7 @@ impl<const N: usize> Space<N> {
             .filter(|(_, key)| key.kind == MatchKind::Range)
             .map(|(part, key)| RangeField { limb: part.limb as usize, shift: part.shift, width: key.width })
             .collect();
-        Space::Tuples(TupleSpace::new(&ranges))
+        Space::Tuples(TupleSpace::new(&ranges, room(info.max_size)))
     }
 
     #[inline]
@@ -189,7 +190,7 @@ impl<const N: usize> Space<N> {
 
     fn clear(&mut self) {
         match self {
-            Space::Exact(map) => *map = KeyMap::default(),
+            Space::Exact(map) => *map = Keyed::default(),
             Space::Tuples(tuples) => tuples.clear(),
             Space::Lpm(lpm) => lpm.clear(),
         }
@@ -296,6 +297,7 @@ impl Table {
     pub fn new(program: &Definition, at: usize) -> Table {
         let info = &program.tables[at];
         let ir = &program.ir.tables[at];
+        let room = room(info.max_size);
         let unit = match info.direct_meter {
             Some(m) => program.meters[m.index()].unit,
             None => MeterUnit::Packets,
@@ -303,12 +305,12 @@ impl Table {
         let mut table = Table {
             index: Index::new(info, ir),
             direct: direct(ir),
-            entries: Vec::new(),
-            action: Vec::new(),
-            ready: Vec::new(),
-            actions: Actions::new(program, &info.actions),
-            watches: (info.support_timeout || info.direct_counter.is_some() || info.direct_meter.is_some()).then(Vec::new),
-            meters: info.direct_meter.is_some().then(Vec::new),
+            entries: roomy(room),
+            action: roomy(room),
+            ready: roomy(room),
+            actions: Actions::new(program, &info.actions, room),
+            watches: (info.support_timeout || info.direct_counter.is_some() || info.direct_meter.is_some()).then(|| roomy(room)),
+            meters: info.direct_meter.is_some().then(|| roomy(room)),
             default_call: Default::default(),
             free: std::collections::BTreeSet::new(),
             removals: Vec::new(),
@@ -567,6 +569,27 @@ impl Table {
     }
 }
 
+/// Tables of this size and more get room for their entries at the start: an array that grows is copied whole, while packets wait.
+const LARGE: usize = 1 << 15;
+/// Room for so many at most.
+const MOST_ROOM: usize = 1 << 20;
+
+/// How many entries a table of so many gets room for at the start. It costs addresses only: the system gives memory where it is used.
+fn room(max_size: usize) -> usize {
+    match cfg!(target_family = "wasm") || max_size < LARGE {
+        true => 0,
+        false => max_size.min(MOST_ROOM),
+    }
+}
+
+/// An array with that much room, where the system has it.
+fn roomy<T>(room: usize) -> Vec<T> {
+    let mut array = Vec::new();
+    // Without it the array grows as any other.
+    let _ = array.try_reserve_exact(room);
+    array
+}
+
 /// The parameters of an action into the packet's slots for them.
 #[inline]
 fn copy(params: &[u64], slots: &mut [u64]) {
@@ -619,4 +642,38 @@ pub fn resolve(program: &Definition, actions: &[crate::ActionId], call: &ActionC
     // p4c gives some actions (NoAction) several ids under one name.
     let name = &program.actions.get(call.action.index())?.name;
     actions.iter().position(|a| program.actions[a.index()].name == *name).map(|p| p as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    /// How long single updates take in large tables: packets wait for each. Prints the longest; for a look, with `--ignored`.
+    #[test]
+    #[ignore = "measures time"]
+    fn the_longest_update() {
+        use super::trie::{Path as _, Record, Root, Tries};
+        use std::time::Instant;
+        for (name, key) in [
+            ("sequential", (|i: u32| 0x0a00_0000 + i) as fn(u32) -> u32),
+            ("spread", |i| i.wrapping_mul(2_654_435_761)),
+            ("two places", |i| (i & 1) << 31 | i >> 1),
+        ] {
+            let (mut tries, mut root) = (Tries::<u32>::default(), Root::default());
+            for insert in [true, false] {
+                let mut times: Vec<_> = (0..300_000)
+                    .map(|i| {
+                        let record = Record { bits: key(i).first(32), length: 32, entry: i };
+                        let begin = Instant::now();
+                        if insert {
+                            tries.insert(&mut root, record)
+                        } else {
+                            tries.remove(&mut root, record)
+                        }
+                        (begin.elapsed(), i)
+                    })
+                    .collect();
+                times.sort_unstable();
+                println!("trie, {name}, insert {insert}: {:?}", &times[times.len() - 4..]);
+            }
+        }
+    }
 }

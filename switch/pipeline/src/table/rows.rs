@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
-use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use super::key::{array, Key, Packed};
 use super::range::{cover, RangeCheck, COVERED_WIDTH};
+use super::roomy;
+use super::shards::Shards;
 
 type FxMap<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 
@@ -75,7 +76,7 @@ pub struct Rows<const N: usize> {
     /// By entry, ranges without words in the row.
     wide: FxMap<u32, Box<[RangeCheck]>>,
     /// All entries, by their rows.
-    same: HashTable<u32>,
+    same: Shards<u32>,
 }
 
 fn hash(row: &[u64]) -> u64 {
@@ -86,7 +87,7 @@ fn hash(row: &[u64]) -> u64 {
 pub type Piece<const N: usize> = ([u64; N], [u64; N]);
 
 impl<const N: usize> Rows<N> {
-    pub fn new(fields: &[RangeField]) -> Rows<N> {
+    pub fn new(fields: &[RangeField], room: usize) -> Rows<N> {
         let mut stride = 1 + N;
         let narrow = fields.iter().filter(|f| f.width <= COVERED_WIDTH);
         let place = |f: &RangeField| {
@@ -98,18 +99,18 @@ impl<const N: usize> Rows<N> {
         Rows {
             bounds: narrow.take(FIELDS).map(place).collect(),
             stride,
-            words: Vec::new(),
+            words: roomy(room * stride),
             shapes: Vec::new(),
             free: Vec::new(),
             by_shape: FxMap::default(),
             wide: FxMap::default(),
-            same: HashTable::new(),
+            same: Shards::default(),
         }
     }
 
     pub fn clear(&mut self) {
         let bounds = std::mem::take(&mut self.bounds);
-        *self = Rows { bounds, stride: self.stride, ..Rows::new(&[]) };
+        *self = Rows { bounds, stride: self.stride, ..Rows::new(&[], 0) };
     }
 
     #[inline]
@@ -231,7 +232,7 @@ impl<const N: usize> Rows<N> {
             self.wide.insert(entry, wide.into_boxed_slice());
         }
         let (words, stride) = (&self.words, self.stride);
-        self.same.insert_unique(hash(&row), entry, |other| {
+        self.same.insert(hash(&row), entry, |other| {
             let at = *other as usize * stride;
             hash(&words[at..at + stride])
         });
@@ -240,9 +241,7 @@ impl<const N: usize> Rows<N> {
     /// Removes an entry.
     pub fn remove(&mut self, entry: u32) {
         let row = self.row(entry).to_vec();
-        if let Ok(found) = self.same.find_entry(hash(&row), |other| *other == entry) {
-            found.remove();
-        }
+        self.same.remove(hash(&row), |other| *other == entry);
         self.wide.remove(&entry);
         let at = row[0] as u32;
         let shape = &mut self.shapes[at as usize];

@@ -9,8 +9,8 @@
 //! key's width: two cache lines.
 //!
 //! All prefixes stand in a sorted map, too. A node is built anew from it when its prefixes have
-//! doubled, or when a quarter is left, so that an update costs amortised O(1) nodes and at most
-//! `2 ^ MOST` places.
+//! doubled, or when a quarter is left, so that an update costs amortised O(1) nodes. Nodes of very many
+//! prefixes stay as they are, so that an update costs at most `2 ^ MOST` places and prefixes.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,9 @@ use super::NO_ENTRY;
 
 /// Bits a node decides at most.
 const MOST: u32 = 16;
+/// A node with more prefixes is not built anew when they double, nor when fewer than [`FEW`] are left: packets would wait for that.
+const MANY: u32 = 1 << 15;
+const FEW: u32 = 1 << 13;
 /// Prefixes in a bucket at most.
 const BUCKET: usize = 8;
 
@@ -441,8 +444,8 @@ impl<P: Path> Tries<P> {
             depth: depth as u8,
             bits: bits as u8,
             count: below.count,
-            most: 2 * below.count,
-            least: below.count / 4,
+            most: most(bits, below.count),
+            least: least(below.count),
         };
         self.nodes.items[at].cover = NO_ENTRY;
         let to = node.place(below.prefix);
@@ -503,9 +506,8 @@ impl<P: Path> Tries<P> {
             depth: depth as u8,
             bits: bits as u8,
             count,
-            // A node of most bits stays as it is, but those behind it grow.
-            most: if bits == MOST { u32::MAX } else { 2 * count },
-            least: count / 4,
+            most: most(bits, count),
+            least: least(count),
         };
         let end = node.end();
         let (mut covers, longer): (Vec<_>, Vec<_>) = list.iter().partition(|r| r.length <= end);
@@ -524,6 +526,19 @@ impl<P: Path> Tries<P> {
         let at = self.nodes.take(0, 1, node);
         Place(IS_NODE | at as u32)
     }
+}
+
+/// How many prefixes a node of so many may come to have. One of most bits stays as it is, but those behind it grow.
+fn most(bits: u32, count: u32) -> u32 {
+    match bits == MOST || count > MANY {
+        true => u32::MAX,
+        false => 2 * count,
+    }
+}
+
+/// How few prefixes a node of so many may come to have.
+fn least(count: u32) -> u32 {
+    (count / 4).min(FEW)
 }
 
 /// How many bits a node at `depth` takes: as many as leave half of its places in use.

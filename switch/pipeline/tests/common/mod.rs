@@ -246,7 +246,7 @@ impl Build {
     }
 
     pub fn switch(&self) -> Switch {
-        Switch::new(self.load(), SwitchConfig { log: true, ..SwitchConfig::default() })
+        Switch::new(self.load(), SwitchConfig { log: true, ..SwitchConfig::default() }).expect("memory")
     }
 
     /// The error of a program that must not load.

@@ -113,7 +113,7 @@ pub fn run(program: &Arc<Program>, machine_code: MachineCode, frames: u64) -> Se
 pub fn run_observed(program: &Arc<Program>, machine_code: MachineCode, observing: Option<bool>, frames: u64) -> Seen {
     let mut rng = Rng(0x1234_5678_9abc_def1);
     let config = SwitchConfig { log: true, machine_code, observe: observing.is_some(), ..SwitchConfig::default() };
-    let mut sw = Switch::new(Arc::clone(program), config);
+    let mut sw = Switch::new(Arc::clone(program), config).expect("memory");
     sw.set_observing(observing == Some(true));
     fill(&mut sw, &mut rng);
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());

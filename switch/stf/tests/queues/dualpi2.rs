@@ -123,7 +123,7 @@ fn device(program: &Arc<Program>, ecn: bool, seed: u64) -> Device {
     };
     device.set_port(1, PortConfig::default()).unwrap();
     device.set_port(OUT, port).unwrap();
-    device.load(0, program.clone());
+    device.load(0, program.clone()).expect("memory");
     let switch = device.switch_mut().unwrap();
     let out = || vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
     let gain = |per_second: f64| fixed(per_second * ONE / 1e6);

@@ -97,7 +97,7 @@ fn device(program: &Arc<Program>, capacity: Capacity, seed: u64) -> Device {
     let mut device = Device::new(DeviceConfig { seed, ..DeviceConfig::default() });
     device.set_port(1, PortConfig::default()).unwrap();
     device.set_port(OUT, PortConfig { rate_bps: Some(RATE_BPS), capacity, ..PortConfig::default() }).unwrap();
-    device.load(0, program.clone());
+    device.load(0, program.clone()).expect("memory");
     device
 }
 

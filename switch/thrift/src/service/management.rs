@@ -14,10 +14,10 @@ impl Call<'_> {
             "get_config_md5" => Ok(Some(Value::Bytes(md5::compute(self.config()).0.to_vec()))),
             "get_id_from_name" => self.id_of_name(),
             "reset_state" => {
-                self.core.replication.reset();
                 if let Some(switch) = self.device.switch_mut() {
-                    switch.reset();
+                    switch.reset().map_err(|error| Failure::Impossible(error.to_string()))?;
                 }
+                self.core.replication.reset();
                 Ok(None)
             }
             "swap_configs" => self.swap(),
@@ -89,9 +89,10 @@ impl Call<'_> {
         if !self.core.identity.swap {
             return Err(Failure::Refused(codes::swap::DISABLED));
         }
-        let Some(program) = self.core.staged.take() else { return Err(Failure::Refused(codes::swap::NONE_ONGOING)) };
+        let Some(mut fresh) = self.core.staged.take() else { return Err(Failure::Refused(codes::swap::NONE_ONGOING)) };
         self.core.replication.reset();
-        self.device.load(self.now, program);
+        self.device.exchange(self.now, &mut fresh);
+        self.core.retired = Some(fresh);
         Ok(None)
     }
 }

@@ -10,8 +10,6 @@ mod replication;
 mod simple_switch;
 mod tables;
 
-use std::sync::Arc;
-
 use fairlane_device::pipeline::{ActionCall, ActionId, ActionInfo, Program, Switch, Value as Number};
 use fairlane_device::{Device, Nanos};
 
@@ -67,8 +65,10 @@ pub type Answer = Result<Option<Value>, Failure>;
 pub struct Core {
     identity: Identity,
     replication: Replication,
-    /// A program that was loaded and not yet swapped in.
-    staged: Option<Arc<Program>>,
+    /// A program that was loaded and not yet swapped in: in a device like the one that runs.
+    staged: Option<Box<Device>>,
+    /// What a swap leaves behind. Dropping it may take long, where tables were large.
+    retired: Option<Box<Device>>,
 }
 
 /// A call on its way through a service.
@@ -85,7 +85,7 @@ const CONTEXT: i32 = 0;
 impl Core {
     /// Services of a device that is so.
     pub fn new(identity: Identity) -> Core {
-        Core { identity, replication: Replication::default(), staged: None }
+        Core { identity, replication: Replication::default(), staged: None, retired: None }
     }
 
     /// What the switch says of itself.
@@ -108,14 +108,34 @@ impl Core {
         }
     }
 
+    /// A part of what `bm_mt_get_entries` answers, from a place of the table on, and from which place to go on: packets come between the
+    /// parts.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn entries(
+        &mut self,
+        args: &Fields,
+        device: &mut Device,
+        now: Nanos,
+        first: usize,
+    ) -> Result<(Vec<Value>, Option<usize>), Failure> {
+        Call { core: self, device, now, args }.entries(first)
+    }
+
     /// A program for `bm_swap_configs` to put in.
     ///
     /// # Errors
     /// BMv2's code, where swapping is disabled or one is under way.
-    pub fn stage(&mut self, program: Arc<Program>) -> Result<(), Failure> {
+    pub fn stage(&mut self, fresh: Box<Device>) -> Result<(), Failure> {
         self.may_stage()?;
-        self.staged = Some(program);
+        self.staged = Some(fresh);
         Ok(())
+    }
+
+    /// What the last swap left behind, for another thread than the device's to drop.
+    pub fn take_retired(&mut self) -> Option<Box<Device>> {
+        self.retired.take()
     }
 
     /// Whether a program may be staged.

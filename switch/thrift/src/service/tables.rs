@@ -77,6 +77,9 @@ fn control<T>(result: Result<T, ControlError>) -> Result<T, Failure> {
     })
 }
 
+/// Places of a table in one part of a read: some tenths of a millisecond of the device's thread.
+const PLACES_PER_PART: usize = 256;
+
 impl Call<'_> {
     fn table_id(&self) -> Result<TableId, Failure> {
         self.check_context()?;
@@ -112,11 +115,16 @@ impl Call<'_> {
     }
 
     pub(super) fn table(&mut self, method: &str) -> Answer {
-        let table = match self.table_id() {
-            // BMv2 answers these with what they hold by default.
-            Err(Failure::Refused(code::INVALID_NAME)) if method == "get_entries" => return Ok(Some(Value::List(Kind::Struct, Vec::new()))),
-            other => other?,
-        };
+        if method == "get_entries" {
+            let (mut entries, mut next) = (Vec::new(), Some(0));
+            while let Some(first) = next {
+                let mut part = self.entries(first)?;
+                entries.append(&mut part.0);
+                next = part.1;
+            }
+            return Ok(Some(Value::List(Kind::Struct, entries)));
+        }
+        let table = self.table_id()?;
         match method {
             "get_num_entries" => {
                 let length = control(self.switch(code::INVALID_NAME)?.table_len(table))?;
@@ -185,7 +193,6 @@ impl Call<'_> {
                 self.modify(table, group)
             }
             "set_entry_ttl" | "indirect_set_entry_ttl" => self.set_timeout(table),
-            "get_entries" => self.entries(table),
             "get_entry" => {
                 let (handle, state) = self.entry(table)?;
                 Ok(Some(self.entry_value(table, handle, &state)?))
@@ -318,15 +325,23 @@ impl Call<'_> {
         Ok(None)
     }
 
-    fn entries(&self, table: TableId) -> Answer {
+    /// A part of the entries of the table that argument 2 names, and from which place to go on.
+    pub(super) fn entries(&self, first: usize) -> Result<(Vec<Value>, Option<usize>), Failure> {
+        let table = match self.table_id() {
+            // BMv2 answers with what a list holds by default.
+            Err(Failure::Refused(code::INVALID_NAME)) => return Ok((Vec::new(), None)),
+            other => other?,
+        };
         let switch = self.switch(code::INVALID_NAME)?;
+        let places = control(switch.table_places(table))?;
+        let end = places.min(first.saturating_add(PLACES_PER_PART));
         let mut entries = Vec::new();
-        for handle in control(switch.table_handles(table))? {
-            if let Some((handle, state)) = control(switch.table_at(table, handle))? {
+        for place in first..end {
+            if let Some((handle, state)) = control(switch.table_in_place(table, place))? {
                 entries.push(self.entry_value(table, handle, &state)?);
             }
         }
-        Ok(Some(Value::List(Kind::Struct, entries)))
+        Ok((entries, (end < places).then_some(end)))
     }
 
     fn entry_from_key(&self, table: TableId) -> Answer {

@@ -41,7 +41,7 @@ pub fn load(network: &mut Network, switch: &str, routes: &[(u32, u32)]) {
     let (table, action) =
         (program.table_by_name("ForwardIngress.route").expect("route"), program.action_by_name("ForwardIngress.send").expect("send"));
     let device = network.device(switch).expect("a switch");
-    device.load(0, program);
+    device.load(0, program).expect("memory");
     for &(ip, port) in routes {
         let entry = TableEntry {
             key: vec![KeyMatch::Exact(Value::from(u64::from(ip)))],

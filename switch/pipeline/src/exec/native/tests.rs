@@ -164,7 +164,7 @@ fn draft() -> impl Strategy<Value = Draft> {
 
 /// All that can be seen after the code ran: slots, registers, counters, the packet, the state.
 fn outcome(p: &Definition, start: &[u64], native: bool) -> (Vec<u64>, String) {
-    let mut st = State::new(p, &SwitchConfig::default());
+    let mut st = State::new(p, &SwitchConfig::default()).expect("memory");
     for (i, r) in st.registers.iter_mut().enumerate() {
         r.cells.iter_mut().enumerate().for_each(|(j, c)| *c = (i * 7 + j * 3) as u64);
     }

@@ -100,7 +100,7 @@ fn outcome(layout: &Layout, code: Vec<Op>, start: &[u64]) -> (Vec<u64>, Vec<u64>
     program.ir.layout = copy;
     let end = code.len() as u32;
     program.ir.code = code;
-    let mut state = State::new(&program, &SwitchConfig::default());
+    let mut state = State::new(&program, &SwitchConfig::default()).expect("memory");
     state.registers.push(crate::exec::state::Register { width: 64, limbs: 1, size: 4, cells: vec![5, 6, 7, 8] });
     let mut packet = Packet::new(&program.ir.layout);
     packet.slots[..8].copy_from_slice(start);
