@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import statistics
@@ -88,7 +89,7 @@ def scenario(name: str) -> Callable[[Scenario], Scenario]:
 class RawHttp2:
     """One HTTP/2 connection by hand: as a client that obeys the protocol, and takes nothing. Answers SETTINGS and PING."""
 
-    DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
+    DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
     END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
     def __init__(self, connection: socket.socket, window: int = 0) -> None:
@@ -130,13 +131,64 @@ class RawHttp2:
             while len(head := stream.read(9)) == 9:
                 length, kind, flags = int.from_bytes(head[:3], "big"), head[3], head[4]
                 payload = stream.read(length)
+                self.came(kind, int.from_bytes(head[5:9], "big"), payload, acknowledges=bool(flags & self.ACK))
                 if kind in (self.SETTINGS, self.PING) and not flags & self.ACK:
                     self.frame(kind, self.ACK, 0, payload if kind == self.PING else b"")
+        self.came(self.GOAWAY, 0, b"", acknowledges=False)
+
+    def came(self, kind: int, stream: int, payload: bytes, *, acknowledges: bool) -> None:
+        """A frame has come; GOAWAY when the connection has ended."""
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+
+class Uploader(RawHttp2):
+    """Sends as much of a message as the server has windows for, and then no more."""
+
+    def __init__(self, target: Target) -> None:
+        self._windows, self._initial, self._changed, self._over = {0: 65_535}, 65_535, threading.Condition(), False
+        super().__init__(target, 65_535)
+
+    def came(self, kind: int, stream: int, payload: bytes, *, acknowledges: bool) -> None:
+        with self._changed:
+            if kind == self.SETTINGS and not acknowledges:
+                for setting, value in struct.iter_unpack("!HI", payload):
+                    if setting == 4:
+                        # RFC 9113, section 6.9.2: it changes the windows of streams that are open, too.
+                        for opened in self._windows.keys() - {0}:
+                            self._windows[opened] += value - self._initial
+                        self._initial = value
+            elif kind == self.WINDOW_UPDATE:
+                self._windows[stream] = self._windows.get(stream, self._initial) + int.from_bytes(payload, "big")
+            elif kind in (self.RST_STREAM, self.GOAWAY):
+                self._over = True
+            self._changed.notify_all()
+
+    def upload(self, announced: int, length: int) -> bool:
+        """Whether the server took that much of the message."""
+        stream = self.call("SetForwardingPipelineConfig", b"", announced)
+        with self._changed:
+            self._windows[0] -= 5
+            self._windows[stream] = self._windows.get(stream, self._initial) - 5
+        while length > 0:
+            with self._changed:
+                self._changed.wait_for(lambda: self._over or min(self._windows[0], self._windows.get(stream, self._initial)) > 0, 60)
+                if self._over:
+                    return False
+                part = max(0, min(length, 16_384, self._windows[0], self._windows.get(stream, self._initial)))
+                self._windows[0] -= part
+                self._windows[stream] = self._windows.get(stream, self._initial) - part
+            self.frame(self.DATA, 0, stream, b"\0" * part)
+            length -= part
+        return True
+
+    def wait_for_the_end(self, stopped: threading.Event) -> None:
+        with self._changed:
+            while not self._over and not stopped.is_set():
+                self._changed.wait(0.2)
 
 
 def read_request(pipeline: Pipeline) -> p4r.ReadRequest:
@@ -194,6 +246,123 @@ def reads(target: Target) -> Iterator[None]:
 def large_writes(target: Target) -> Iterator[None]:
     """The primary inserts, modifies and deletes 100,000 entries in one Write each, in a loop."""
     with working(target, "write"):
+        yield
+
+
+HALF_SENT = 40
+LONG, LESS_LONG, SENT = 250_000_000, 60_000_000, 40_000_000
+"""Bytes that a message announces: more than one may have by default, and less; and bytes of it that are sent."""
+
+
+def upload_again(target: Target, announced: int, stopped: threading.Event) -> None:
+    """Sends a part of a message, and waits; a client that loses its connection comes back after a second."""
+    while not stopped.is_set():
+        with contextlib.suppress(OSError):
+            client = Uploader(target)
+            try:
+                client.upload(announced, SENT)
+                client.wait_for_the_end(stopped)
+            finally:
+                client.close()
+        stopped.wait(1.0)
+
+
+def thrift_again(target: Target, announced: int, stopped: threading.Event) -> None:
+    """The same over Thrift: the begin of bm_load_new_config(0, STRING)."""
+    name = b"standard:bm_load_new_config"
+    head = struct.pack("!II", 0x80010001, len(name)) + name + struct.pack("!IBHIBHI", 0, 8, 0, 0, 11, 1, announced)
+    while not stopped.is_set():
+        with contextlib.suppress(OSError), target.connect(THRIFT_PORT) as client:
+            client.settimeout(60)
+            client.sendall(head)
+            for _ in range(SENT // 1_000_000):
+                client.sendall(b" " * 1_000_000)
+            client.settimeout(0.5)
+            while not stopped.is_set():
+                with contextlib.suppress(TimeoutError):
+                    if client.recv(1) == b"":
+                        break
+        stopped.wait(1.0)
+
+
+@contextmanager
+def half_sent_by(work: Callable[[Target, int, threading.Event], None], target: Target, announced: int) -> Iterator[None]:
+    stopped = threading.Event()
+    threads = [threading.Thread(target=work, args=(target, announced, stopped), daemon=True) for _ in range(HALF_SENT)]
+    try:
+        for thread in threads:
+            thread.start()
+        yield
+    finally:
+        stopped.set()
+
+
+@scenario("half-sent-long")
+@contextmanager
+def half_sent_long(target: Target) -> Iterator[None]:
+    """40 messages that announce 250 MB, of which 40 MB are sent."""
+    with half_sent_by(upload_again, target, LONG):
+        yield
+
+
+@scenario("half-sent")
+@contextmanager
+def half_sent(target: Target) -> Iterator[None]:
+    """40 messages that announce 60 MB, of which 40 MB are sent."""
+    with half_sent_by(upload_again, target, LESS_LONG):
+        yield
+
+
+@scenario("half-sent-thrift")
+@contextmanager
+def half_sent_thrift(target: Target) -> Iterator[None]:
+    with half_sent_by(thrift_again, target, LESS_LONG):
+        yield
+
+
+IDLE = 2000
+
+
+@contextmanager
+def idle_on(target: Target, port: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 4 * IDLE:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard == resource.RLIM_INFINITY else min(hard, max(soft, 4 * IDLE)), hard))
+    clients: list[socket.socket] = []
+    try:
+        for _ in range(IDLE):
+            client = target.net.socket("s1", socket.SOCK_STREAM)
+            clients.append(client)
+            client.settimeout(0.2)
+            # A switch that accepts no more lets them wait.
+            with contextlib.suppress(OSError):
+                client.connect(("127.0.0.1", port))
+        yield
+    finally:
+        for client in clients:
+            client.close()
+
+
+@scenario("idle")
+@contextmanager
+def idle(target: Target) -> Iterator[None]:
+    """2,000 connections to P4Runtime that say nothing."""
+    with idle_on(target, PORT):
+        yield
+
+
+@scenario("idle-thrift")
+@contextmanager
+def idle_thrift(target: Target) -> Iterator[None]:
+    with idle_on(target, THRIFT_PORT):
+        yield
+
+
+@scenario("everything")
+@contextmanager
+def everything(target: Target) -> Iterator[None]:
+    """40 unread reads, 40 half-sent messages over each of both services, and 2,000 idle connections to each."""
+    with unread_reads(target), idle(target), idle_thrift(target), half_sent(target), half_sent_thrift(target):
         yield
 
 
@@ -397,8 +566,9 @@ def measure(net: Network, name: str, entries: int, seconds: float, first: bool, 
         switch = ["chrt", "--rr", "1", *switch]
     target = Target(net, folder, entries)
     with (folder / f"{name}.log").open("wb") as log:
-        # `ip netns exec` becomes the switch.
-        process = subprocess.Popen(net.command("s1", switch), stdout=log, stderr=log)
+        # The usual limit of open files, whatever this machine's is. The shell and `ip netns exec` become the switch.
+        limited = ["sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh", *switch]
+        process = subprocess.Popen(net.command("s1", limited), stdout=log, stderr=log)
     try:
         wait_for(target, process, folder / f"{name}.log")
         ask(target, "fill", 120)

@@ -29,8 +29,8 @@ class Keys:
 
     def __init__(self, folder: Path) -> None:
         self.ca, self.stranger = Authority(folder, "ca"), Authority(folder, "stranger")
-        self.server, self.client = self.ca.sign("server"), self.ca.sign("client")
-        self.strange_client = self.stranger.sign("client")
+        self.server, self.client = self.ca.sign("server"), self.ca.sign("client", "clientAuth")
+        self.strange_client = self.stranger.sign("client", "clientAuth")
 
     def credentials(self, client: Pair | None = None, ca: Authority | None = None) -> grpc.ChannelCredentials:
         roots = (ca or self.ca).own.certificate.read_bytes()
@@ -88,6 +88,17 @@ def test_client_certificates(keys: Keys, program: Program, with_client_auth: str
     assert version(with_client_auth, keys.credentials(keys.client)) == "1.4.1"
     with Client(with_client_auth, credentials=keys.credentials(keys.client)) as client:
         client.push(program.config())
+
+
+def test_a_certificate_for_something_else_is_no_clients(keys: Keys, with_client_auth: str) -> None:
+    """RFC 5280, section 4.2.1.12: a server's certificate of the same authority names no purpose, or another one."""
+    for pair in (keys.server, keys.ca.sign("nameless"), keys.ca.sign("other", "serverAuth")):
+        assert version(with_client_auth, keys.credentials(pair)) in ("UNAUTHENTICATED", "UNAVAILABLE")
+    with Client(with_client_auth, open_stream=False, credentials=keys.credentials(keys.server)) as server:
+        for answer in (lambda: server.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=10), server.config):
+            support.refused(grpc.StatusCode.UNAUTHENTICATED, answer, "extendedKeyUsage", "clientAuth")
+    both = keys.ca.sign("both", "serverAuth,clientAuth")
+    assert version(with_client_auth, keys.credentials(both)) == "1.4.1"
 
 
 def test_finsy(keys: Keys, program: Program, with_client_auth: str, monkeypatch: pytest.MonkeyPatch) -> None:

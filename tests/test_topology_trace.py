@@ -82,6 +82,10 @@ def test_means_by_hand() -> None:
         ("0,5\nx,3\n", "c:2: 'x,3' is not of the form time_s,rate_bps"),
         ("0,5\n1,-3\n", "c:2: '1,-3': give seconds, and bit/s of 0 or more"),
         ("0,5\n1,nan\n", "c:2: '1,nan': give seconds, and bit/s of 0 or more"),
+        ("root:secret:0:0\n5\n", "c:1: the first entry is not a time in whole milliseconds"),
+        ("# a secret\nroot,secret\n", "c:2: the first entry is not of the form time_s,rate_bps"),
+        ("time_s,rate_bps\nroot,secret\n", "c:2: the first entry is not of the form time_s,rate_bps"),
+        ("1.5\n", "c:1: '1.5' is not a time in whole milliseconds"),
         ("0,5\n1,0\n", "c: the last rate is 0 bit/s"),
     ],
 )

@@ -117,11 +117,16 @@ def parse(text: str, file: str, name: str = "") -> Trace:
     return Trace(name or file, opportunities_ms=tuple(_opportunities(lines, file)))
 
 
+def _shown(line: str, first: bool) -> str:
+    """A line for a message. Any file can be named as a trace; one that does not begin as a trace is not printed."""
+    return "the first entry" if first and not set(line) <= set("0123456789+-., eE\t") else repr(line)
+
+
 def _opportunities(lines: Sequence[tuple[int, str]], file: str) -> Iterator[int]:
     before = 0
     for number, line in lines:
         if not (line.isascii() and line.isdigit()):
-            raise TraceError(f"{file}:{number}: {line!r} is not a time in whole milliseconds")
+            raise TraceError(f"{file}:{number}: {_shown(line, number == lines[0][0])} is not a time in whole milliseconds")
         now = int(line)
         if now < before:
             raise TraceError(f"{file}:{number}: {now} ms is before the line above, {before} ms: sort the times")
@@ -140,9 +145,9 @@ def _rates(lines: Sequence[tuple[int, str]], file: str) -> Iterator[tuple[float,
         try:
             time_s, rate_bps = map(float, cells)
         except ValueError:
-            raise TraceError(f"{file}:{number}: {line!r} is not of the form time_s,rate_bps") from None
+            raise TraceError(f"{file}:{number}: {_shown(line, before < 0)} is not of the form time_s,rate_bps") from None
         if not (math.isfinite(time_s) and 0 <= rate_bps < math.inf):
-            raise TraceError(f"{file}:{number}: {line!r}: give seconds, and bit/s of 0 or more")
+            raise TraceError(f"{file}:{number}: {_shown(line, before < 0)}: give seconds, and bit/s of 0 or more")
         if before < 0 and time_s != 0:
             raise TraceError(f"{file}:{number}: the first rate must hold from 0 s on, got {time_s:g} s")
         if time_s <= before:

@@ -27,8 +27,8 @@ class Authority:
         self.own = Pair(folder / f"{name}.crt", folder / f"{name}.key")
         _openssl("req", "-x509", *_new(self.own), "-subj", f"/CN={name}", "-addext", "keyUsage=keyCertSign")
 
-    def sign(self, name: str) -> Pair:
-        """A certificate for 127.0.0.1 and localhost, of a server or a client."""
+    def sign(self, name: str, purpose: str | None = None) -> Pair:
+        """A certificate for 127.0.0.1 and localhost. purpose: its extendedKeyUsage."""
         pair = Pair(self._folder / f"{self._name}-{name}.crt", self._folder / f"{self._name}-{name}.key")
         _openssl(
             "req",
@@ -44,6 +44,7 @@ class Authority:
             "basicConstraints=critical,CA:FALSE",
             "-addext",
             "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            *(["-addext", f"extendedKeyUsage={purpose}"] if purpose else []),
         )
         return pair
 

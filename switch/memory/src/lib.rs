@@ -7,12 +7,13 @@
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Puts the program's memory into huge pages: what jemalloc reads before its first allocation, which asks the kernel for them (`madvise`),
-/// for its own records, too.
+/// for its own records, too. A thread of jemalloc's gives back to the kernel what was freed: the thread that freed it may have nothing more to do.
 #[macro_export]
 macro_rules! huge_pages {
     () => {
         // SAFETY: a C string, which ends with its null, and lives as long as the program.
         #[unsafe(export_name = "_rjem_malloc_conf")]
-        static CONF: Option<&'static std::ffi::c_char> = Some(unsafe { &*c"thp:always,metadata_thp:always".as_ptr() });
+        static CONF: Option<&'static std::ffi::c_char> =
+            Some(unsafe { &*c"thp:always,metadata_thp:always,background_thread:true,max_background_threads:1".as_ptr() });
     };
 }

@@ -19,7 +19,11 @@ pub mod arbitration;
 pub mod bytes;
 pub mod core;
 pub mod digest;
+#[cfg(not(target_family = "wasm"))]
+mod doors;
 mod entity;
+#[cfg(not(target_family = "wasm"))]
+mod incoming;
 pub mod limits;
 pub mod model;
 #[cfg(not(target_family = "wasm"))]
@@ -37,6 +41,8 @@ pub mod tls;
 #[cfg(not(target_family = "wasm"))]
 mod turns;
 pub mod types;
+#[cfg(not(target_family = "wasm"))]
+mod whole;
 
 pub use crate::arbitration::{ClientId, Notification};
 pub use crate::core::{Core, ReadOutput, StreamOutput, API_VERSION};

@@ -4,7 +4,8 @@
 /// forgotten where nobody is there to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest message in bytes, in either direction. A pipeline's JSON may be many megabytes.
+    /// Longest message in bytes, in either direction. A pipeline's JSON may be some megabytes. Messages on their way, of all clients, take
+    /// at most twice as much, or 128 MiB.
     pub max_message_bytes: usize,
     /// Entries of one table, whatever size its program declares.
     pub max_table_entries: usize,
@@ -21,11 +22,11 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Messages up to 256 MiB (as PI's server), 4 Mi entries in a table, 256 Ki messages of a digest, 128 streams, 4096 messages for
-    /// one client, 128 reads with 64 MiB that wait for their clients.
+    /// Messages up to 64 MiB, 4 Mi entries in a table, 256 Ki messages of a digest, 128 streams, 4096 messages for one client, 128 reads
+    /// with 64 MiB that wait for their clients.
     fn default() -> Self {
         Limits {
-            max_message_bytes: 256 << 20,
+            max_message_bytes: 64 << 20,
             max_table_entries: 4 << 20,
             max_digest_backlog: 256 << 10,
             max_streams: 128,

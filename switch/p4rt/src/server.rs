@@ -14,17 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fairlane_clients::{Clients, EXPIRE_EACH};
 use fairlane_device::{Closed, Device, DeviceAccess, Event};
 use fairlane_pipeline::Nanos;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
-use tonic::transport::server::TcpIncoming;
-use tonic::{Request, Response, Streaming};
+use tonic::{Code, Request, Response, Streaming};
 
 use crate::arbitration::{ClientId, Notification};
 use crate::core::{Core, WriteProgress};
+use crate::doors::Doors;
+use crate::incoming;
 use crate::limits::Limits;
 use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
@@ -49,6 +51,8 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Certificate and key; `None` serves without TLS.
     pub tls: Option<TlsFiles>,
+    /// What the clients of all services of the switch hold.
+    pub clients: Clients,
 }
 
 impl Default for ServerConfig {
@@ -60,6 +64,7 @@ impl Default for ServerConfig {
             epoch: 0,
             limits: Limits::default(),
             tls: None,
+            clients: Clients::default(),
         }
     }
 }
@@ -96,10 +101,19 @@ impl std::error::Error for ServeError {}
 
 type Outgoing = mpsc::Sender<Result<p4::StreamMessageResponse, tonic::Status>>;
 
+/// A client's stream.
+struct Client {
+    queue: Outgoing,
+    /// Who is primary was said to it: it is a controller.
+    arbitrated: bool,
+    /// Its end, when this is dropped.
+    _open: oneshot::Sender<()>,
+}
+
 pub(crate) struct Shared {
     access: Arc<dyn DeviceAccess>,
     core: Mutex<Core>,
-    clients: Mutex<HashMap<ClientId, Outgoing>>,
+    clients: Mutex<HashMap<ClientId, Client>>,
     next_client: AtomicU64,
     /// The deadline that the timer task knows; `Nanos::MAX` is none.
     armed: AtomicU64,
@@ -123,8 +137,9 @@ impl Shared {
         }
         let mut clients = lock(&self.clients);
         for (client, message) in messages {
-            let Some(queue) = clients.get(&client) else { continue };
+            let Some(Client { queue, arbitrated, .. }) = clients.get_mut(&client) else { continue };
             let must_arrive = matches!(message.update, Some(StreamUpdate::Arbitration(_)));
+            *arbitrated |= must_arrive;
             if queue.try_send(Ok(message)).is_ok() {
                 continue;
             }
@@ -206,8 +221,8 @@ impl Shared {
 
     /// Ends all streams.
     fn close(&self) {
-        for (_, queue) in lock(&self.clients).drain() {
-            let _ = queue.try_send(Err(closed(Closed)));
+        for (_, client) in lock(&self.clients).drain() {
+            let _ = client.queue.try_send(Err(closed(Closed)));
         }
     }
 }
@@ -246,6 +261,14 @@ async fn timer(shared: Arc<Shared>) {
                 }
             }
         }
+    }
+}
+
+/// Takes their places from clients whose time is over.
+async fn expire(clients: Clients) {
+    loop {
+        tokio::time::sleep(EXPIRE_EACH).await;
+        clients.expire(std::time::Instant::now());
     }
 }
 
@@ -351,9 +374,10 @@ impl P4Runtime for Service {
         let limits = self.0.limits;
         let client = ClientId(self.0.next_client.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = mpsc::channel(limits.max_queue.max(MIN_QUEUE));
+        let (open, ended) = oneshot::channel();
         {
             let mut clients = lock(&self.0.clients);
-            if clients.len() >= limits.max_streams {
+            if clients.len() >= limits.max_streams && !end_idlest(&mut clients) {
                 tracing::warn!(streams = clients.len(), "another client's stream is refused");
                 return Err(tonic::Status::resource_exhausted(format!(
                     "{} streams are open, which is the limit: close one, or start the switch with a higher \
@@ -361,10 +385,10 @@ impl P4Runtime for Service {
                     clients.len()
                 )));
             }
-            clients.insert(client, sender.clone());
+            clients.insert(client, Client { queue: sender.clone(), arbitrated: false, _open: open });
         }
         tracing::info!(client = client.0, "a client has opened a stream");
-        tokio::spawn(serve_stream(Arc::clone(&self.0), client, request.into_inner(), sender));
+        tokio::spawn(serve_stream(Arc::clone(&self.0), client, request.into_inner(), sender, ended));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
@@ -374,19 +398,37 @@ impl P4Runtime for Service {
     }
 }
 
-/// Reads one client's stream until it ends.
-async fn serve_stream(shared: Arc<Shared>, client: ClientId, mut incoming: Streaming<p4::StreamMessageRequest>, outgoing: Outgoing) {
+/// Ends the oldest of the streams that have never taken part in arbitration: their clients are no controllers. False when there is none.
+fn end_idlest(clients: &mut HashMap<ClientId, Client>) -> bool {
+    let oldest = clients.iter().filter(|(_, client)| !client.arbitrated).map(|(id, _)| *id).min_by_key(|id| id.0);
+    let Some(client) = oldest.and_then(|id| clients.remove(&id)) else { return false };
+    let _ = client.queue.try_send(Err(tonic::Status::resource_exhausted(
+        "the stream is closed for another client's: no MasterArbitrationUpdate has come on it, which must be the first message",
+    )));
+    true
+}
+
+/// Reads one client's stream until it ends, or is to end.
+async fn serve_stream(
+    shared: Arc<Shared>,
+    client: ClientId,
+    mut incoming: Streaming<p4::StreamMessageRequest>,
+    outgoing: Outgoing,
+    mut ended: oneshot::Receiver<()>,
+) {
     let pending = Arc::new(Semaphore::new(PENDING));
     loop {
         let message = tokio::select! {
             message = incoming.message() => message,
             () = outgoing.closed() => break,
+            _ = &mut ended => break,
         };
         let message = match message {
             Ok(Some(message)) => message,
             Ok(None) => break,
             Err(status) => {
-                if let Some(refusal) = oversize::status(&status) {
+                let given_up = matches!(status.code(), Code::ResourceExhausted | Code::DeadlineExceeded).then(|| status.clone());
+                if let Some(refusal) = oversize::status(&status).or(given_up) {
                     tracing::info!(client = client.0, %refusal, "the client's stream is closed");
                     let _ = outgoing.try_send(Err(refusal));
                 }
@@ -421,8 +463,8 @@ async fn serve_stream(shared: Arc<Shared>, client: ClientId, mut incoming: Strea
 
 /// Tells a client that the device is gone.
 fn outgoing_error(shared: &Shared, client: ClientId) -> Option<()> {
-    let queue = lock(&shared.clients).remove(&client)?;
-    queue.try_send(Err(closed(Closed))).ok()
+    let client = lock(&shared.clients).remove(&client)?;
+    client.queue.try_send(Err(closed(Closed))).ok()
 }
 
 /// Where the device's thread puts what the data plane has to say.
@@ -462,8 +504,10 @@ impl Server {
     /// [`ServeError`], before any client is served.
     pub fn start(config: ServerConfig, access: Arc<dyn DeviceAccess>) -> Result<Server, ServeError> {
         let mut builder = tonic::transport::Server::builder();
+        let mut purpose = None;
         if let Some(files) = &config.tls {
             let tls = tls::load(files).map_err(ServeError::Tls)?;
+            purpose = tls::Purpose::of_clients(files).map_err(ServeError::Tls)?.map(Arc::new);
             builder = builder.tls_config(tls).map_err(|error| ServeError::Tls(tls::mismatch(files, &error)))?;
         }
         let listener = TcpListener::bind(config.address).map_err(|error| match error.kind() {
@@ -490,20 +534,28 @@ impl Server {
         let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(config.limits.max_message_bytes)
             .max_encoding_message_size(config.limits.max_message_bytes);
-        let reading = Arc::clone(&shared);
         let (stop, mut stopped) = watch::channel(false);
         let (finished, done) = oneshot::channel();
         let guard = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(start)?;
         drop(guard);
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let (sender, incoming) = mpsc::channel(incoming::WAITING);
+        runtime.spawn(incoming::accept(listener, config.clients.clone(), sender));
+        let incoming = ReceiverStream::new(incoming);
+        let service = Doors {
+            inner: Oversize(Reading { shared: Arc::clone(&shared), others: service }),
+            messages: config.clients.messages.clone(),
+            longest: config.limits.max_message_bytes,
+            purpose,
+        };
+        runtime.spawn(expire(config.clients));
         runtime.spawn(timer(Arc::clone(&shared)));
         runtime.spawn(async move {
             // Keep-alives find clients that vanished without closing: another may then become primary.
             let result = builder
                 .http2_keepalive_interval(Some(Duration::from_secs(10)))
                 .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-                .serve_with_incoming_shutdown(Oversize(Reading { shared: reading, others: service }), incoming, async move {
+                .serve_with_incoming_shutdown(service, incoming, async move {
                     // An error means that the sender is gone, which is a stop as well.
                     let _ = stopped.wait_for(|stop| *stop).await;
                 })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustls_pki_types::pem::{Error as PemError, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, TrustAnchor, UnixTime};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 /// How long a client may take to agree on keys; beyond that its connection is closed.
@@ -79,6 +79,41 @@ pub(crate) fn load(files: &TlsFiles) -> Result<ServerTlsConfig, TlsError> {
         Some(path) => config.client_ca_root(Certificate::from_pem(certificates(path)?)),
         None => config,
     })
+}
+
+/// What clients' certificates must be for. The handshake takes a certificate that names no purpose, as a server's often does; RFC 5280
+/// (section 4.2.1.12) lets an application require that it names one.
+pub(crate) struct Purpose {
+    anchors: Vec<TrustAnchor<'static>>,
+}
+
+/// id-kp-clientAuth, 1.3.6.1.5.5.7.3.2, in DER.
+const CLIENT_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
+
+impl Purpose {
+    /// `None` where clients need no certificate.
+    ///
+    /// # Errors
+    /// A certificate that signs nobody's.
+    pub(crate) fn of_clients(files: &TlsFiles) -> Result<Option<Purpose>, TlsError> {
+        let Some(path) = &files.client_ca else { return Ok(None) };
+        let bytes = certificates(path)?;
+        let anchor = |found: Result<CertificateDer<'static>, PemError>| {
+            let certificate = found.or_else(|error| wrong(path, format!("not PEM: {error}")))?;
+            let anchor = webpki::anchor_from_trusted_cert(&certificate).map(|anchor| anchor.to_owned());
+            anchor.or_else(|error| wrong(path, format!("no certificate of an authority: {error}")))
+        };
+        let anchors = CertificateDer::pem_slice_iter(&bytes).map(anchor).collect::<Result<_, _>>()?;
+        Ok(Some(Purpose { anchors }))
+    }
+
+    /// Whether a client's certificates, its own first, are for clients.
+    pub(crate) fn holds(&self, shown: &[CertificateDer<'_>]) -> bool {
+        let Some((own, others)) = shown.split_first() else { return false };
+        let Ok(certificate) = webpki::EndEntityCert::try_from(own) else { return false };
+        let (known, usage) = (webpki::ALL_VERIFICATION_ALGS, webpki::KeyUsage::required(CLIENT_AUTH));
+        certificate.verify_for_usage(known, &self.anchors, others, UnixTime::now(), usage, None, None).is_ok()
+    }
 }
 
 /// The files were read, but make no TLS server.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fairlane_clients::Clients;
 use fairlane_device::pipeline::Program;
 use fairlane_device::Device;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
@@ -13,7 +14,7 @@ use fairlane_realtime::engine::Engine;
 use fairlane_realtime::handle::DeviceHandle;
 use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::{Reload, Termination};
-use fairlane_realtime::{clock, handle, logging};
+use fairlane_realtime::{clock, descriptors, handle, logging};
 use fairlane_thrift::{Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
 
 pub fn main() -> ExitCode {
@@ -54,6 +55,7 @@ fn run(options: &Options) -> Result<(), String> {
     let termination = Termination::take_over().map_err(|error| error.to_string())?;
     let reload = options.links.as_ref().map(|_| Reload::take_over()).transpose().map_err(|error| error.to_string())?;
     let (handle, jobs) = handle::pair().map_err(|error| error.to_string())?;
+    let clients = Clients::new(descriptors::raise(), options.limits.max_message_bytes);
     // Before any file is opened for writing: a switch started twice must not empty the records of the first.
     let p4runtime = match options.grpc_address {
         Some(address) => {
@@ -63,13 +65,14 @@ fn run(options: &Options) -> Result<(), String> {
                 epoch: clock::unix().wrapping_sub(clock::now()),
                 limits: options.limits,
                 tls: options.tls.clone(),
+                clients: clients.clone(),
             };
             Some(Server::start(config, Arc::new(handle.clone())).map_err(serve_error)?)
         }
         None => None,
     };
     let thrift = match &options.thrift {
-        Some(thrift) => Some(start_thrift(options.device_id, thrift, &handle)?),
+        Some(thrift) => Some(start_thrift(options.device_id, thrift, &handle, clients)?),
         None => None,
     };
     let mut engine = Engine::new(device, options, termination, jobs).map_err(|error| error.to_string())?;
@@ -98,7 +101,7 @@ fn run(options: &Options) -> Result<(), String> {
     ended
 }
 
-fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle) -> Result<ThriftServer, String> {
+fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle, clients: Clients) -> Result<ThriftServer, String> {
     let address = &options.notifications;
     let publisher = match Publisher::bind(address) {
         Ok(publisher) => Some(publisher),
@@ -126,6 +129,7 @@ fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle) 
         publisher,
         event_log,
         clock: clock::now,
+        clients,
     };
     let port = options.address.port();
     ThriftServer::start(config, Arc::new(handle.clone())).map_err(|error| match error {

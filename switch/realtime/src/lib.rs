@@ -8,6 +8,7 @@ pub mod checksum;
 pub mod cli;
 pub mod cli_server;
 pub mod clock;
+pub mod descriptors;
 pub mod engine;
 mod gaps;
 pub mod handle;

@@ -3,7 +3,7 @@
 //!
 //! [`service::Core`] is the services `standard`, `simple_pre`, `simple_pre_lag` and `simple_switch` as functions over a
 //! [`fairlane_device::Device`]: a call with its arguments in, a result or BMv2's own error code out; no sockets, no clock.
-//! [`server::Server`] puts them on a TCP port: multiplexed, buffered, binary, one thread for each client, as BMv2 does.
+//! [`server::Server`] puts them on a TCP port: multiplexed, buffered, binary; [`scan::Scan`] finds where a call ends.
 //! [`notify::Notifier`] turns what the data plane has to say into BMv2's notifications, which [`publish::Publisher`] sends over
 //! nanomsg's PUB protocol, as it does the event log ([`nanolog`]).
 //!
@@ -16,6 +16,7 @@ pub mod nanolog;
 pub mod notify;
 pub mod ports;
 pub mod publish;
+pub mod scan;
 pub mod server;
 pub mod service;
 pub mod value;

@@ -1,30 +1,36 @@
-//! The TCP server: multiplexed services, buffered transport, binary protocol, a thread for each client.
+//! The TCP server: multiplexed services, buffered transport, binary protocol. One thread serves all clients; calls act on the device's.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
+use fairlane_clients::{Clients, Full, Place, EXPIRE_EACH, WHOLE_MESSAGE};
 use fairlane_device::pipeline::Program;
-use fairlane_device::{call, Device, DeviceAccess, Event, Nanos, PortId};
+use fairlane_device::{call, Closed, Device, DeviceAccess, Event, Nanos, PortId};
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType, TOutputProtocol};
 use thrift::{ApplicationErrorKind, TConfiguration};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, Notify, Semaphore};
 
 use crate::notify::{Notifier, SWAP_DONE, SWAP_LOADED, SWAP_REQUESTED};
 use crate::ports::Ports;
 use crate::publish::Publisher;
+use crate::scan::{Malformed, Scan, LONGEST};
 use crate::service::{Answer, Core, Failure, Identity};
 use crate::value::{read_fields, write_fields, Fields, Kind, Value};
 
-/// Clients at the same time.
-const MOST_CLIENTS: usize = 1024;
-/// Longest call, in bytes: a program of this size can be loaded.
-const LONGEST: usize = 64 << 20;
-/// How long the rest of a call may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
-const STACK: usize = 512 << 10;
+/// What is read at once.
+const CHUNK: usize = 16 << 10;
+/// Between two tries to accept, when the process may open no more files.
+const AGAIN: Duration = Duration::from_millis(50);
+/// Calls whose answers are made at the same time.
+const CALLS: usize = 8;
+/// The call that reads a table.
+const TABLE_READ: &str = "bm_mt_get_entries";
 
 /// How a server is set up.
 pub struct ServerConfig {
@@ -40,6 +46,8 @@ pub struct ServerConfig {
     pub event_log: Option<Publisher>,
     /// The device's time, for notifications that wait.
     pub clock: fn() -> Nanos,
+    /// What the clients of all services of the switch hold.
+    pub clients: Clients,
 }
 
 /// Why a server does not start.
@@ -61,14 +69,16 @@ struct Shared {
     core: Mutex<Core>,
     ports: Arc<dyn Ports>,
     notifier: Mutex<Notifier>,
-    /// Held while a table is read.
-    reading: Mutex<()>,
+    /// One client at a time reads a table: an answer is as long as that.
+    reading: Semaphore,
     /// The timer has to look again.
     rearm: Condvar,
     publisher: Option<Publisher>,
     event_log: Option<(u64, Publisher)>,
-    clients: AtomicUsize,
+    clients: Clients,
+    calls: Semaphore,
     stopped: AtomicBool,
+    stop: Notify,
 }
 
 impl fmt::Debug for Shared {
@@ -94,7 +104,7 @@ impl Server {
     /// # Errors
     /// [`ServeError`], before any client is served.
     pub fn start(config: ServerConfig, access: Arc<dyn DeviceAccess>) -> Result<Server, ServeError> {
-        let listener = TcpListener::bind(config.address).map_err(|error| match error.kind() {
+        let listener = std::net::TcpListener::bind(config.address).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServeError::AddressInUse(config.address),
             _ => ServeError::Bind(config.address, error),
         })?;
@@ -105,18 +115,31 @@ impl Server {
         let shared = Arc::new(Shared {
             access,
             notifier: Mutex::new(Notifier::new(identity.device_id)),
-            reading: Mutex::new(()),
+            reading: Semaphore::new(1),
             core: Mutex::new(Core::new(identity.clone())),
             ports: config.ports,
             rearm: Condvar::new(),
             publisher: config.publisher,
             event_log: config.event_log.map(|publisher| (identity.device_id, publisher)),
-            clients: AtomicUsize::new(0),
+            clients: config.clients,
+            calls: Semaphore::new(CALLS),
             stopped: AtomicBool::new(false),
+            stop: Notify::new(),
         });
+        listener.set_nonblocking(true).map_err(ServeError::Start)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(CALLS).build();
+        let runtime = runtime.map_err(ServeError::Start)?;
+        let guard = runtime.enter();
+        let listener = TcpListener::from_std(listener).map_err(ServeError::Start)?;
+        drop(guard);
         let accepting = Arc::clone(&shared);
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
-        thread("thrift").spawn(move || accept(&listener, &accepting)).map_err(ServeError::Start)?;
+        let serving = move || {
+            runtime.spawn(expire(accepting.clients.clone()));
+            runtime.block_on(accept(listener, accepting));
+            runtime.shutdown_background();
+        };
+        thread("thrift").spawn(serving).map_err(ServeError::Start)?;
         let waiting = Arc::clone(&shared);
         thread("learning").spawn(move || waiting.timer(config.clock)).map_err(ServeError::Start)?;
         tracing::info!(%address, "Thrift server listening");
@@ -138,8 +161,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Release);
         self.shared.rearm.notify_all();
-        // Wakes the thread that accepts.
-        let _ = TcpStream::connect_timeout(&self.address, Duration::from_millis(100));
+        self.shared.stop.notify_one();
     }
 }
 
@@ -194,20 +216,23 @@ impl Shared {
         }
     }
 
-    /// Serves a call on the client's thread: what acts on the device is a job of that one's.
-    fn call(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
-        match (service, method) {
-            ("standard", "bm_dev_mgr_show_ports") => Ok(Some(self.show_ports())),
-            ("standard", "bm_dev_mgr_add_port") => {
+    /// Serves a call: what acts on the device is a job of its thread, what takes time is on one of its own.
+    async fn call(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
+        let work: fn(&Arc<Shared>, &Fields) -> Answer = match (service, method) {
+            ("standard", "bm_dev_mgr_show_ports") => |shared, _| Ok(Some(shared.show_ports())),
+            ("standard", "bm_dev_mgr_add_port") => |shared, args| {
                 let (interface, pcap) = (args.string(1)?, args.string(3).ok().filter(|path| !path.is_empty()));
-                self.port_change(self.ports.add(args.i32(2)? as PortId, interface, pcap))
-            }
-            ("standard", "bm_dev_mgr_remove_port") => self.port_change(self.ports.remove(args.i32(1)? as PortId)),
-            ("standard", "bm_load_new_config") => self.load(&args),
-            ("standard", "bm_mt_get_entries") => self.entries(args),
-            ("standard", _) if method.starts_with("bm_learning_") => self.learning(method, args),
-            _ => self.on_device(service, method, args),
-        }
+                shared.port_change(shared.ports.add(args.i32(2)? as PortId, interface, pcap))
+            },
+            ("standard", "bm_dev_mgr_remove_port") => |shared, args| shared.port_change(shared.ports.remove(args.i32(1)? as PortId)),
+            ("standard", "bm_load_new_config") => |shared, args| shared.load(args),
+            ("standard", TABLE_READ) => Shared::entries,
+            ("standard", _) if method.starts_with("bm_learning_") => return self.learning(method, args).await,
+            _ => return self.on_device(service, method, args).await,
+        };
+        let shared = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&shared, &args)).await;
+        done.unwrap_or_else(|error| Err(Failure::Impossible(error.to_string())))
     }
 
     fn show_ports(&self) -> Value {
@@ -243,10 +268,9 @@ impl Shared {
         Ok(None)
     }
 
-    /// Reads a table in parts. One client at a time: an answer is as long as the table.
-    fn entries(self: &Arc<Self>, args: Fields) -> Answer {
-        let _one = lock(&self.reading);
-        let (args, mut entries, mut next) = (Arc::new(args), Vec::new(), Some(0));
+    /// Reads a table in parts.
+    fn entries(self: &Arc<Self>, args: &Fields) -> Answer {
+        let (args, mut entries, mut next) = (Arc::new(args.clone()), Vec::new(), Some(0));
         while let Some(first) = next {
             let (shared, args) = (Arc::clone(self), Arc::clone(&args));
             let part = call(&*self.access, move |device, now| lock(&shared.core).entries(&args, device, now, first));
@@ -257,7 +281,7 @@ impl Shared {
         Ok(Some(Value::List(Kind::Struct, entries)))
     }
 
-    fn learning(self: &Arc<Self>, method: &str, args: Fields) -> Answer {
+    async fn learning(self: &Arc<Self>, method: &str, args: Fields) -> Answer {
         let (shared, method) = (Arc::clone(self), method.to_string());
         self.run(move |device, _| {
             let mut notifier = lock(&shared.notifier);
@@ -266,9 +290,10 @@ impl Shared {
             shared.publish(&messages);
             Ok(None)
         })
+        .await
     }
 
-    fn on_device(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
+    async fn on_device(self: &Arc<Self>, service: &str, method: &str, args: Fields) -> Answer {
         let (shared, service, method) = (Arc::clone(self), service.to_string(), method.to_string());
         let answer = self.run(move |device, now| {
             let answer = lock(&shared.core).call(&service, &method, &args, device, now);
@@ -282,96 +307,191 @@ impl Shared {
             }
             answer
         });
-        drop(lock(&self.core).take_retired());
+        let answer = answer.await;
+        let retired = lock(&self.core).take_retired();
+        if retired.is_some() {
+            tokio::task::spawn_blocking(move || drop(retired));
+        }
         answer
     }
 
-    fn run(&self, work: impl FnOnce(&mut Device, Nanos) -> Answer + Send + 'static) -> Answer {
-        call(&*self.access, work).unwrap_or_else(|closed| Err(Failure::Impossible(closed.to_string())))
+    async fn run(&self, work: impl FnOnce(&mut Device, Nanos) -> Answer + Send + 'static) -> Answer {
+        let (sender, receiver) = oneshot::channel();
+        let closed = |closed: Closed| Err(Failure::Impossible(closed.to_string()));
+        // The client may be gone meanwhile: then nobody wants the answer.
+        match self.access.submit(Box::new(move |device, now| drop(sender.send(work(device, now))))) {
+            Ok(()) => receiver.await.unwrap_or_else(|_| closed(Closed)),
+            Err(error) => closed(error),
+        }
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    while !shared.stopped.load(Ordering::Acquire) {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
+/// Accepts clients until the server stops.
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.stop.notified() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => match shared.clients.connections.enter(Instant::now(), None) {
+                Ok(place) => drop(tokio::spawn(serve(stream, place, Arc::clone(&shared)))),
+                Err(_) => tracing::warn!(%peer, "a Thrift client is not served: all connections have a request under way"),
+            },
             Err(error) => {
                 // Out of descriptors, most likely.
                 tracing::warn!(%error, "a Thrift client is not served");
-                std::thread::sleep(Duration::from_millis(100));
+                shared.clients.connections.relieve(Instant::now());
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Takes their places from clients whose time is over.
+async fn expire(clients: Clients) {
+    loop {
+        tokio::time::sleep(EXPIRE_EACH).await;
+        clients.expire(Instant::now());
+    }
+}
+
+/// Why a client is served no more.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    #[error("{0}")]
+    Protocol(#[from] thrift::Error),
+    #[error("{0}")]
+    Full(#[from] Full),
+    #[error("its place went to another client, or its call or its answer did not move for too long")]
+    Lost,
+}
+
+/// Serves one client until it goes, loses its place, or sends what is no call.
+async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
+    if let Err(error) = serve_calls(&stream, &place, &shared).await {
+        tracing::debug!(%error, "a Thrift client's connection ends");
+    }
+}
+
+async fn serve_calls(stream: &TcpStream, place: &Place, shared: &Arc<Shared>) -> Result<(), Ended> {
+    stream.set_nodelay(true)?;
+    // What has come after the last call.
+    let mut buffer = Vec::new();
+    while let Some(end) = receive(stream, place, &mut buffer, shared).await? {
+        place.work();
+        let reply = answer(&buffer[..end], shared).await;
+        place.rest(Instant::now());
+        // An idle client keeps no memory.
+        buffer = buffer[end..].to_vec();
+        if let Some(reply) = reply? {
+            send(stream, place, &reply, shared).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a place to be lost.
+async fn lost(place: Option<&Place>) -> Ended {
+    let Some(place) = place else { return std::future::pending().await };
+    std::future::poll_fn(|context| place.gone().poll(context).map_or(Poll::Pending, |_| Poll::Ready(Ended::Lost))).await
+}
+
+/// Waits until the buffer begins with a whole call, and tells where that ends; `None` when the client is gone.
+async fn receive(stream: &TcpStream, place: &Place, buffer: &mut Vec<u8>, shared: &Shared) -> Result<Option<usize>, Ended> {
+    let mut scan = Scan::default();
+    let mut message: Option<Place> = None;
+    loop {
+        if let Some(end) = scan.end(buffer)? {
+            return Ok(Some(end));
+        }
+        if !buffer.is_empty() && message.is_none() {
+            let entered = shared.clients.messages.enter(Instant::now(), Some(WHOLE_MESSAGE))?;
+            entered.grow(buffer.capacity(), Instant::now())?;
+            message = Some(entered);
+        }
+        tokio::select! {
+            ready = stream.readable() => ready?,
+            ended = lost(Some(place)) => return Err(ended),
+            ended = lost(message.as_ref()) => return Err(ended),
+        }
+        match take(stream, buffer, message.as_ref()) {
+            Ok(Some(0)) => return Ok(None),
+            Ok(Some(_)) => place.touch(Instant::now()),
+            Ok(None) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Appends what has come; `None` when that is nothing, 0 at the end.
+fn take(stream: &TcpStream, buffer: &mut Vec<u8>, message: Option<&Place>) -> Result<Option<usize>, Ended> {
+    // Not in the task: it would be there for each idle client.
+    let mut chunk = [0; CHUNK];
+    let read = match stream.try_read(&mut chunk) {
+        Ok(read) => read,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let (needed, capacity) = (buffer.len() + read, buffer.capacity());
+    let wanted = if needed > capacity { needed.max(capacity.saturating_mul(2).min(LONGEST + CHUNK)) } else { capacity };
+    if let Some(message) = message {
+        message.grow(wanted - capacity, Instant::now())?;
+    }
+    buffer.reserve_exact(wanted - buffer.len());
+    buffer.extend_from_slice(&chunk[..read]);
+    Ok(Some(read))
+}
+
+/// Serves a call; `None` where no answer is wanted.
+async fn answer(call: &[u8], shared: &Arc<Shared>) -> Result<Option<Vec<u8>>, Ended> {
+    let limits = TConfiguration::builder().max_recursion_depth(Some(16)).max_string_size(Some(LONGEST)).build()?;
+    let mut input = TBinaryInputProtocol::with_config(call, true, limits);
+    let message = input.read_message_begin()?;
+    let args = read_fields(&mut input)?;
+    input.read_message_end()?;
+    let (service, method) = message.name.split_once(':').unwrap_or(("standard", &message.name));
+    // Answers are large before they are bytes: so many at the same time.
+    let _one = if method == TABLE_READ { Some(shared.reading.acquire().await) } else { None };
+    let _permit = shared.calls.acquire().await;
+    let answer = shared.call(service, method, args).await;
+    if message.message_type == TMessageType::OneWay {
+        return Ok(None);
+    }
+    let mut reply = Vec::new();
+    write_answer(&mut reply, method, message.sequence_number, service, answer)?;
+    Ok(Some(reply))
+}
+
+/// Sends an answer. A large one counts among the messages on their way.
+async fn send(stream: &TcpStream, place: &Place, mut reply: &[u8], shared: &Shared) -> Result<(), Ended> {
+    let mut message: Option<Place> = None;
+    while !reply.is_empty() {
+        match stream.try_write(reply) {
+            Ok(sent) => {
+                reply = &reply[sent..];
+                place.touch(Instant::now());
+                if let Some(message) = &message {
+                    message.touch(Instant::now());
+                }
                 continue;
             }
-        };
-        if shared.clients.fetch_add(1, Ordering::AcqRel) >= MOST_CLIENTS {
-            shared.clients.fetch_sub(1, Ordering::AcqRel);
-            tracing::warn!("{MOST_CLIENTS} Thrift clients are connected, which is the limit: another one is refused");
-            continue;
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error.into()),
         }
-        let serving = Arc::clone(shared);
-        let thread = std::thread::Builder::new().name("thrift-client".into()).stack_size(STACK).spawn(move || {
-            if let Err(error) = serve(stream, &serving) {
-                tracing::debug!(%error, "a Thrift client's connection ends");
-            }
-            serving.clients.fetch_sub(1, Ordering::AcqRel);
-        });
-        if let Err(error) = thread {
-            shared.clients.fetch_sub(1, Ordering::AcqRel);
-            tracing::warn!(%error, "a Thrift client is not served");
+        if message.is_none() {
+            let entered = shared.clients.messages.enter(Instant::now(), None)?;
+            entered.grow(reply.len(), Instant::now())?;
+            message = Some(entered);
         }
-    }
-}
-
-/// Gives no more bytes than one call may have.
-struct Metered {
-    stream: BufReader<TcpStream>,
-    left: usize,
-}
-
-impl Metered {
-    /// Waits for the next call, however long; false when the client is gone.
-    fn wait(&mut self) -> io::Result<bool> {
-        self.left = LONGEST;
-        loop {
-            match self.stream.fill_buf() {
-                Ok(bytes) => return Ok(!bytes.is_empty()),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-impl Read for Metered {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            return Err(io::Error::other(format!("a call of more than {LONGEST} bytes")));
-        }
-        let length = buffer.len().min(self.left);
-        let read = self.stream.read(&mut buffer[..length])?;
-        self.left -= read;
-        Ok(read)
-    }
-}
-
-/// Serves one client until it goes, or sends what is no call.
-fn serve(stream: TcpStream, shared: &Arc<Shared>) -> thrift::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut output = stream.try_clone()?;
-    let limits = TConfiguration::builder().max_recursion_depth(Some(16)).max_string_size(Some(LONGEST)).build()?;
-    let metered = Metered { stream: BufReader::with_capacity(64 << 10, stream), left: 0 };
-    let mut input = TBinaryInputProtocol::with_config(metered, true, limits);
-    while input.transport.wait()? && !shared.stopped.load(Ordering::Acquire) {
-        let message = input.read_message_begin()?;
-        let args = read_fields(&mut input)?;
-        input.read_message_end()?;
-        let (service, method) = message.name.split_once(':').unwrap_or(("standard", &message.name));
-        let answer = shared.call(service, method, args);
-        if message.message_type != TMessageType::OneWay {
-            let mut reply = Vec::new();
-            write_answer(&mut reply, method, message.sequence_number, service, answer)?;
-            output.write_all(&reply)?;
+        tokio::select! {
+            ready = stream.writable() => ready?,
+            ended = lost(Some(place)) => return Err(ended),
+            ended = lost(message.as_ref()) => return Err(ended),
         }
     }
     Ok(())

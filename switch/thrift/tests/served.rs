@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairlane_clients::Clients;
 use fairlane_device::pipeline::Program;
 use fairlane_device::{Device, DeviceConfig, Event, Nanos, PortConfig, SharedDevice};
 use fairlane_thrift::ports::NoPorts;
@@ -38,6 +39,7 @@ fn serve() -> Server {
         publisher: None,
         event_log: None,
         clock: || 0,
+        clients: Clients::default(),
     };
     Server::start(config, Arc::new(SharedDevice::new(device(), || 0))).expect("serves")
 }
