@@ -145,7 +145,21 @@ fn plain(json: &mut serde_json::Value) {
 
 #[test]
 fn options_of_p4c_are_taken_or_refused_in_a_sentence() {
-    let taken = ["-c", "-S", "-g", "-O2", "--ndebug", "--parser-inline-opt", "--loopsUnroll", "-T", "x:3", "--top4", "FrontEnd,MidEnd", "--std", "16"];
+    let taken = [
+        "-c",
+        "-S",
+        "-g",
+        "-O2",
+        "--ndebug",
+        "--parser-inline-opt",
+        "--loopsUnroll",
+        "-T",
+        "x:3",
+        "--top4",
+        "FrontEnd,MidEnd",
+        "--std",
+        "16",
+    ];
     assert!(run(&[&taken[..], &["-Xp4c", "--Wdisable", "-Xlinker", "x", &program()]].concat()).status.success());
     let out = run(&["--toJSON", "/nonexistent/tree.json", &program()]);
     assert!(out.status.success());
@@ -191,7 +205,7 @@ fn p4info_and_entries_are_the_same_message_in_every_format() {
     let text = std::fs::read_to_string(folder.join("entries.txtpb")).unwrap();
     assert_eq!(text.matches("updates {").count(), 2);
     // -1, -2048, -4294967296, -1 as int<5>, int<12>, int<33> and int<72>.
-    for value in ["\037", "\010\000", "\001\000\000\000\000", &"\377".repeat(9)] {
+    for value in [r"\037", r"\010\000", r"\001\000\000\000\000", &r"\377".repeat(9)] {
         assert!(text.contains(&format!("value: \"{value}\"")), "{value}: {text}");
     }
     let old = folder.join("old.p4info");

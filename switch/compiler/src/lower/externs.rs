@@ -288,15 +288,26 @@ impl<'a> Lower<'a, '_> {
         if !matches!(e.kind, ast::ExprKind::DontCare | ast::ExprKind::Slice(..)) {
             if let Some(Storage::Scalar(p)) = self.place(e) {
                 if matches!(p.header, HeaderRef::Instance(_)) {
-                    return f(self, p);
+                    f(self, p.clone());
+                    return self.give_sign(p, span);
                 }
             }
         }
         let ty = t.cloned().filter(|t| !t.is_unknown()).unwrap_or_else(|| self.type_of(e.id));
         let place = self.scalar_variable("tmp", &ty);
         f(self, place.clone());
+        self.give_sign(place.clone(), span);
         if !matches!(e.kind, ast::ExprKind::DontCare) {
             self.store_expr(e, &Storage::Scalar(place), span);
+        }
+    }
+
+    /// BMv2's primitives write bits without a sign, and its signed fields then hold a large positive number.
+    fn give_sign(&mut self, place: Place, span: Span) {
+        if let Type::Bits { width, signed: true } = place.ty {
+            let bits = Expr { kind: ExprKind::Place(Box::new(place.clone())), ty: Type::bit(width) };
+            let value = Expr { kind: ExprKind::Cast(Box::new(bits)), ty: place.ty.clone() };
+            self.emit(Stmt::Assign(place, value, span));
         }
     }
 

@@ -543,6 +543,15 @@ impl<'a> Lower<'a, '_> {
                     }
                 }
             }
+            for (m, (t, _)) in matches.iter().zip(keys) {
+                let signed = matches!(self.scalar(t), Type::Bits { signed: true, .. });
+                if let (Match::Range(low, high), true) = (m, signed) {
+                    let half = BigInt::from(1) << (fold::bits_of(&self.scalar(t)) - 1);
+                    if (*low >= half) != (*high >= half) {
+                        self.error(e.keyset.span, BMV2, "a range of a signed key that goes over zero: the target compares bits without a sign");
+                    }
+                }
+            }
             let Some(l) = listed.iter().find(|l| l.name == e.action.name.name.name) else { continue };
             let arguments = e.action.arguments.as_deref().unwrap_or(&[]);
             let Some(args) = self.action_arguments(l, arguments) else { continue };

@@ -26,9 +26,18 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         actions = { a; }
     }
     table twice { actions = { a; } }
+    table signed {
+        key = { (int<8>)hdr.h.a : range @name("a"); }
+        actions = { a; }
+        const entries = {
+            -6 .. -2 : a;
+            -3 .. 3 : a;                             //~ a range of a signed key that goes over zero
+        }
+    }
     Strange() unknown;                               //~ an extern object that the architecture does not have
     apply {
         t.apply();
+        signed.apply();
         meta.a = hdr.h.a / meta.a;                   //~ the target does not divide
         clone(CloneType.E2E, 5);                     //~ can only be called in egress
         twice.apply();                               //~ table `I.twice` is applied more than once and goes on differently

@@ -97,7 +97,9 @@ pub struct Arguments {
 fn language(text: &str) -> Result<String, String> {
     match text {
         "16" | "1.2" | "p4-16" | "p4_16" | "p4-16-v1model" | "P4₁₆" => Ok(text.to_owned()),
-        "14" | "1.0" | "p4-14" | "p4_14" | "P4₁₄" => Err("P4_14 is not supported; p4c translates such programs to P4_16: `p4test --std p4-14 --pp NEW.p4 OLD.p4`".into()),
+        "14" | "1.0" | "p4-14" | "p4_14" | "P4₁₄" => {
+            Err("P4_14 is not supported; p4c translates such programs to P4_16: `p4test --std p4-14 --pp NEW.p4 OLD.p4`".into())
+        }
         _ => Err("P4_16 (`p4-16`) is the only language".into()),
     }
 }

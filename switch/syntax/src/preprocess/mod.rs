@@ -53,9 +53,8 @@ const MAX_FILES: usize = 4096;
 /// Tokens that macros may expand to, all together: more is a macro that grows without end.
 const MAX_TOKENS: usize = 500_000;
 /// Directives, as they may be meant.
-const DIRECTIVES: [&str; 14] = [
-    "include", "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "error", "warning", "pragma",
-];
+const DIRECTIVES: [&str; 14] =
+    ["include", "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "error", "warning", "pragma"];
 /// Bytes of one file.
 const MAX_FILE_BYTES: usize = 64 << 20;
 
