@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_endpoint::sources::Rng;
-use fairlane_endpoint::Life;
+use fairlane_endpoint::{Life, Marks};
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use crate::io::Io;
@@ -149,6 +149,10 @@ impl TcpSender {
         self.send(io)
     }
 
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        self.sample(now);
+    }
+
     pub(crate) fn sample(&mut self, now: Nanos) {
         if !self.opened || self.over {
             return;
@@ -183,6 +187,9 @@ impl TcpSender {
 pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
+    /// The start or the stop, whose count is yet to be recorded.
+    due: Option<Nanos>,
+    marks: Marks,
     log: FlowLog,
 }
 
@@ -193,14 +200,18 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, log: FlowLog::new() })
+        Ok(TcpReceiver { due: Some(life.start), life, tcp, marks: Marks::default(), log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
-        self.tcp.next_timer()
+        [self.tcp.next_timer(), self.due].into_iter().flatten().min()
     }
 
     pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
+        while let Some(due) = self.due.filter(|&due| due <= io.now) {
+            self.mark(due);
+            self.due = (due < self.life.stop).then_some(self.life.stop);
+        }
         if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
             self.tcp.on_timer(io.now, io.segments);
             return send_segments(self.life.peer, io, |frame, io| io.send(frame));
@@ -210,15 +221,32 @@ impl TcpReceiver {
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
+        let before = self.tcp.delivered();
         self.tcp.on_segment(io.now, &header.segment, datagram.tos & ECN_MASK == ECN_MASK, io.segments);
+        if self.tcp.delivered() > before && self.marks.arrived(io.now) {
+            self.note(io.now, None);
+        }
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
         if now >= self.life.start && now <= self.life.stop {
-            let segments = self.tcp.stats().segments_received;
-            self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered() }));
+            self.note(now, None);
         }
+    }
+
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        if now < self.life.start || now > self.life.stop {
+            return;
+        }
+        if let Some(since) = self.marks.set(now) {
+            self.note(now, since);
+        }
+    }
+
+    fn note(&mut self, now: Nanos, since: Option<Nanos>) {
+        let segments = self.tcp.stats().segments_received;
+        self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered(), since }));
     }
 
     pub(crate) fn life(&mut self) -> &mut Life {
