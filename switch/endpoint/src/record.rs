@@ -134,6 +134,10 @@ pub enum FlowRecord {
         cwnd_bytes: u64,
         srtt_ns: Option<Nanos>,
     },
+    /// The receiver has acknowledged the whole file that a TCP sender had, and nothing follows.
+    Complete {
+        bytes: u64,
+    },
     /// What a TCP receiver has counted.
     TcpData {
         segments: u64,

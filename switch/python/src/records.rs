@@ -221,6 +221,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
         FlowRecord::TcpData { segments, delivered_bytes } => {
             kind!("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
         }
+        FlowRecord::Complete { bytes } => kind!("complete", dict!(py, bytes = *bytes)),
         FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind!("bye", dict!(py, ssrc = *ssrc)),
         FlowRecord::Timeout { ssrc } => kind!("timeout", dict!(py, ssrc = *ssrc)),
