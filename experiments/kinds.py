@@ -14,6 +14,7 @@ dataclass and of `HostOptions`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import typing
 from collections.abc import Iterable
@@ -291,10 +292,16 @@ def _fields(kind: str) -> dict[str, Any]:
     """What can be set: the type of each key."""
     found = algorithm(kind)
     if found is None:
-        return typing.get_type_hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
+        return _hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
     own = {f.name for f in dataclasses.fields(found.parameters) if f.init}
-    hints = {name: hint for name, hint in typing.get_type_hints(found.parameters).items() if name in own}
-    return {**hints, **typing.get_type_hints(HostOptions)}
+    hints = {name: hint for name, hint in _hints(found.parameters).items() if name in own}
+    return {**hints, **_hints(HostOptions)}
+
+
+@functools.cache
+def _hints(of: type) -> dict[str, Any]:
+    """Evaluating them takes most of the time of a flow's settings."""
+    return typing.get_type_hints(of)
 
 
 class _Values:

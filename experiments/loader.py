@@ -153,6 +153,7 @@ def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
 
 def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[Flow, ...]:
     hosts = topology.hosts
+    known = dict.fromkeys(hosts)
     ports = topology.ports()
     # Builders put all senders before all receivers.
     free = list(zip(hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :]))
@@ -164,7 +165,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         for n in range(group.count):
             if group.hosts:
                 ends = group.hosts[n]
-                _check_ends(group, ends, hosts, document, (*where, "hosts", n))
+                _check_ends(group, ends, known, document, (*where, "hosts", n))
             elif group.receivers is not None:
                 ends = hosts[: 1 + group.receivers]
                 if group.receivers >= len(hosts):
@@ -172,7 +173,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                         (*where, "receivers"),
                         f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more hosts",
                     )
-                _check_ends(group, ends, hosts, document, (*where, "receivers"))
+                _check_ends(group, ends, known, document, (*where, "receivers"))
             elif free:
                 ends = free.pop(0)
             else:
@@ -191,7 +192,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     return tuple(flows)
 
 
-def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: tuple[str, ...], document: Document, where: KeyPath) -> None:
+def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None], document: Document, where: KeyPath) -> None:
     for name in ends:
         if name not in hosts:
             raise document.error(where, f"no host {name!r}{schema.nearest(name, hosts)}")

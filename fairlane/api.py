@@ -35,7 +35,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
-from fairlane.results import fidelity, metrics, report, series
+from fairlane.results import fidelity, metrics, report, series, shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Result:
     @cached_property
     def flows(self) -> pd.DataFrame:
         """The table of docs/results.md; times in seconds, rates in bit/s."""
-        return series.flow_table(self.recorded, series.ShareTable(self.recorded))
+        return series.flow_table(self.recorded, shares.ShareTable(self.recorded))
 
     @cached_property
     def links(self) -> pd.DataFrame:

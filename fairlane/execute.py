@@ -24,7 +24,7 @@ from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
+from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, shares, unfinished
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
@@ -174,7 +174,7 @@ def _write(
 
 def _tables(recorded: series.Series, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
-    tables = {"flows": series.flow_table(recorded, series.ShareTable(recorded))}
+    tables = {"flows": series.flow_table(recorded, shares.ShareTable(recorded))}
     tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
     for name, parts in (("fair_rates", series.fair_rate_tables(recorded)), ("links", series.link_tables(recorded))):
         tables[name] = pd.DataFrame({"link": []})

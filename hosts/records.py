@@ -10,12 +10,12 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 NS = 1_000_000_000
 HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
-TCP_KINDS = ("tcp_sent", "tcp_data")
+TCP_KINDS = ("tcp_sent", "tcp_data", "complete")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -64,12 +64,18 @@ class RecordWriter:
             self._file.close()
 
 
+class Written(Protocol):
+    """Of a file, what records need."""
+
+    def write(self, text: str, /) -> object: ...
+
+
 class FlowWriter:
     """What `fairlane.native` has recorded of one end of a flow, as `hosts/README.md` describes it."""
 
     def __init__(
         self,
-        file: TextIO,
+        file: Written,
         packet_bytes: int,
         is_sender: bool,
         *,

@@ -19,6 +19,7 @@ from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, metrics, report, result_folder, series
+from fairlane.results.shares import ShareTable, max_min_shares
 from fairlane.results.series import Steps
 
 # The run begins at second 1000.4 of Unix time: observation intervals end 0.6 s, 1.6 s, ... later.
@@ -225,7 +226,7 @@ def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, 
 
 def test_tables_add_up(experiment: Experiment, records: Path) -> None:
     recorded = series.load(records, experiment, TIMING)
-    flows = series.flow_table(recorded, series.ShareTable(recorded))
+    flows = series.flow_table(recorded, ShareTable(recorded))
     als = flows[flows["flow"] == "als"]
     assert als["sent_packets"].sum() == pytest.approx(1600) and als["time_s"].min() == 4.0
     assert flows[(flows["flow"] == "tcp") & (flows["time_s"] == 2.0)]["fair_share_bps"].item() == 1e6
@@ -249,7 +250,7 @@ def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
     topology = builders.chain(paths, 5, LinkSpec(1e6), LinkSpec(100e6))
     flows = [_always_on(f"f{i}", topology.hosts[i], topology.hosts[len(paths) + i]) for i in range(len(paths))]
     experiment = type("E", (), {"topology": topology})()
-    shares = series.max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
+    shares = max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
     links: dict[tuple[str, int], dict[str, float]] = {}
     for f in flows:
         for port in addressing.path(topology, f.flow.sender, f.flow.receiver):
@@ -283,7 +284,7 @@ def test_the_max_min_table_of_the_als_paper() -> None:
     topology = builders.chain(paths, 5, LinkSpec(1e6), LinkSpec(100e6))
     flows = [_always_on(f"C{i}", topology.hosts[i], topology.hosts[7 + i]) for i in range(7)]
     experiment = type("E", (), {"topology": topology})()
-    shares = series.max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
+    shares = max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
     assert [round(shares[f"C{i}"] / 1e3) for i in range(7)] == [250, 250, 500, 250, 250, 500, 750]
 
 
@@ -296,8 +297,8 @@ def test_a_flow_with_several_receivers_is_one_connection_on_a_link_and_has_a_sha
     layered = [_always_on(f"l@{host}", "h1", host) for host in ("h2", "h12", "h22")]
     others = [_always_on(f"tcp-{i}", "h1", f"h{i}") for i in range(2, 32) if i not in (2, 12, 22)]
     experiment = type("E", (), {"topology": topology})()
-    shares = series.max_min_shares(series.Series(experiment, layered + others, {}, {}), 1.0)
+    shares = max_min_shares(series.Series(experiment, layered + others, {}, {}), 1.0)
     assert [round(shares[f.flow.name] / 1e3) for f in layered] == [300, 200, 100]
     # Without the others the sender's link decides: one connection, not three.
-    alone = series.max_min_shares(series.Series(experiment, layered, {}, {}), 1.0)
+    alone = max_min_shares(series.Series(experiment, layered, {}, {}), 1.0)
     assert [round(alone[f.flow.name] / 1e3) for f in layered] == [3000, 2000, 1000]

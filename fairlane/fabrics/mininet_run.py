@@ -20,7 +20,7 @@ from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import awake, control_plane, flows, leftovers, preflight
+from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
@@ -36,6 +36,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
+# Mininet's shell of a host, and what a switch's process is talked to by.
+_FILES_OF_A_NODE = 4
 # The controller's file of changes.
 _CHANGES = "changes.json"
 
@@ -57,6 +59,8 @@ class Options:
 def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
     """The running network with its controller, always cleaned up at the end: (network, controller, supervisor)."""
     preflight.check_machine(experiment)
+    nodes = len(experiment.topology.nodes)
+    descriptors.provide(nodes * _FILES_OF_A_NODE, f"{_FILES_OF_A_NODE} of each of {nodes} hosts and switches")
     for what in leftovers.clean():
         say(f"removed the leftovers of a dead run: {what}")
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from fairlane.experiments.model import Experiment
-from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
+from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
+from fairlane.results.shares import ShareTable
 
 # Shares hold from just after what changes them.
 _AFTER_S = 1e-6
@@ -38,7 +39,7 @@ class Shares:
                 )
                 if joins_s < stop_s:
                     records.append(FlowRecord(one, nothing, nothing, nothing, [], [], (joins_s, stop_s)))
-        self._series = Series(experiment, records, links, {})
+        self._table = ShareTable(Series(experiment, records, links, {}))
         times = {0.0, *(t for link in links.values() for t, _ in link.rates_bps), *(t for r in records for t in r.active)}
         self._todo = sorted(times)
 
@@ -53,7 +54,7 @@ class Shares:
         while due < len(self._todo) and self._todo[due] <= until_s:
             due += 1
         for time_s in self._todo[:due]:
-            self.events.append((time_s, max_min_shares(self._series, time_s + _AFTER_S)))
+            self.events.append((time_s, dict(self._table.at(time_s + _AFTER_S))))
         del self._todo[:due]
 
     def at(self, time_s: float) -> dict[str, float]:

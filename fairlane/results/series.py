@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,16 +16,18 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.results import columns, layers
-from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairlane.results.shares import ShareTable
+
 _BIN_S = 1.0
+_INSTANT_S = 1e-6
 LONG_S = 1500.0
 """Up to here switches' counters and flows' sums are read each 0.1 s; of longer runs as often as this one's are, so that memory does not grow with time."""
-FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))
+FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "complete", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
 """Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
@@ -57,12 +58,13 @@ class Steps:
 @dataclass(frozen=True)
 class FlowRecord:
     """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
-    control packet that reached the receiver. active: from its first packet to its last, None when it never sent.
+    control packet that reached the receiver. active: from its first packet to its last, or until its file was complete; None when it never sent.
 
     received: bytes of IPv4 datagrams at the receiver; TCP's without duplicates. packets: of them. late: packets that came more
     than 75 ms after the one before. delay: sum over packets of the time under way, seconds. outstanding, round_trips: (time, packets
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
-    compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams."""
+    compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
+    start until the last byte of a flow that ends by itself was acknowledged; not a number for others."""
 
     flow: Flow
     goodput: Steps
@@ -79,6 +81,15 @@ class FlowRecord:
     round_trips: Sequence[tuple[float, float]] = ()
     reports: Sequence[tuple[float, int, int]] = ()
     control_bytes: Sequence[tuple[float, int]] = ()
+    completion_s: float = math.nan
+
+    def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
+        """The part of a window in which the flow was active; None when it was not. A microsecond more or less is the window's own begin or end."""
+        if self.active is None:
+            return None
+        start = start_s if self.active[0] <= start_s + _INSTANT_S else self.active[0]
+        end = end_s if self.active[1] >= end_s - _INSTANT_S else self.active[1]
+        return (start, end) if start < end else None
 
 
 @dataclass(frozen=True)
@@ -314,26 +325,39 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
     payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
     times = sendings["t"]
+    active = (float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None
+    complete, sizes = sent["complete"].pairs("t", "bytes").columns
+    if active is not None and len(complete):
+        active = active[0], float(complete[0])
 
     def sums(records: columns.Columns, values: np.ndarray) -> Steps:
         # Records have the time of the end of their intervals: the first interval begins at zero.
         start = records["t"][:1] - records["seconds"][:1]
         return Steps(np.concatenate([start, records["t"]]), np.concatenate([np.zeros(len(start)), values]))
 
-    delivered, windows = data["received_payload_bytes"], sendings.pairs("t", "cwnd_bytes").columns
+    def arrived(part: Callable[[np.ndarray], np.ndarray]) -> Steps:
+        # All of a file is there when it is complete. The receiver's own records are of whole tenths of a second.
+        known = sums(data, part(data["received_payload_bytes"]))
+        if not len(complete):
+            return known
+        before = known.times_s < complete[0]
+        return Steps(np.concatenate([known.times_s[before], complete]), np.concatenate([known.values[before], part(sizes)]))
+
+    windows = sendings.pairs("t", "cwnd_bytes").columns
     return FlowRecord(
         flow,
-        goodput=sums(data, delivered),
+        goodput=arrived(lambda payload_bytes: payload_bytes),
         # iperf3 counts the application's data; the kernel's retransmissions come on top.
         sent=sums(sendings, packets + retransmits),
         lost=sums(sendings, retransmits),
         sending_rate=[],
         controls=[],
-        active=(float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None,
-        received=sums(data, delivered * flow.settings.packet_bytes / payload),
-        packets=sums(data, delivered / payload),
+        active=active,
+        received=arrived(lambda payload_bytes: payload_bytes * flow.settings.packet_bytes / payload),
+        packets=arrived(lambda payload_bytes: payload_bytes / payload),
         outstanding=columns.tuples(windows[0], windows[1] / payload),
         round_trips=sendings.pairs("t", "rtt_s"),
+        completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
     )
 
 
@@ -342,76 +366,9 @@ def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecor
     return [f for f in series.flows if f.active is not None and f.active[0] <= end_s and f.active[1] >= start_s]
 
 
-def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
-    """The max-min fair share of each flow that is active at an instant, in bit/s on the links [ALS sec 3]."""
-    topology = series.experiment.topology
-    crossing: dict[tuple[str, int], list[FlowRecord]] = {}
-    rates: dict[tuple[str, int], float] = {}
-    for record in active_flows(series, time_s, time_s):
-        for port in addressing.path(topology, record.flow.sender, record.flow.receiver):
-            key = (port.node, port.number)
-            rates[key] = series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps
-            crossing.setdefault(key, []).append(record)
-    shares: dict[str, float] = {}
-
-    def open_flows(key: tuple[str, int]) -> set[str]:
-        """Flows of a link whose share is not known for every receiver behind it: one connection each."""
-        return {group_of(r) for r in crossing[key] if r.flow.name not in shares}
-
-    while True:
-        loaded = {key: flows for key in crossing if (flows := open_flows(key))}
-        if not loaded:
-            return shares
-        left = {key: rates[key] - _taken(crossing[key], flows, shares) for key, flows in loaded.items()}
-        tightest = min(loaded, key=lambda k: left[k] / len(loaded[k]))
-        share = left[tightest] / len(loaded[tightest])
-        for record in crossing[tightest]:
-            shares.setdefault(record.flow.name, share)
-
-
-def group_of(record: FlowRecord) -> str:
-    """The flow of the experiment that a record is of: those of its other receivers have the same."""
-    return record.flow.name.partition("@")[0]
-
-
-def _taken(records: list[FlowRecord], still_open: set[str], shares: dict[str, float]) -> float:
-    """What the other flows of a link take of it: each as much as its fastest receiver behind it."""
-    taken: dict[str, float] = {}
-    for record in records:
-        if group_of(record) not in still_open:
-            taken[group_of(record)] = max(taken.get(group_of(record), 0.0), shares[record.flow.name])
-    return sum(taken.values())
-
-
-class ShareTable:
-    """The max-min shares over a run: they change only when a flow comes or goes, or a link's rate changes."""
-
-    def __init__(self, series: Series) -> None:
-        changes = {0.0, *(t for link in series.links.values() for t, _ in link.rates_bps)}
-        for record in series.flows:
-            if record.active is not None:
-                changes.update((max(0.0, record.active[0]), record.active[1] + 1e-6))
-        self._times = sorted(changes)
-        self._shares = [max_min_shares(series, t) for t in self._times]
-
-    def at(self, time_s: float) -> dict[str, float]:
-        return self._shares[max(0, bisect.bisect_right(self._times, time_s) - 1)]
-
-    def mean(self, flow: str, start_s: float, end_s: float) -> float:
-        """Time-weighted, over the part of the window in which the flow is active; 0 when it never is."""
-        edges = [start_s, *(t for t in self._times if start_s < t < end_s), end_s]
-        total = weight = 0.0
-        for a, b in itertools.pairwise(edges):
-            share = self.at(a).get(flow)
-            if share is not None:
-                total += share * (b - a)
-                weight += b - a
-        return total / weight if weight else 0.0
-
-
-def tables(series: Series) -> dict[str, pd.DataFrame]:
+def tables(series: Series, shares: ShareTable) -> dict[str, pd.DataFrame]:
     """The tables of a run's results (docs/results.md), by name."""
-    return {"flows": flow_table(series, ShareTable(series)), "links": link_table(series), "fair_rates": fair_rate_table(series)}
+    return {"flows": flow_table(series, shares), "links": link_table(series), "fair_rates": fair_rate_table(series)}
 
 
 def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:

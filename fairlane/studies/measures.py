@@ -18,7 +18,8 @@ from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
 from fairlane.results import metrics
 from fairlane.results.figures import jain_index, mean
-from fairlane.results.series import FlowRecord, Series, ShareTable, group_of
+from fairlane.results.series import FlowRecord, Series
+from fairlane.results.shares import ShareTable, group_of
 from fairlane.studies import settling
 from fairlane.studies.study import Curve
 
@@ -26,15 +27,15 @@ COV_PERIOD_S = 0.15
 """SSVP paper, section V.B: throughput is sampled each 150 ms."""
 
 
+def _active(flows: list[FlowRecord], window: tuple[float, float]) -> list[tuple[FlowRecord, tuple[float, float]]]:
+    """The flows that were active in the window, each with the part of it in which it was: means and indices are over that part, and of these flows alone."""
+    spans = ((record, record.active_in(*window)) for record in flows)
+    return [(record, span) for record, span in spans if span is not None]
+
+
 def _rates(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
-    """Mean throughput of each flow in bit/s, IPv4 datagrams with their headers; a flow that came later is judged by its own time."""
-    rates = []
-    for record in flows:
-        start, end = window
-        if record.active is not None:
-            start, end = max(start, record.active[0]), min(end, record.active[1])
-        rates.append(8 * record.received.over(start, end) / (end - start) if record.active is not None and end > start else 0.0)
-    return rates
+    """Mean throughput of each active flow in bit/s, IPv4 datagrams with their headers."""
+    return [8 * record.received.over(start, end) / (end - start) for record, (start, end) in _active(flows, window)]
 
 
 def worst_case_fairness(rates: list[float]) -> float:
@@ -101,8 +102,8 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
     """The coefficient of variation that a perfectly even flow would show, because a period holds a whole number of packets: of the
     mean number m of packets, the fraction f = m - floor(m) of periods hold one more, so sqrt(f (1 - f)) / m."""
     floors = []
-    for f in flows:
-        packets = f.packets.over(*window) / (window[1] - window[0]) * COV_PERIOD_S
+    for f, (start, end) in _active(flows, window):
+        packets = f.packets.over(start, end) / (end - start) * COV_PERIOD_S
         if packets > 0:
             part = packets - math.floor(packets)
             floors.append(math.sqrt(part * (1 - part)) / packets)
@@ -121,18 +122,18 @@ def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
 def _late(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
     """Of each flow, the part of its packets that came more than 75 ms after the one before [SSVP sec V.B]."""
     parts = []
-    for f in flows:
-        got = f.packets.over(*window)
-        parts.append(f.late.over(*window) / got if got else math.nan)
+    for f, span in _active(flows, window):
+        got = f.packets.over(*span)
+        parts.append(f.late.over(*span) / got if got else math.nan)
     return parts
 
 
 def _delivery(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
     """Video Delivery Index of each flow: packets that came in time over packets sent [SSVP sec V.B]."""
     parts = []
-    for f in flows:
-        sent = f.sent.over(*window)
-        parts.append((f.packets.over(*window) - f.late.over(*window)) / sent if sent else math.nan)
+    for f, span in _active(flows, window):
+        sent = f.sent.over(*span)
+        parts.append((f.packets.over(*span) - f.late.over(*span)) / sent if sent else math.nan)
     return parts
 
 
@@ -141,7 +142,7 @@ Window = tuple[float, float]
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
     "mean_bps": lambda flows, window: mean(_rates(flows, window)),
-    "total_bps": lambda flows, window: sum(_rates(flows, window)),
+    "total_bps": lambda flows, window: 8 * _total(flows, "received", window) / (window[1] - window[0]),
     "min_bps": lambda flows, window: min(_rates(flows, window), default=math.nan),
     "max_bps": lambda flows, window: max(_rates(flows, window), default=math.nan),
     "goodput_bps": lambda flows, window: 8 * _total(flows, "goodput", window) / (window[1] - window[0]),
@@ -149,20 +150,21 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "loss": _loss,
     "jain": lambda flows, window: jain_index(_rates(flows, window)),
     "worst_case_fairness": lambda flows, window: worst_case_fairness(_rates(flows, window)),
-    "cov": lambda flows, window: mean([coefficient_of_variation(f, window) for f in flows]),
-    "cov_sending": lambda flows, window: mean([sending_coefficient_of_variation(f, window) for f in flows]),
+    "cov": lambda flows, window: mean([coefficient_of_variation(f, span) for f, span in _active(flows, window)]),
+    "cov_sending": lambda flows, window: mean([sending_coefficient_of_variation(f, span) for f, span in _active(flows, window)]),
     "cov_of_sum": _sum_coefficient_of_variation,
     "cov_sending_of_sum": _sending_coefficient_of_variation_of_sum,
-    "allowed_mean_bps": lambda flows, window: mean([allowed_rates(f, window)[0] for f in flows]),
-    "allowed_median_bps": lambda flows, window: mean([allowed_rates(f, window)[1] for f in flows]),
-    "allowed_max_bps": lambda flows, window: mean([allowed_rates(f, window)[2] for f in flows]),
+    "allowed_mean_bps": lambda flows, window: mean([allowed_rates(f, span)[0] for f, span in _active(flows, window)]),
+    "allowed_median_bps": lambda flows, window: mean([allowed_rates(f, span)[1] for f, span in _active(flows, window)]),
+    "allowed_max_bps": lambda flows, window: mean([allowed_rates(f, span)[2] for f, span in _active(flows, window)]),
     "cov_floor": counting_floor,
     "outstanding_packets": lambda flows, window: mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: mean(_late(flows, window)),
     "delivery_index": lambda flows, window: mean(_delivery(flows, window)),
     "mean_delay_s": lambda flows, window: mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
 }
-"""Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum)."""
+"""Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)
+and loss are over the whole window; all else is over the part of it in which each flow was active, without the flows that were not."""
 
 
 def _link(series: Series) -> dict[str, float]:

@@ -136,6 +136,10 @@ pub enum FlowRecord {
         cwnd_bytes: u64,
         srtt_ns: Option<Nanos>,
     },
+    /// The receiver has acknowledged the whole file that a TCP sender had, and nothing follows.
+    Complete {
+        bytes: u64,
+    },
     /// What a TCP receiver has counted. `since`: as in `Data`, of what was delivered.
     TcpData {
         segments: u64,

@@ -146,7 +146,19 @@ impl TcpSender {
         // What does not parse is no segment of ours, and dropped as a host would.
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, io.segments);
-        self.send(io)
+        self.send(io)?;
+        self.complete(io.now);
+        Ok(())
+    }
+
+    /// Ends with the acknowledgement of a file's last byte and FIN. A connection that the peer resets is not complete.
+    fn complete(&mut self, now: Nanos) {
+        let Ftp::Bytes(bytes) = self.source else { return };
+        if self.tcp.is_done() && self.tcp.acknowledged() == bytes {
+            self.sample(now);
+            self.log.push((now, FlowRecord::Complete { bytes }));
+            self.over = true;
+        }
     }
 
     pub(crate) fn mark(&mut self, now: Nanos) {
