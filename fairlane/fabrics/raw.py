@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.arrays import np
+from fairlane.controller import records
 from fairlane.experiments.model import SAMPLED_S
 
 if TYPE_CHECKING:
@@ -28,16 +29,6 @@ _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_pa
 _PIECE_ROWS = 50_000
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
-_CONTROLLER_SUMS = (
-    "transmitted_packets",
-    "transmitted_bytes",
-    "red_early_drops",
-    "red_forced_drops",
-    "red_marks",
-    "within_share_bytes",
-    "held_packets",
-    "held_bytes",
-)
 
 
 Columns = dict[str, "np.ndarray"]
@@ -130,10 +121,10 @@ def controller_columns(folder: Path, wanted: Collection[str] | None = None) -> d
     times = whole["time_s"].tolist()
     for row in sorted(range(len(keys)), key=lambda row: (keys[row], times[row])):
         rows.setdefault(keys[row], []).append(row)
-    found = {}
+    found, totals = {}, records.totals()
     for key, chosen in rows.items():
         found[key] = {column: values[np.asarray(chosen)] for column, values in whole.items()}
-        for column in found[key].keys() & set(_CONTROLLER_SUMS):
+        for column in found[key].keys() & totals:
             found[key][column] = _going_on(found[key][column])
     return found
 

@@ -54,7 +54,8 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
     return LinkFigures(
         record.name,
         capacity_bits / (end - start),
-        8 * record.transmitted_bytes.over(start, end) / capacity_bits,
+        # Sums of seconds are exact to about 15 digits.
+        round(8 * record.transmitted_bytes.over(start, end) / capacity_bits, 12),
         record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
         {c: n for c, n in drops.items() if n},
         None if record.marks is None else round(record.marks.over(start, end)),
