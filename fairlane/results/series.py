@@ -149,7 +149,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     control = raw.controller_columns(folder, _CONTROL)
     for rows in control.values():
         rows["time_s"] = rows["time_s"] - timing.begin_s
-    every_s, whole = _read_s(experiment.duration_s), [timing.begin_s + at for at in experiment.window_s]
+    every_s, whole = _read_s(experiment.duration_s), [timing.begin_s + at for at in (0.0, *experiment.window_s)]
     links = {}
     for switch in experiment.topology.switches:
         wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
@@ -303,22 +303,20 @@ def _some(samples: columns.Rows[tuple[float, float]], times_s: np.ndarray) -> co
 def _steady(data: columns.Columns, counted: np.ndarray) -> Callable[[np.ndarray], Steps]:
     """Makes steps of sums that grow by packets. counted: one of them. Around each marked instant (a record with `since_s`) they grow in a straight line from the
     packet before to the packet after: whole packets are up to one too few at each end of a window."""
-    times, since = data["t"], data["since_s"]
-    gaps = []
-    for at in np.flatnonzero(~np.isnan(since)).tolist():
-        after = int(np.searchsorted(counted, counted[at], side="right"))
-        begin = times[at] - since[at]
-        # Periodic records may lie in the same gap.
-        first = max(int(np.searchsorted(counted, counted[at], side="left")), int(np.searchsorted(times, begin, side="left")))
-        if after < len(times) and first <= at and times[after] > begin:
-            gaps.append((slice(first, after), after, (times[first:after] - begin) / (times[after] - begin)))
+    times, since, gaps = data["t"], data["since_s"], {}
+    for at, before_s in enumerate(since.tolist()):
+        if not math.isnan(before_s):
+            begin = times[at] - before_s
+            # Periodic records may lie in the same gap.
+            first = max(int(np.searchsorted(counted, counted[at])), int(np.searchsorted(times, begin)))
+            after = int(np.searchsorted(counted, counted[at], side="right"))
+            if first <= at and after < len(times) and times[after] > begin:
+                gaps[after] = first, (times[first:after] - begin) / (times[after] - begin)
 
     def steps(sums: np.ndarray) -> Steps:
-        values = np.asarray(sums, dtype=float)
-        grown = values.copy() if gaps else values
-        for inside, after, parts in gaps:
-            grown[inside] = values[inside] + parts * (values[after] - values[inside])
-        return Steps(times, grown)
+        for after, (first, parts) in gaps.items():
+            sums = np.concatenate([sums[:first], sums[first:after] + parts * (sums[after] - sums[first]), sums[after:]])
+        return Steps(times, sums)
 
     return steps
 

@@ -195,10 +195,7 @@ impl End for RawReceiver {
     }
 
     fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
-        if io.now >= self.life.stop {
-            self.mark(io.now);
-            self.over = true;
-        }
+        self.over = io.now >= self.life.stop;
         Ok(())
     }
 

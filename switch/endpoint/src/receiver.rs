@@ -503,7 +503,7 @@ impl RtpReceiver {
     /// The last sample. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the receiver stays
     /// in the base layer's group, where it hears the BYE of others.
     fn leave(&mut self, io: &mut Io) {
-        self.mark(io.now);
+        self.sample(io.now);
         self.log.extend(self.frames.done(io.now, true).map(|frame| (io.now, frame)));
         let mut bye = Vec::new();
         self.report(io, false, true).emit(&mut bye);

@@ -1,6 +1,6 @@
 //! The network and its event loop.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -176,6 +176,8 @@ pub struct Network {
     pub(crate) changes: VecDeque<(Nanos, Change)>,
     /// By time: instants whose records all counts must follow from exactly.
     marks: VecDeque<Nanos>,
+    /// The same of one end.
+    pub(crate) end_marks: BTreeSet<(Nanos, usize)>,
     pub(crate) captures: Vec<Capture>,
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
@@ -227,6 +229,7 @@ impl Network {
             changes_slot: 0,
             changes: VecDeque::new(),
             marks: VecDeque::new(),
+            end_marks: BTreeSet::new(),
             captures: Vec::new(),
             trace: None,
             samples: Vec::new(),
@@ -344,6 +347,10 @@ impl Network {
             self.now = self.now.max(mark);
             self.sample_ports(mark);
             self.ends.iter_mut().for_each(|node| node.end.mark(mark));
+        }
+        while let Some(&(mark, end)) = self.end_marks.first().filter(|&&(mark, _)| mark <= until) {
+            self.end_marks.pop_first();
+            self.ends[end].end.mark(mark);
         }
     }
 

@@ -199,8 +199,6 @@ impl TcpSender {
 pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
-    /// The start or the stop, whose count is yet to be recorded.
-    due: Option<Nanos>,
     marks: Marks,
     log: FlowLog,
 }
@@ -212,18 +210,14 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { due: Some(life.start), life, tcp, marks: Marks::default(), log: FlowLog::new() })
+        Ok(TcpReceiver { life, tcp, marks: Marks::default(), log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
-        [self.tcp.next_timer(), self.due].into_iter().flatten().min()
+        self.tcp.next_timer()
     }
 
     pub(crate) fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
-        while let Some(due) = self.due.filter(|&due| due <= io.now) {
-            self.mark(due);
-            self.due = (due < self.life.stop).then_some(self.life.stop);
-        }
         if self.tcp.next_timer().is_some_and(|timer| timer <= io.now) {
             self.tcp.on_timer(io.now, io.segments);
             return send_segments(self.life.peer, io, |frame, io| io.send(frame));
