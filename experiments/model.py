@@ -320,7 +320,7 @@ class Experiment:
     def bin_edges_s(self, bin_s: float) -> list[float]:
         """From the run's begin on; the last bin ends where the run ends, and may be shorter."""
         whole = math.ceil(self.duration_s / bin_s * (1 - 1e-9))
-        return [*(i * bin_s for i in range(whole)), self.duration_s]
+        return [*(i * bin_s for i in range(whole)), float(self.duration_s)]
 
     @property
     def sampled_s(self) -> list[float]:
