@@ -252,3 +252,16 @@ def test_each_flows_own_max_min_share_is_drawn() -> None:
     assert sorted(line.iloc[-1] for line in lines) == [250e3, 500e3, 750e3]
     same = pd.DataFrame([(1.0, "a", 1e6), (2.0, "a", 5e5), (2.0, "b", 5e5)], columns=["time_s", "flow", "fair_share_bps"])
     assert [line.tolist() for line in plots._share_lines(same)] == [[1e6, 5e5]]
+
+
+def test_reading_counters_changes_nothing_in_a_run(tmp_path: Path) -> None:
+    """With two hundred bins and with five: every packet is sent and answered at the same instant."""
+    found = []
+    for name, bins in (("few", ""), ("many", "link_bin_s = 0.004")):
+        ran = run(schedule(5, ["als", "tcp-cubic", "on-off"], bins), tmp_path / name)
+        said = [(ran.folder / "controller.csv").read_text()]
+        for flow in ran.experiment.flows:
+            for role in record_roles(flow):
+                said.append([r for r in ran.records(flow.name, role) if r["kind"] not in ("data", "sent")])
+        found.append((said, len((ran.folder / "s1.csv").read_text())))
+    assert found[0][0] == found[1][0] and found[0][1] < found[1][1] / 5
