@@ -251,7 +251,9 @@ class Settings:
         for name in ("link_bin_s", "flow_bin_s"):
             bin_s = getattr(self, name)
             if bin_s is not None and not self.duration_s / MOST_BINS <= bin_s < float("inf"):
-                raise ValueError(f"{name}: {bin_s:g} s would make more than {MOST_BINS} bins: give {self.duration_s / MOST_BINS:g} s or more")
+                raise ValueError(
+                    f"{name}: {bin_s:g} s would make more than {MOST_BINS} bins: give {self.duration_s / MOST_BINS:g} s or more"
+                )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: must be in 0 to 2^32 - 1, got {self.seed}")
 

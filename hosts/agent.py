@@ -73,7 +73,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="the report's 8-bit fraction lost, or the difference of cumulative counts",
     )
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
-    parser.add_argument("--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable")
+    parser.add_argument(
+        "--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable"
+    )
     parser.add_argument("--log", default="-", metavar="FILE", help="JSON lines; - is standard output")
     return parser
 

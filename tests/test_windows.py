@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import random
@@ -28,7 +29,7 @@ from fairlane.results.figures import Figures
 from fairlane.results.shares import ShareTable
 from fairlane.studies import measures
 
-KINDS = [kind for kind in kinds.names() if kind not in ("tcp",)]
+KINDS = [kind for kind in kinds.names() if kind != "tcp"]
 FRAME_BYTES = 1514
 SLACK_S = 2e-6
 """Times are whole nanoseconds in the records, and a flow that is there to within a microsecond of a window's end is there."""
@@ -116,9 +117,7 @@ def check_flows(ran: Ran) -> None:
             span = None if record.active is None else (max(start_s, record.active[0]), min(end_s, record.active[1]))
             if span is None or span[1] - span[0] <= SLACK_S:
                 continue
-            inside = [
-                r for r in ran.records(flow.name, role) if r["kind"] == "data" and span[0] + SLACK_S < r["t"] <= span[1] + SLACK_S
-            ]
+            inside = [r for r in ran.records(flow.name, role) if r["kind"] == "data" and span[0] + SLACK_S < r["t"] <= span[1] + SLACK_S]
             if tcp:
                 got, packet = sum(r["payload_bytes"] for r in inside), flow.settings.packet_bytes * 100
             else:
@@ -132,10 +131,15 @@ def check_flows(ran: Ran) -> None:
             if not tcp:
                 sendings = [r for r in ran.records(flow.name, sender) if r["kind"] == "sent"]
                 sums = [max((r["sent_packets"] for r in sendings if r["t"] <= at + SLACK_S), default=0) for at in span]
-                assert abs(figures[name].sent_packets - (sums[1] - sums[0])) <= (1 if span[0] > record.active[0] + SLACK_S else 64), (name, flow.kind)
+                assert abs(figures[name].sent_packets - (sums[1] - sums[0])) <= (1 if span[0] > record.active[0] + SLACK_S else 64), (
+                    name,
+                    flow.kind,
+                )
             checked += 1
-    assert checked or all(math.isnan(f.goodput_bps) for f in ran.figures.flows) or any(
-        isinstance(f.settings, TcpSettings) for f in ran.experiment.flows
+    assert (
+        checked
+        or all(math.isnan(f.goodput_bps) for f in ran.figures.flows)
+        or any(isinstance(f.settings, TcpSettings) for f in ran.experiment.flows)
     )
 
 
@@ -185,7 +189,7 @@ def test_a_window_split_in_parts_adds_up(seed: int, chosen: list[str], tmp_path_
     ran = run(text, tmp_path_factory.mktemp("run") / "raw")
     flows = series.flow_table(ran.recorded, ShareTable(ran.recorded))
     edges = ran.experiment.bin_edges_s(0.0317)
-    lengths = dict(zip(edges[1:], (b - a for a, b in zip(edges, edges[1:]))))
+    lengths = dict(zip(edges[1:], (b - a for a, b in itertools.pairwise(edges))))
     for record in ran.recorded.flows:
         if record.active is not None:
             of = flows[flows["flow"] == record.flow.name]
@@ -223,7 +227,9 @@ def test_bins_are_as_long_as_the_keys_say(tmp_path: Path) -> None:
         run(text.replace("link_bin_s = 0.03", "link_bin_s = 1e-9"), tmp_path / "none")
 
 
-@pytest.mark.parametrize(("duration_s", "links_s", "flows_s"), [(60, 0.1, 1.0), (5, 0.1, 1.0), (4, 0.1, 0.5), (0.002, 0.0002, 0.0002), (3600, 0.3, 1.0)])
+@pytest.mark.parametrize(
+    ("duration_s", "links_s", "flows_s"), [(60, 0.1, 1.0), (5, 0.1, 1.0), (4, 0.1, 0.5), (0.002, 0.0002, 0.0002), (3600, 0.3, 1.0)]
+)
 def test_bins_are_shorter_in_short_runs_and_longer_in_long_ones(duration_s: float, links_s: float, flows_s: float) -> None:
     experiment = ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1",)), float(duration_s), 1)
     assert (experiment.link_bin_s, experiment.flow_bin_s) == (pytest.approx(links_s), pytest.approx(flows_s))

@@ -165,12 +165,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    flows = [
-        record
-        for f in experiment.flows
-        if f.start_s < experiment.duration_s
-        for record in _flow(folder, f, timing, every_s, whole)
-    ]
+    flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing, every_s, whole)]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 

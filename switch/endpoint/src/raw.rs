@@ -170,7 +170,17 @@ pub struct RawReceiver {
 
 impl RawReceiver {
     pub fn new(life: Life) -> Self {
-        RawReceiver { life, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, over: false, marks: Marks::default(), log: FlowLog::new() }
+        RawReceiver {
+            life,
+            packets: 0,
+            bytes: 0,
+            expected: 0,
+            delay_sum: 0,
+            delay_max: 0,
+            over: false,
+            marks: Marks::default(),
+            log: FlowLog::new(),
+        }
     }
 
     fn note_data(&mut self, now: Nanos, since: Option<Nanos>) {

@@ -269,12 +269,16 @@ pub(crate) fn port_sums<'py>(
     first: Nanos,
     step: NonZeroU64,
 ) -> Vec<(usize, u32, Bound<'py, PyBytes>)> {
-    let mut found: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
-    for PortSample { port, switch, .. } in samples.iter().filter(|sample| sample.time >= first && sample.time % step == 0) {
-        let sums = found.entry((*switch, port.port)).or_default();
+    let mut found: BTreeMap<(usize, u32), (Option<Nanos>, Vec<u8>)> = BTreeMap::new();
+    for PortSample { time, port, switch } in samples.iter().filter(|sample| sample.time >= first && sample.time % step == 0) {
+        let (last, sums) = found.entry((*switch, port.port)).or_default();
+        // A port is read again where its rate changes, and at marked instants.
+        if last.replace(*time) == Some(*time) {
+            continue;
+        }
         let counts = [port.rx_bytes as f64, port.tx_bytes as f64, port.queue_integral_packet_ns as f64];
         let drops = port.drops.iter().map(|(_, count)| count as f64);
         sums.extend(counts.into_iter().chain(drops).flat_map(f64::to_ne_bytes));
     }
-    found.into_iter().map(|((switch, port), sums)| (switch, port, PyBytes::new(py, &sums))).collect()
+    found.into_iter().map(|((switch, port), (_, sums))| (switch, port, PyBytes::new(py, &sums))).collect()
 }
