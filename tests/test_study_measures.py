@@ -35,7 +35,7 @@ def test_variation_of_a_sum_is_less_than_that_of_flows_that_take_turns() -> None
     """Two flows at 1 and 3, changing places each 0.15 s: each varies by 1 about 2, the sum is 4."""
     here = [(0.15 * i, 1.0 + 2.0 * (i % 2)) for i in range(40)]
     there = [(t, 4.0 - rate) for t, rate in here]
-    flows = [flow(*here), flow(*there)]
+    flows = [dataclasses.replace(flow(*rates), active=(0.0, 6.0)) for rates in (here, there)]
     assert measures.OF_FLOWS["cov_sending"](flows, (0.0, 6.0)) == pytest.approx(0.5)
     assert measures.OF_FLOWS["cov_sending_of_sum"](flows, (0.0, 6.0)) == pytest.approx(0.0, abs=1e-9)
     assert math.isnan(measures.OF_FLOWS["cov_sending_of_sum"]([*flows, dataclasses.replace(flows[0], sending_rate=[])], (0.0, 6.0)))
