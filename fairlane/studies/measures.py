@@ -196,10 +196,9 @@ _QUEUE_BIN_S = 0.2
 def name_of(group: str) -> str:
     """What a group of flows is called in expressions once they are read: names of groups may have hyphens and dots, begin with a digit or be words of
     Python."""
-    if group.isidentifier() and not keyword.iskeyword(group):
-        return group
     first = "" if group[0].isalpha() and not keyword.iskeyword(group) else f"_x{ord(group[0]):x}_"
-    return first + re.sub(r"\W", lambda found: f"_x{ord(found[0]):x}_", group[1:] if first else group)
+    # An underscore that could begin such a code is one, too: two groups never have the same name.
+    return first + re.sub(r"\W|_(?=x[0-9a-f]+_)", lambda found: f"_x{ord(found[0]):x}_", group[1:] if first else group)
 
 
 def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str, Any]:
