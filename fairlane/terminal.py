@@ -15,3 +15,7 @@ class OwnConsole(Console):
         found = super().size
         unknown = self._width is None and not self.file.isatty()
         return ConsoleDimensions(_WIDE, found.height) if unknown else found
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self.width, self.height = new_size

@@ -152,7 +152,19 @@ def test_names_of_flows_are_whole_at_80_columns(capsys: pytest.CaptureFixture) -
 
 def test_in_a_pipe_nothing_is_cut(tmp_path: Path) -> None:
     """Without a terminal and without COLUMNS, 80 columns are nobody's width; a terminal of 50 columns breaks heads and numbers, and cuts none."""
-    command = [sys.executable, "-m", "fairlane", "run", "dumbbell", "--flow", "trabol-memory:2", "--flow", "tcp-newreno:1", "--duration", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "fairlane",
+        "run",
+        "dumbbell",
+        "--flow",
+        "trabol-memory:2",
+        "--flow",
+        "tcp-newreno:1",
+        "--duration",
+        "2",
+    ]
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")}
     environment["PYTHONPATH"] = str(probes.ROOT)
     shown = subprocess.run(

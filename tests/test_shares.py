@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import time
@@ -93,12 +94,12 @@ def test_a_mean_is_the_integral_over_the_time_that_a_flow_was_active(seed: int, 
         span = one.active_in(start_s, end_s)
         mean = table.mean(one.flow.name, start_s, end_s)
         if span is None:
-            assert math.isnan(mean) or one.active is not None and abs(one.active[1] - start_s) < 2e-6
+            assert math.isnan(mean) or (one.active is not None and abs(one.active[1] - start_s) < 2e-6)
             continue
         # Between two changes a share is constant: its value in the middle counts.
         changes = {t for r in series.flows if r.active for t in r.active} | {t for link in series.links.values() for t, _ in link.rates_bps}
         edges = sorted({*span, *(t for t in changes if span[0] < t < span[1])})
-        area = sum((b - a) * table.at((a + b) / 2)[one.flow.name] for a, b in zip(edges, edges[1:]) if b - a > 1e-9)
+        area = sum((b - a) * table.at((a + b) / 2)[one.flow.name] for a, b in itertools.pairwise(edges) if b - a > 1e-9)
         assert mean == pytest.approx(area / (span[1] - span[0]), rel=1e-3)
 
 

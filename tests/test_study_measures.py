@@ -79,7 +79,9 @@ def study(measure: str, groups: str = GROUPS) -> read.Study:
 def values(measures_: dict[str, str], **known: float) -> dict[str, float]:
     """Of groups in the order of `NAMES`, with 1000, 2000, 3000, ... bytes in the window of 4 s: 2, 4, 6, ... kbit/s."""
     records = [
-        dataclasses.replace(flow(), flow=SimpleNamespace(name=name, kind="x"), received=Steps.of([5.0], [1000.0 * (i + 1)]), active=(0.0, 10.0))
+        dataclasses.replace(
+            flow(), flow=SimpleNamespace(name=name, kind="x"), received=Steps.of([5.0], [1000.0 * (i + 1)]), active=(0.0, 10.0)
+        )
         for i, name in enumerate(NAMES)
     ]
     found = {group: [record] for group, record in zip(NAMES, records)}

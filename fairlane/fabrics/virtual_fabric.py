@@ -416,8 +416,9 @@ class Records:
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
-        for file in (*self._ports, self._logs):
+        for file in self._ports:
             file.flush()
+        self._logs.flush()
 
     def _take_logs(self, flow: Flow) -> list[Iterable[Any]]:
         """As `record_roles` orders them."""
@@ -438,8 +439,9 @@ class Records:
 
     def close(self) -> None:
         self.drain()
-        for file in (*self._ports, self._logs):
+        for file in self._ports:
             file.close()
+        self._logs.close()
 
 
 def _opened(path: Path) -> TextIO:

@@ -203,9 +203,7 @@ def _within_max_min_s(series: Series, tolerance: float) -> float:
         at = shares.at(start + length / 2)
         # A flow that has ended has no share, and no rate either.
         there = [r for r in als if r.flow.name in at]
-        if not there or any(
-            abs(_transmission_rate(series, r, start, start + length) / at[r.flow.name] - 1) > tolerance for r in there
-        ):
+        if not there or any(abs(_transmission_rate(series, r, start, start + length) / at[r.flow.name] - 1) > tolerance for r in there):
             since = math.inf
         else:
             since = min(since, start)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlane.arrays import np
 from fairlane.experiments.kinds import TcpSettings
@@ -20,8 +20,6 @@ from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from fairlane.results.shares import ShareTable
 
 _BIN_S = 1.0
 _INSTANT_S = 1e-6
@@ -361,17 +359,24 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     )
 
 
+class FairShares(Protocol):
+    """As `fairlane.results.shares.ShareTable` has them."""
+
+    def at(self, time_s: float) -> Mapping[str, float]:
+        """The max-min share of each flow that is active at an instant, bit/s."""
+
+
 def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecord]:
     """Flows that sent at some time in an interval."""
     return [f for f in series.flows if f.active is not None and f.active[0] <= end_s and f.active[1] >= start_s]
 
 
-def tables(series: Series, shares: ShareTable) -> dict[str, pd.DataFrame]:
+def tables(series: Series, shares: FairShares) -> dict[str, pd.DataFrame]:
     """The tables of a run's results (docs/results.md), by name."""
     return {"flows": flow_table(series, shares), "links": link_table(series), "fair_rates": fair_rate_table(series)}
 
 
-def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
+def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
     """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
     import pandas as pd
 
@@ -380,13 +385,15 @@ def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
     # One frame of all flows: a frame of each takes much longer.
     return pd.DataFrame(
         {
-            name: np.repeat([part[name] for part in parts], rows) if name in ("flow", "kind") else np.concatenate([part[name] for part in parts])
+            name: np.repeat([part[name] for part in parts], rows)
+            if name in ("flow", "kind")
+            else np.concatenate([part[name] for part in parts])
             for name in (parts[0] if parts else ())
         }
     )
 
 
-def flow_columns(series: Series, shares: ShareTable) -> Iterator[dict[str, Any]]:
+def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]:
     """The same, flow by flow as columns, where a flow ever sent."""
     edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
     for record in series.flows:

@@ -207,9 +207,7 @@ def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str
     if not unusual:
         return dict(measures)
     pattern = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, unusual))})(?=\.[A-Za-z_])")
-    return {
-        name: pattern.sub(lambda found: name_of(found[1]), text) if isinstance(text, str) else text for name, text in measures.items()
-    }
+    return {name: pattern.sub(lambda found: name_of(found[1]), text) if isinstance(text, str) else text for name, text in measures.items()}
 
 
 def groups(series: Series) -> dict[str, list[FlowRecord]]:
