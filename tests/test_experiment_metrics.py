@@ -19,8 +19,8 @@ from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, metrics, report, result_folder, series
-from fairlane.results.shares import ShareTable, max_min_shares
 from fairlane.results.series import Steps
+from fairlane.results.shares import ShareTable, max_min_shares
 
 # The run begins at second 1000.4 of Unix time: observation intervals end 0.6 s, 1.6 s, ... later.
 TIMING = Timing(1000.4, 1020.4)

@@ -12,7 +12,7 @@ from fairlane import api
 from fairlane.experiments import loader
 from fairlane.fabrics import raw, virtual_fabric
 from fairlane.results import report
-from fairlane.results.figures import FlowFigures, Figures
+from fairlane.results.figures import Figures, FlowFigures
 from fairlane.studies import measures
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")

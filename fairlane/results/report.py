@@ -15,7 +15,6 @@ from fairlane.fabrics.outcome import Outcome
 from fairlane.results.fidelity import Fidelity
 from fairlane.results.metrics import CheckResult, Figures
 
-
 _MOST_ROWS = 200
 """Flows in a printed table: more take seconds to lay out, and nobody reads them."""
 

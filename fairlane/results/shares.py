@@ -133,14 +133,14 @@ class _Shares(Mapping[str, float]):
         self._by_class = levels
 
     def __getitem__(self, flow: str) -> float:
-        record = self._table._number[flow]  # noqa: SLF001
-        first, end = self._table._spans[record]  # noqa: SLF001
+        record = self._table._number[flow]
+        first, end = self._table._spans[record]
         if not first <= self._at < end:
             raise KeyError(flow)
-        return self._by_class[self._table._class[record]]  # noqa: SLF001
+        return self._by_class[self._table._class[record]]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._table._names if name in self)  # noqa: SLF001
+        return (name for name in self._table._names if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
