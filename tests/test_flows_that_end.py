@@ -11,6 +11,8 @@ import pytest
 from fairlane import api
 from fairlane.experiments import loader
 from fairlane.fabrics import raw, virtual_fabric
+from fairlane.live import finished
+from fairlane.live.shares import Shares
 from fairlane.results import report
 from fairlane.results.figures import Figures, FlowFigures
 from fairlane.studies import measures
@@ -106,3 +108,25 @@ def test_the_table_says_what_was_not_active(capsys: pytest.CaptureFixture[str]) 
     OwnConsole().print(report._flows(Figures((0.0, 1.0), [here, gone], [], [])))
     line = next(line for line in capsys.readouterr().out.splitlines() if "short" in line)
     assert [cell.strip() for cell in line.strip("│").split("│")] == ["short", "tcp-cubic", "-", "-", "-", "0", "0", "-", "0.218"]
+
+
+def test_a_flow_that_is_complete_has_no_share_on_the_live_page(tmp_path: Path) -> None:
+    """Its schedule does not say when a file will be complete, its records do: bg has all of the link again from then on."""
+    result = run(tmp_path, FILE, start=2.0)
+    session = finished.open_results(tmp_path / "out")
+    (end_s,) = session.sampler.complete.values()
+    assert end_s == pytest.approx(2.0 + result.summary["flows"][1]["completion_s"])
+    assert session.shares.at(2.05) == {"bg": pytest.approx(5e6), "short": pytest.approx(5e6)}
+    assert session.shares.at(end_s + 0.01) == {"bg": pytest.approx(10e6)}
+    shares = session.shares
+    assert [time_s for time_s, _ in shares.events] == sorted(time_s for time_s, _ in shares.events)
+
+
+def test_shares_that_were_told_stay_when_a_file_is_complete(tmp_path: Path) -> None:
+    run(tmp_path, FILE, start=2.0)
+    shares = Shares(loader.load(tmp_path / "run.toml"))
+    shares.advance(2.1)
+    told = list(shares.events)
+    shares.advance(3.0, {"short": 2.4})
+    assert shares.events[: len(told)] == told
+    assert shares.at(2.3)["bg"] == pytest.approx(5e6) and shares.at(2.5) == {"bg": pytest.approx(10e6)}
