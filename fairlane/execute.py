@@ -18,7 +18,7 @@ from rich.console import Console
 
 from fairlane import capacity, errors, floors
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
-from fairlane.experiments.model import Experiment
+from fairlane.experiments.model import SAMPLED_S, Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
@@ -87,7 +87,8 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
     and second (an algorithm that records each acknowledgement writes more)."""
     ports = experiment.topology.ports()
     rows = sum(len(ports[s]) for s in experiment.topology.switches)
-    least = experiment.duration_s * (rows * _ROW_BYTES / 0.1 + len(experiment.flows) * 1000)
+    samples = experiment.duration_s / SAMPLED_S + len(experiment.sampled_s)
+    least = samples * (rows * _ROW_BYTES + len(experiment.flows) * 100)
     free = shutil.disk_usage(folder).free
     if least > free:
         raise Refusal(

@@ -302,7 +302,7 @@ def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -
         if flow.start_s >= experiment.duration_s:
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
-        for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed):
+        for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed, (0.0, *experiment.window_s)):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append((process, timing.stop_s(flow)))
     return agents

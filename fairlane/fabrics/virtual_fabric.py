@@ -132,6 +132,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
                 add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
+    network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
     if options.pcap is not None:
         options.pcap.mkdir(parents=True, exist_ok=True)
         network.capture(options.pcap)

@@ -47,13 +47,13 @@ class KindFigures:
 
 @dataclass(frozen=True)
 class LinkFigures:
-    """marks: packets that RED marked; None where it does not mark."""
+    """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark."""
 
     name: str
     rate_bps: float
     utilisation: float
     mean_queue_packets: float
-    drops: dict[str, int]
+    drops: dict[str, int | None]
     marks: int | None = None
 
 

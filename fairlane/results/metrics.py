@@ -49,14 +49,17 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
 def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> LinkFigures:
     record = series.links[key]
     start, end = window
-    drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
+    drops: dict[str, int | None] = {cause: count for cause, steps in record.drops.items() if (count := round(steps.over(start, end)))}
+    if "tail" not in record.drops:
+        drops["tail"] = None
     capacity_bits = record.capacity_bits().over(start, end)
     return LinkFigures(
         record.name,
         capacity_bits / (end - start),
-        8 * record.transmitted_bytes.over(start, end) / capacity_bits,
+        # Sums of seconds are exact to about 15 digits.
+        round(8 * record.transmitted_bytes.over(start, end) / capacity_bits, 12),
         record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
-        {c: n for c, n in drops.items() if n},
+        drops,
         None if record.marks is None else round(record.marks.over(start, end)),
     )
 

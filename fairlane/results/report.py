@@ -187,13 +187,13 @@ def _links(figures: Figures, names: set[str]) -> Table:
     table = _table("Links between switches", "link", "Mb/s", "utilisation", "mean queue, packets", "drops")
     for x in figures.links:
         if x.name in names:
-            drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
+            drops = ", ".join(f"{cause} {'unknown' if n is None else n}" for cause, n in x.drops.items()) or "none"
             if x.marks is not None:
                 drops += f"; {x.marks} marked"
             table.add_row(
                 x.name,
                 f"{x.rate_bps / 1e6:g}",
-                f"{x.utilisation:.3f}",
+                "unknown" if math.isnan(x.utilisation) else f"{x.utilisation:.3f}",
                 "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}",
                 drops,
             )

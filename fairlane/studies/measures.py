@@ -20,7 +20,7 @@ from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
 from fairlane.results import metrics
 from fairlane.results.figures import jain_index, mean
-from fairlane.results.series import FlowRecord, Series
+from fairlane.results.series import FlowRecord, Series, Steps
 from fairlane.results.shares import ShareTable, group_of
 from fairlane.studies import settling
 from fairlane.studies.study import Curve
@@ -113,7 +113,7 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
 
 
 def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
-    return sum(getattr(f, what).over(*window) for f in flows)
+    return sum(getattr(f, what).over(*window) for f in flows if f.active is not None)
 
 
 def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -137,6 +137,11 @@ def _delivery(flows: list[FlowRecord], window: tuple[float, float]) -> list[floa
         sent = f.sent.over(*span)
         parts.append((f.packets.over(*span) - f.late.over(*span)) / sent if sent else math.nan)
     return parts
+
+
+def _delays_s(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
+    """Mean one-way delay of each flow's packets. Nobody measures it of TCP: not a number."""
+    return [f.delay.over(*span) / got for f, span in _active(flows, window) if (got := f.packets.over(*span))]
 
 
 Window = tuple[float, float]
@@ -163,7 +168,7 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "outstanding_packets": lambda flows, window: mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: mean(_late(flows, window)),
     "delivery_index": lambda flows, window: mean(_delivery(flows, window)),
-    "mean_delay_s": lambda flows, window: mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
+    "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)
 and loss are over the whole window; all else is over the part of it in which each flow was active, without the flows that were not."""
@@ -172,18 +177,20 @@ and loss are over the whole window; all else is over the part of it in which eac
 def _link(series: Series) -> dict[str, float]:
     start, end = series.experiment.window_s
     link = series.bottleneck
-    sent = link.transmitted_bytes.over(start, end)
-    drops = sum(steps.over(start, end) for steps in link.drops.values())
+    sent, capacity_bits = link.transmitted_bytes.over(start, end), link.capacity_bits().over(start, end)
+    # Without the switch's own rows, drops by a full queue are not known.
+    drops = sum(steps.over(start, end) for steps in link.drops.values()) if "tail" in link.drops else math.nan
+    held = link.drops.get("held", Steps.of([], []) if series.experiment.settings.control.protection else Steps.of([0.0], [0.0]))
     queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
     lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
     return {
-        "utilisation": 8 * sent / (end - start) / link.port.link.rate_bps,
+        "utilisation": round(8 * sent / capacity_bits, 12),
         "mean_queue_packets": queue,
         "queue_deviation": float(lengths.std()),
         "drops": drops,
-        "held_packets": link.drops["held"].over(start, end) if "held" in link.drops else 0.0,
-        "rate_bps": link.port.link.rate_bps,
+        "held_packets": held.over(start, end),
+        "rate_bps": capacity_bits / (end - start),
     }
 
 
@@ -256,7 +263,7 @@ def curve(series: Series, wanted: Curve) -> dict[str, list[float]]:
         steps = series.bottleneck.queue
         values = np.diff(steps.at(edges)) / wanted.bin_s if steps is not None else np.full(len(times), math.nan)
     elif wanted.of == "utilisation":
-        values = np.diff(series.bottleneck.transmitted_bytes.at(edges)) * 8 / wanted.bin_s / series.bottleneck.port.link.rate_bps
+        values = np.diff(series.bottleneck.transmitted_bytes.at(edges)) * 8 / np.diff(series.bottleneck.capacity_bits().at(edges))
     elif wanted.of == "fair_rate":
         values = _held([(r.time_s, r.rate_bps) for r in series.fair_rates[series.experiment.bottleneck]], times)
     else:
@@ -274,7 +281,7 @@ def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
     if wanted.of == "loss":
         sent = sum(np.diff(f.sent.at(edges)) for f in flows)
         lost = sum(np.diff(f.lost.at(edges)) for f in flows)
-        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), 0.0)
+        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), math.nan)
     if wanted.of == "sending_rate":
         return np.sum([_held(f.sending_rate, times) for f in flows], axis=0)
     if wanted.of == "rtt":

@@ -187,7 +187,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
             }
             kind!("control", fields)
         }
-        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media } => {
+        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media, since } => {
             let fields = dict!(
                 py,
                 received_packets = *packets,
@@ -203,6 +203,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
                 fields.set_item(intern!(py, "age_sum_ns"), media.age_sum_ns)?;
                 fields.set_item(intern!(py, "age_max_ns"), media.age_max_ns)?;
             }
+            set_since(&fields, *since)?;
             kind!("data", fields)
         }
         FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind!(
@@ -218,8 +219,10 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
                 srtt_ns = *srtt_ns,
             ),
         ),
-        FlowRecord::TcpData { segments, delivered_bytes } => {
-            kind!("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
+        FlowRecord::TcpData { segments, delivered_bytes, since } => {
+            let fields = dict!(py, segments = *segments, delivered_bytes = *delivered_bytes);
+            set_since(&fields, *since)?;
+            kind!("tcp_data", fields)
         }
         FlowRecord::Complete { bytes } => kind!("complete", dict!(py, bytes = *bytes)),
         FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
@@ -246,6 +249,11 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
             kind!("end", fields)
         }
     }
+}
+
+/// Of a marked instant.
+fn set_since(fields: &Bound<'_, PyDict>, since: Option<Nanos>) -> PyResult<()> {
+    since.map_or(Ok(()), |since| fields.set_item(intern!(fields.py(), "since_ns"), since))
 }
 
 /// The names of drop causes, in the order of the columns.
