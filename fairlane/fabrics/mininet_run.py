@@ -36,8 +36,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
-# Mininet's shell of a host, and what a switch's process is talked to by.
-_FILES_OF_A_NODE = 4
+# Mininet's shell of it: both ends of a terminal. Flows are processes, with files of their own.
+_FILES_OF_A_NODE = 2
 # The controller's file of changes.
 _CHANGES = "changes.json"
 

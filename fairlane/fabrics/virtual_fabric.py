@@ -119,8 +119,8 @@ def check_built() -> None:
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
     """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
     check_built()
-    captures = len(experiment.topology.links) if options.pcap is not None else 0
-    what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} links' captures" if captures else "")
+    captures = 2 * len(experiment.topology.links) if options.pcap is not None else 0
+    what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
     descriptors.provide(len(experiment.topology.switches) + captures, what)
     timing = _timing(experiment)
     control = experiment.settings.control
@@ -417,8 +417,9 @@ class Records:
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
-        for file in (*self._ports, self._logs):
+        for file in self._ports:
             file.flush()
+        self._logs.flush()
 
     def _take_logs(self, flow: Flow) -> list[Iterable[Any]]:
         """As `record_roles` orders them."""
@@ -439,8 +440,9 @@ class Records:
 
     def close(self) -> None:
         self.drain()
-        for file in (*self._ports, self._logs):
+        for file in self._ports:
             file.close()
+        self._logs.close()
 
 
 def _opened(path: Path) -> TextIO:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from fairlane.experiments.model import Experiment
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
@@ -17,9 +20,11 @@ class Shares:
 
     def __init__(self, experiment: Experiment) -> None:
         self.events: list[tuple[float, dict[str, float]]] = []
+        self._complete: dict[str, float] = {}
         self._set(experiment)
 
     def _set(self, experiment: Experiment) -> None:
+        self._experiment = experiment
         nothing = Steps.of([], [])
         ports = experiment.topology.ports()
         links = {
@@ -29,7 +34,7 @@ class Shares:
         }
         records = []
         for flow in experiment.flows:
-            stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s)
+            stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s, self._complete.get(flow.name, math.inf))
             joins = flow.receiver_start_s or (flow.start_s,) * len(flow.all_receivers)
             for host, joins_s in zip(flow.all_receivers, joins):
                 one = (
@@ -48,8 +53,12 @@ class Shares:
         self._set(experiment)
         self._todo = sorted({now_s, *(t for t in self._todo if t > now_s)})
 
-    def advance(self, until_s: float) -> None:
-        """Work out the events up to a time."""
+    def advance(self, until_s: float, complete: Mapping[str, float] = MappingProxyType({})) -> None:
+        """Work out the events up to a time. complete: when each file that is complete was so, by flow."""
+        if complete.keys() != self._complete.keys():
+            self._complete = dict(complete)
+            self._set(self._experiment)
+            self._todo = [t for t in self._todo if not self.events or t > self.events[-1][0]]
         due = 0
         while due < len(self._todo) and self._todo[due] <= until_s:
             due += 1

@@ -139,8 +139,9 @@ def _trunks(experiment: Experiment) -> list[str]:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        # At 80 columns heads are broken, and not names.
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=column in ("flow", "kind", "link"))
+        # On a narrow terminal heads and numbers are broken, names are not; nothing is cut.
+        named = column in ("flow", "kind", "link")
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=named, overflow="fold")
     return table
 
 

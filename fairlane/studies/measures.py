@@ -7,8 +7,10 @@ All are over the experiment's window. `GROUP.figure` is of the flows of one grou
 from __future__ import annotations
 
 import hashlib
+import keyword
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,23 @@ flow protection, which `drops` counts, too."""
 _QUEUE_BIN_S = 0.2
 
 
+def name_of(group: str) -> str:
+    """What a group of flows is called in expressions once they are read: names of groups may have hyphens and dots, begin with a digit or be words of
+    Python."""
+    first = "" if group[0].isalpha() and not keyword.iskeyword(group) else f"_x{ord(group[0]):x}_"
+    # An underscore that could begin such a code is one, too: two groups never have the same name.
+    return first + re.sub(r"\W|_(?=x[0-9a-f]+_)", lambda found: f"_x{ord(found[0]):x}_", group[1:] if first else group)
+
+
+def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str, Any]:
+    """Measures as a file writes them ("= tcp-sack.mean_bps"), with each group called by `name_of`. Between a group's name and a dot nothing else can be meant."""
+    unusual = sorted((group for group in groups if name_of(group) != group), key=len, reverse=True)
+    if not unusual:
+        return dict(measures)
+    pattern = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, unusual))})(?=\.[A-Za-z_])")
+    return {name: pattern.sub(lambda found: name_of(found[1]), text) if isinstance(text, str) else text for name, text in measures.items()}
+
+
 def groups(series: Series) -> dict[str, list[FlowRecord]]:
     """Flows by group of the experiment's file, and "all"."""
     found: dict[str, list[FlowRecord]] = {group.name: [] for group in series.experiment.settings.flows}
@@ -221,8 +240,8 @@ def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Val
         names[name] = own(series) if own else metrics.CHECK_METRICS[name.removeprefix("run.")](series, figures)
     for group, flows in by_group.items():
         for figure, compute in OF_FLOWS.items():
-            if f"{group}.{figure}" in wanted:
-                names[f"{group}.{figure}"] = compute(flows, series.experiment.window_s)
+            if f"{name_of(group)}.{figure}" in wanted:
+                names[f"{name_of(group)}.{figure}"] = compute(flows, series.experiment.window_s)
     values = {}
     for name, text in measures.items():
         try:
