@@ -25,6 +25,7 @@ from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import allowance_bps, limits, share_bps
 from fairlane.controller.queues import codel_parameters, dualpi2_parameters, pi2_parameters, pie_parameters, step_parameters
+from fairlane.controller.records import MarkedPortRecord, MarkedProtectedPortRecord, PortRecord, ProtectedPortRecord
 from fairlane.controller.red import link_parameters
 from fairlane.controller.sketch import SketchCounter
 
@@ -61,50 +62,6 @@ _SET_FAIR_RATE = "AlsEgress.fair_rate.set_fair_rate"
 _HOLDS = ("AlsIngress.protection.hold", "AlsEgress.protection.hold")
 WITHIN_SHARE = "within_share"
 HELD_BACK = "held_back"
-
-
-@dataclass
-class PortRecord:
-    """One port's counts in one interval, and its settings, which a plain switch's port does not get. Counters are totals since the
-    switch started."""
-
-    time_s: float
-    """The end of the interval; the caller sets it to the instant from which the values are in force."""
-    switch: str
-    port: int
-    epoch: int
-    connections: int
-    utilisation_ppm: int
-    fair_rate_bps: int
-    transmitted_packets: int
-    transmitted_bytes: int
-    red_early_drops: int
-    red_forced_drops: int
-
-
-@dataclass
-class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel, PIE, PI2, DualPI2 or a step. aqm_drops: by CoDel, PIE, PI2 or DualPI2, whichever the port has. marks: packets marked
-    instead of dropped, except by a full queue or RED's maximum."""
-
-    aqm_drops: int
-    marks: int
-
-
-@dataclass
-class ProtectedPortRecord(PortRecord):
-    """For a program with flow protection. share_bps: F. within_share_bytes: of packets within the shares. held_packets,
-    held_bytes: dropped packets of connections limited to their shares."""
-
-    share_bps: int
-    within_share_bytes: int
-    held_packets: int
-    held_bytes: int
-
-
-@dataclass
-class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
-    """For a program with both."""
 
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:

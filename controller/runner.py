@@ -23,10 +23,11 @@ from finsy.proto import p4r as p4runtime_pb2
 from fairlane.controller.changes import Change
 from fairlane.controller.changes import read as read_changes
 from fairlane.controller.config import Config, ConfigError, Switch
-from fairlane.controller.core import PortRecord, SwitchControl, counter_rows, digest_rows, record_kind, write_request
+from fairlane.controller.core import SwitchControl, counter_rows, digest_rows, record_kind, write_request
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
+from fairlane.controller.records import PortRecord
 from fairlane.controller.timetable import NS, Begin, Timetable
 
 _RETRY_S = 0.25

@@ -14,6 +14,7 @@ dataclass and of `HostOptions`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import typing
 from collections.abc import Iterable
@@ -291,10 +292,16 @@ def _fields(kind: str) -> dict[str, Any]:
     """What can be set: the type of each key."""
     found = algorithm(kind)
     if found is None:
-        return typing.get_type_hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
+        return _hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
     own = {f.name for f in dataclasses.fields(found.parameters) if f.init}
-    hints = {name: hint for name, hint in typing.get_type_hints(found.parameters).items() if name in own}
-    return {**hints, **typing.get_type_hints(HostOptions)}
+    hints = {name: hint for name, hint in _hints(found.parameters).items() if name in own}
+    return {**hints, **_hints(HostOptions)}
+
+
+@functools.cache
+def _hints(of: type) -> dict[str, Any]:
+    """Evaluating them takes most of the time of a flow's settings."""
+    return typing.get_type_hints(of)
 
 
 class _Values:
@@ -343,8 +350,17 @@ def check_tables(document: Document) -> None:
             _Values(kind, document).take((kind,))
 
 
-def settings(document: Document, kind: str, group: KeyPath, link_rate_bps: float) -> FlowSettings:
-    """What holds for the flows of the group at `group`. ConfigError names file, line, key. link_rate_bps: of the sender's link."""
+@dataclass(frozen=True)
+class Way:
+    """Of a flow's path, what defaults depend on. own_bps: rate of the sender's link. slowest_bps: of the slowest. flows: that cross the slowest."""
+
+    own_bps: float
+    slowest_bps: float
+    flows: int
+
+
+def settings(document: Document, kind: str, group: KeyPath, way: Way) -> FlowSettings:
+    """What holds for the flows of the group at `group` that take such a way. ConfigError names file, line, key."""
     values = _Values(kind, document)
     for table in (*(_FAMILY_TABLES if is_tcp(kind) else ()), kind):
         if table in document.values:
@@ -358,16 +374,20 @@ def settings(document: Document, kind: str, group: KeyPath, link_rate_bps: float
     try:
         if found is None:
             return TcpSettings.of(values.values) if is_tcp(kind) else SOURCE_KINDS[kind][0](**values.values)
-        return _algorithm_settings(found, values.values, link_rate_bps)
+        return _algorithm_settings(found, values.values, way)
     except ValueError as error:
         raise values.error(error, group) from error
 
 
-def _algorithm_settings(kind: Kind, values: dict[str, Any], link_rate_bps: float) -> AlgorithmSettings:
+def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> AlgorithmSettings:
     host = HostOptions(**{f.name: values[f.name] for f in dataclasses.fields(HostOptions) if f.name in values})
-    maximum = link_rate_bps if host.maximum_rate_bps is None else host.maximum_rate_bps
+    maximum = way.own_bps if host.maximum_rate_bps is None else host.maximum_rate_bps
     own = {f.name for f in dataclasses.fields(kind.parameters) if f.init}
     given = {key: value for key, value in values.items() if key in own}
+    if kind.of_path is not None:
+        if host.maximum_rate_bps is not None:
+            given.setdefault("max_rate_bps", float(maximum))
+        given = {**kind.of_path(given, way.slowest_bps, way.flows), **given}
     for name, value in (("max_rate_bps", float(maximum)), ("packet_bytes", host.packet_bytes)):
         if name in own:
             given.setdefault(name, value)

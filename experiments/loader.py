@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fairlane.experiments import fabrics, kinds, sweep
 from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
 from fairlane.topologies.model import MAX_DURATION_S, Topology
 
@@ -153,10 +155,10 @@ def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
 
 def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[Flow, ...]:
     hosts = topology.hosts
-    ports = topology.ports()
+    known = dict.fromkeys(hosts)
     # Builders put all senders before all receivers.
     free = list(zip(hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :]))
-    flows: list[Flow] = []
+    found: list[tuple[int, int, tuple[str, ...]]] = []
     for i, group in enumerate(settings.flows):
         where = ("flows", i)
         if group.kind not in kinds.names():
@@ -164,7 +166,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         for n in range(group.count):
             if group.hosts:
                 ends = group.hosts[n]
-                _check_ends(group, ends, hosts, document, (*where, "hosts", n))
+                _check_ends(group, ends, known, document, (*where, "hosts", n))
             elif group.receivers is not None:
                 ends = hosts[: 1 + group.receivers]
                 if group.receivers >= len(hosts):
@@ -172,26 +174,47 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                         (*where, "receivers"),
                         f"{group.receivers} receivers and a sender on {len(hosts)} hosts: give the topology more hosts",
                     )
-                _check_ends(group, ends, hosts, document, (*where, "receivers"))
+                _check_ends(group, ends, known, document, (*where, "receivers"))
             elif free:
                 ends = free.pop(0)
             else:
                 raise document.error((*where, "count"), f"more flows than the {len(hosts) // 2} pairs of hosts")
-            sender, *receivers = ends
-            name = _flow_name(group, n)
-            jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
-            start_s = group.start_s + n * group.join_interval_s + jitter_s
-            values = kinds.settings(document, group.kind, where, ports[sender][0].link.rate_bps)
-            many = len(receivers) > 1 or bool(group.receiver_start_s)
-            joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
-            flows.append(
-                Flow(name, group.kind, sender, receivers[0], start_s, values, group.stop_s, tuple(receivers) if many else (), joins)
-            )
+            found.append((i, n, ends))
+    taken = ways([ends for _, _, ends in found], topology)
+    # Flows of a group on ways of the same rates share their settings.
+    made: dict[tuple[int, kinds.Way], kinds.FlowSettings] = {}
+    flows: list[Flow] = []
+    for (i, n, (sender, *receivers)), way in zip(found, taken):
+        group = settings.flows[i]
+        if (i, way) not in made:
+            made[i, way] = kinds.settings(document, group.kind, ("flows", i), way)
+        name = _flow_name(group, n)
+        jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
+        start_s = group.start_s + n * group.join_interval_s + jitter_s
+        many = len(receivers) > 1 or bool(group.receiver_start_s)
+        joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
+        flows.append(
+            Flow(name, group.kind, sender, receivers[0], start_s, made[i, way], group.stop_s, tuple(receivers) if many else (), joins)
+        )
     _check_distinct(flows, document)
     return tuple(flows)
 
 
-def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: tuple[str, ...], document: Document, where: KeyPath) -> None:
+def ways(ends: Sequence[tuple[str, ...]], topology: Topology) -> list[kinds.Way]:
+    """Of flows from the first host of each to all others."""
+    paths = [
+        {(p.node, p.number): p.link.rate_bps for receiver in receivers for p in addressing.path(topology, sender, receiver)}
+        for sender, *receivers in ends
+    ]
+    crossing = Counter(key for path in paths for key in path)
+    made = []
+    for (sender, *_), path in zip(ends, paths):
+        slowest_bps, flows = min((rate_bps, -crossing[key]) for key, rate_bps in path.items())
+        made.append(kinds.Way(topology.ports()[sender][0].link.rate_bps, slowest_bps, -flows))
+    return made
+
+
+def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None], document: Document, where: KeyPath) -> None:
     for name in ends:
         if name not in hosts:
             raise document.error(where, f"no host {name!r}{schema.nearest(name, hosts)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,6 +14,24 @@ from fairlane.experiments.kinds import FlowSettings
 from fairlane.hosts.algorithms import explicit_of
 from fairlane.hosts.algorithms.base import Explicit
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_rate
+
+SAMPLED_S = 0.1
+"""Between two periodic records of what ports and receivers have counted."""
+LONG_S = 1500.0
+"""Up to here they are read as often; of longer runs as often as of this one, so that memory does not grow with time."""
+LEAST_BINS = 5
+"""Of a table. A run with fewer of the usual length has shorter ones."""
+MOST_BINS = 100_000
+
+
+def _bin_s(usual_s: float, duration_s: float) -> float:
+    """The usual length, or 1, 2 or 5 times a power of ten that gives the least number of bins."""
+    most_s = duration_s / LEAST_BINS * (1 + 1e-9)
+    if usual_s <= most_s:
+        return usual_s
+    exponent = math.floor(math.log10(most_s))
+    # Written down and read again, it is the nearest number to its decimals.
+    return max(value for digit in (1, 2, 5) if (value := float(f"{digit}e{exponent}")) <= most_s)
 
 
 @dataclass(frozen=True)
@@ -204,7 +223,8 @@ class Check:
 @dataclass(frozen=True)
 class Settings:
     """The keys of an experiment file, before topology and flows are computed. bottleneck: the output port that the
-    report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration. Tables of flow
+    report follows, as "s1->s2". window_from: start of the window of all figures, as a fraction of the duration. link_bin_s, flow_bin_s: lengths of the
+    bins of links.csv and flows.csv; None: see `Experiment`. Tables of flow
     kinds (`fairlane.experiments.kinds`) are next to these keys."""
 
     title: str
@@ -219,6 +239,8 @@ class Settings:
     duration_s: float = 60.0
     seed: int = 1
     window_from: float = 0.5
+    link_bin_s: float | None = None
+    flow_bin_s: float | None = None
     control: Control = field(default_factory=Control)
 
     def __post_init__(self) -> None:
@@ -226,6 +248,12 @@ class Settings:
             raise ValueError(f"duration_s: must be positive and at most {MAX_DURATION_S:g} s, got {self.duration_s:g} s")
         if not 0 <= self.window_from < 1:
             raise ValueError(f"window_from: must be in [0, 1), got {self.window_from:g}")
+        for name in ("link_bin_s", "flow_bin_s"):
+            bin_s = getattr(self, name)
+            if bin_s is not None and not self.duration_s / MOST_BINS <= bin_s < float("inf"):
+                raise ValueError(
+                    f"{name}: {bin_s:g} s would make more than {MOST_BINS} bins: give {self.duration_s / MOST_BINS:g} s or more"
+                )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: must be in 0 to 2^32 - 1, got {self.seed}")
 
@@ -280,6 +308,28 @@ class Experiment:
             "STEP": any(link.step is not None for link in links),
         }
         return (*self.settings.control.defines, *(name for name, wanted in given.items() if wanted))
+
+    @property
+    def link_bin_s(self) -> float:
+        """Length of the bins of links.csv: 0.1 s, longer in runs of more than `LONG_S`, shorter in runs that have few of them."""
+        return self.settings.link_bin_s or _bin_s(0.1 * math.ceil(self.duration_s / LONG_S), self.duration_s)
+
+    @property
+    def flow_bin_s(self) -> float:
+        """The same of flows.csv: 1 s."""
+        return self.settings.flow_bin_s or _bin_s(1.0, self.duration_s)
+
+    def bin_edges_s(self, bin_s: float) -> list[float]:
+        """From the run's begin on; the last bin ends where the run ends, and may be shorter."""
+        whole = math.ceil(self.duration_s / bin_s * (1 - 1e-9))
+        return [*(i * bin_s for i in range(whole)), float(self.duration_s)]
+
+    @property
+    def sampled_s(self) -> list[float]:
+        """Instants at which the sums of ports and flows are to be recorded, beside each 0.1 s: the run's begin and end, the window's, and the edges of bins
+        that are shorter than that."""
+        short = {at for bin_s in (self.link_bin_s, self.flow_bin_s) if bin_s < SAMPLED_S for at in self.bin_edges_s(bin_s)}
+        return sorted({0.0, *self.window_s, *short})
 
     @property
     def window_s(self) -> tuple[float, float]:

@@ -35,7 +35,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
-from fairlane.results import fidelity, metrics, report, series
+from fairlane.results import fidelity, metrics, report, series, shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Result:
     @cached_property
     def flows(self) -> pd.DataFrame:
         """The table of docs/results.md; times in seconds, rates in bit/s."""
-        return series.flow_table(self.recorded, series.ShareTable(self.recorded))
+        return series.flow_table(self.recorded, shares.ShareTable(self.recorded))
 
     @cached_property
     def links(self) -> pd.DataFrame:
@@ -233,9 +233,8 @@ def sweep(
     Refusal and ConfigError name faults before anything runs. RunFailed: some runs failed, and all others are kept. KeyboardInterrupt: all runs that
     were done are kept.
     """
-    from rich.console import Console
-
     from fairlane.studies import carry_out, read, tables
+    from fairlane.terminal import OwnConsole
 
     files = read.own_files(algorithms, programs)
     if isinstance(study, Mapping):
@@ -248,7 +247,7 @@ def sweep(
     chosen = read.from_document(document, name, [int(seed) for seed in seeds], duration_s, files)
     folder = Path(out) if out is not None else carry_out.default_folder(chosen.id)
     try:
-        collected, _ = carry_out.carry_out(chosen, folder, Console(), scheduler=scheduler, workers=workers)
+        collected, _ = carry_out.carry_out(chosen, folder, OwnConsole(), scheduler=scheduler, workers=workers)
     except Interrupted as error:
         raise KeyboardInterrupt(error.kept) from None
     frame = tables.frame(collected)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from typer.core import TyperCommand
 
 from fairlane import ad_hoc, errors, probes, user_files
@@ -38,6 +37,7 @@ from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import ConfigError, Document
+from fairlane.terminal import OwnConsole
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
@@ -52,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Fairlane: P4 switches that write fair rates into senders' control packets, in virtual time or Mininet.",
 )
-console = Console()
+console = OwnConsole()
 
 
 class _PassOn(TyperCommand):

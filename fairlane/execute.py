@@ -18,13 +18,13 @@ from rich.console import Console
 
 from fairlane import capacity, errors, floors
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
-from fairlane.experiments.model import Experiment
+from fairlane.experiments.model import SAMPLED_S, Experiment
 from fairlane.fabrics import progress, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
+from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, shares, unfinished
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
@@ -87,7 +87,8 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
     and second (an algorithm that records each acknowledgement writes more)."""
     ports = experiment.topology.ports()
     rows = sum(len(ports[s]) for s in experiment.topology.switches)
-    least = experiment.duration_s * (rows * _ROW_BYTES / 0.1 + len(experiment.flows) * 1000)
+    samples = experiment.duration_s / SAMPLED_S + len(experiment.sampled_s)
+    least = samples * (rows * _ROW_BYTES + len(experiment.flows) * 100)
     free = shutil.disk_usage(folder).free
     if least > free:
         raise Refusal(
@@ -174,7 +175,7 @@ def _write(
 
 def _tables(recorded: series.Series, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
-    tables = {"flows": series.flow_table(recorded, series.ShareTable(recorded))}
+    tables = {"flows": series.flow_table(recorded, shares.ShareTable(recorded))}
     tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
     for name, parts in (("fair_rates", series.fair_rate_tables(recorded)), ("links", series.link_tables(recorded))):
         tables[name] = pd.DataFrame({"link": []})

@@ -73,6 +73,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="the report's 8-bit fraction lost, or the difference of cumulative counts",
     )
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
+    parser.add_argument(
+        "--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable"
+    )
     parser.add_argument("--log", default="-", metavar="FILE", help="JSON lines; - is standard output")
     return parser
 
@@ -193,7 +196,7 @@ def open_end(
         args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
         epoch_ns=clock.offset_ns, name=args.flow or args.algorithm,
         seed=(args.seed if args.run_seed is None else args.run_seed) % (1 << 64), base_group=base_group, wake_fd=wake_fd,
-        film_fd=None if beside is None else beside.socket.fileno(),
+        film_fd=None if beside is None else beside.socket.fileno(), marks_ns=[clock.mono_ns(at) for at in args.mark],
     )  # fmt: skip
     if kind is None:
         return make.source(place, args.source.application(), packet_bytes=args.packet_bytes) if args.role == "sender" else make.sink(place)

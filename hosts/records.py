@@ -10,12 +10,14 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 NS = 1_000_000_000
 HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
-TCP_KINDS = ("tcp_sent", "tcp_data")
+PLAIN_HEADERS_BYTES = 28
+"""IPv4 and UDP, of a plain source's packets."""
+TCP_KINDS = ("tcp_sent", "tcp_data", "complete")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -64,12 +66,18 @@ class RecordWriter:
             self._file.close()
 
 
+class Written(Protocol):
+    """Of a file, what records need."""
+
+    def write(self, text: str, /) -> object: ...
+
+
 class FlowWriter:
     """What `fairlane.native` has recorded of one end of a flow, as `hosts/README.md` describes it."""
 
     def __init__(
         self,
-        file: TextIO,
+        file: Written,
         packet_bytes: int,
         is_sender: bool,
         *,
@@ -115,7 +123,7 @@ class FlowWriter:
                 "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
                 "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
                 "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None,
-                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields},
+                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields}, **_since(fields),
             }  # fmt: skip
             self._received = (packets, received)
         elif kind == "tcp_sent":
@@ -134,7 +142,7 @@ class FlowWriter:
             if self._last_ns:
                 yield "data", {
                     "seconds": seconds, "payload_bytes": payload - self._received[1], "received_packets": packets,
-                    "received_payload_bytes": payload,
+                    "received_payload_bytes": payload, **_since(fields),
                 }  # fmt: skip
             self._received = (packets, payload)
             self._last_ns = time_ns
@@ -142,3 +150,8 @@ class FlowWriter:
             yield "end", {f"{'sent' if self._is_sender else 'received'}_packets": fields.pop("packets"), **fields}
         else:
             yield kind, fields
+
+
+def _since(fields: Mapping[str, Any]) -> dict[str, float]:
+    """Of a marked instant: how long ago the packet before came."""
+    return {"since_s": fields["since_ns"] / NS} if "since_ns" in fields else {}

@@ -21,24 +21,23 @@ def experiment(*flows: str, bottleneck: str = "10mbit", settings: tuple[str, ...
 
 
 def test_warning_names_parameter_value_share_and_way_out() -> None:
-    """The sender's link has 100 Mb/s, ten times the bottleneck; a tenth of it is MIN_RATE [TRABOL sec 3]. Four flows: 2.5 Mb/s each."""
-    (warning,) = floors.warnings(experiment("trabol:2", "tcp-sack:2"))
-    assert warning.startswith("trabol: min_rate_bps is 10 Mb/s by default, with max_rate_bps at 100 Mb/s")
-    assert "an even share of s1->s2 among 4 flows is 2.5 Mb/s" in warning
-    assert "2 trabol flows keep 100% of the link's 10 Mb/s" in warning
-    assert "--set trabol.min_rate_bps=250000," in warning
+    """200 flows of 8 kb/s at the least on a link of 1 Mb/s."""
+    (warning,) = floors.warnings(experiment("ssvp:200", bottleneck="1mbit"))
+    assert warning.startswith("ssvp: min_rate_bps is 0.008 Mb/s by default, with max_rate_bps at 10 Mb/s")
+    assert "an even share of s1->s2 among 200 flows is 0.005 Mb/s" in warning
+    assert "200 ssvp flows keep 100% of the link's 1 Mb/s" in warning
+    assert "--set ssvp.min_rate_bps=500," in warning
 
 
 def test_way_out_is_one() -> None:
-    assert not floors.warnings(experiment("trabol:2", "tcp-sack:2", settings=("trabol.min_rate_bps=250000",)))
+    assert not floors.warnings(experiment("ssvp:200", bottleneck="1mbit", settings=("ssvp.min_rate_bps=500",)))
 
 
 @pytest.mark.parametrize(
     ("flows", "bottleneck", "kinds"),
     [
-        (("trabol:1",), "10mbit", []),  # 10 Mb/s is all of its share, and no more
-        (("trabol:1", "trabol-memory:1"), "10mbit", ["trabol", "trabol-memory"]),
-        (("trabol:2", "tcp-sack:2"), "10mbit", ["trabol"]),
+        (("trabol:1", "trabol-memory:1"), "10mbit", []),  # theirs follow from the path
+        (("trabol:100", "tcp-sack:100"), "10mbit", []),
         (("ssvp:100", "rap:1"), "1mbit", []),  # 8 kb/s each, of shares of 9.9
         (("ssvp:200", "als:1"), "1mbit", ["ssvp", "als"]),
         (("cbr:2", "tcp-sack:2"), "1mbit", []),  # a constant rate is meant so
@@ -49,8 +48,9 @@ def test_least_rates_above_an_even_share(flows: tuple[str, ...], bottleneck: str
 
 
 def test_only_flows_over_the_bottleneck_count() -> None:
-    """A tree's first leaf has the bottleneck of the file; of two flows one goes there, with all of its 10 Mb/s."""
-    assert not floors.warnings(experiment("trabol:2", topology="tree"))
+    """A tree's first leaf has the bottleneck of the file; of 200 flows a part goes there."""
+    assert floors.warnings(experiment("ssvp:200", bottleneck="1mbit"))
+    assert not floors.warnings(experiment("ssvp:200", bottleneck="1mbit", topology="tree"))
 
 
 @pytest.mark.parametrize("name", ["trabol-2", "trabol-3", "trabol-5", "trabol-t1", "ssvp-4", "ssvp-6", "daa-t1"])
@@ -62,21 +62,8 @@ def test_rows_of_the_papers_draw_none(name: str) -> None:
 
 @needs_network
 def test_command_and_python_warn(tmp_path: Path) -> None:
-    command = [
-        "run",
-        "dumbbell",
-        "--flow",
-        "trabol:2",
-        "--flow",
-        "tcp-sack:2",
-        "--bottleneck",
-        "10mbit",
-        "--duration",
-        "1",
-        "--out",
-        f"{tmp_path}/r",
-    ]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0 and "warning: trabol: min_rate_bps is 10 Mb/s by default" in result.output
-    with pytest.warns(UserWarning, match="trabol: min_rate_bps is 10 Mb/s by default"):
-        api.run("dumbbell", ["trabol:2", "tcp-sack:2"], bottleneck="10mbit", duration_s=1)
+    flows = ["--flow", "ssvp:130", "--bottleneck", "1mbit", "--duration", "1"]
+    result = CliRunner().invoke(app, ["run", "dumbbell", *flows, "--out", f"{tmp_path}/r"])
+    assert result.exit_code == 0 and "warning: ssvp: min_rate_bps is 0.008 Mb/s by default" in result.output
+    with pytest.warns(UserWarning, match="ssvp: min_rate_bps is 0.008 Mb/s by default"):
+        api.run("dumbbell", ["ssvp:130"], bottleneck="1mbit", duration_s=1)

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlane import ad_hoc
+from fairlane.experiments import model
 from fairlane.fabrics import raw, targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
-from fairlane.results import columns, metrics, series
+from fairlane.results import columns, metrics, series, shares
 
 
 def test_thinned_counters_end_where_all_of_them_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +68,9 @@ def test_a_long_runs_figures_are_those_of_all_its_records(tmp_path: Path, monkey
     outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), tmp_path, Silent())
     found = []
     for long_s in (3000.0, 10.0):
-        monkeypatch.setattr(series, "LONG_S", long_s)
+        monkeypatch.setattr(model, "LONG_S", long_s)
         recorded = series.load(tmp_path, experiment, outcome.timing)
-        found.append((recorded, metrics.compute(recorded), series.tables(recorded)))
+        found.append((recorded, metrics.compute(recorded), series.tables(recorded, shares.ShareTable(recorded))))
     (every, all_figures, all_tables), (thin, figures, tables) = found
     key = experiment.bottleneck
     assert len(thin.links[key].transmitted_bytes.times_s) < len(every.links[key].transmitted_bytes.times_s) / 3

@@ -92,10 +92,10 @@ if sys.argv[1] == "plain":
     find = util.find_spec
     util.find_spec = lambda name, package=None: None if name == "pandas" else find(name, package)
 from fairlane import api
-from fairlane.results import series
+from fairlane.results import series, shares
 found = []
 for result in (api.run("als-3", duration_s=30, seed=2), api.run("dumbbell", ["rap:2", "tcp-sack:1"], queue="red", duration_s=20)):
-    tables = [{k: list(map(str, v)) for k, v in t.items()} for t in series.flow_columns(result.recorded, series.ShareTable(result.recorded))]
+    tables = [{k: list(map(str, v)) for k, v in t.items()} for t in series.flow_columns(result.recorded, shares.ShareTable(result.recorded))]
     found.append([result.summary, tables])
 assert ("numpy" in sys.modules) == (sys.argv[1] != "plain")
 print(json.dumps(found, sort_keys=True))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from fairlane import execute
+from fairlane import execute, probes
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
@@ -144,6 +148,42 @@ def test_names_of_flows_are_whole_at_80_columns(capsys: pytest.CaptureFixture) -
     Console(width=80).print(report._flows(SimpleNamespace(flows=[flow, flow])))  # type: ignore[arg-type]
     shown = capsys.readouterr().out
     assert shown.count("tcp-newreno-10") == shown.count("trabol-memory") == 2 and max(map(len, shown.splitlines())) <= 80
+
+
+def test_in_a_pipe_nothing_is_cut(tmp_path: Path) -> None:
+    """Without a terminal and without COLUMNS, 80 columns are nobody's width; a terminal of 50 columns breaks heads and numbers, and cuts none."""
+    command = [
+        sys.executable,
+        "-m",
+        "fairlane",
+        "run",
+        "dumbbell",
+        "--flow",
+        "trabol-memory:2",
+        "--flow",
+        "tcp-newreno:1",
+        "--duration",
+        "2",
+    ]
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")}
+    environment["PYTHONPATH"] = str(probes.ROOT)
+    shown = subprocess.run(
+        [*command, "--out", f"{tmp_path}/r"], capture_output=True, text=True, env=environment, check=True, cwd=tmp_path
+    ).stdout
+    assert "…" not in shown and "goodput Mb/s ┃ fair share Mb/s ┃ share % ┃ sent packets ┃ lost ┃ loss %" in shown
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    for flow in summary["flows"]:
+        line = next(line for line in shown.splitlines() if f"│ {flow['name']} " in line)
+        assert f" {flow['goodput_bps'] / 1e6:.3f} " in line and f" {flow['sent_packets']} " in line
+    narrow = Console(width=50, file=io.StringIO())
+    narrow.print(report._flows(SimpleNamespace(flows=[FlowFigures("f", "k", 2838.123e6, 25000.0e6, 1234567890, 0)])))  # type: ignore[arg-type]
+    assert "…" not in narrow.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_of_thousands_of_flows_the_first_are_printed(capsys: pytest.CaptureFixture) -> None:
+    flows = [FlowFigures(f"flow-{i}", "rap", 1e6, 1e6, 1, 0) for i in range(1000)]
+    Console(width=200).print(report._flows(SimpleNamespace(flows=flows)))  # type: ignore[arg-type]
+    assert capsys.readouterr().out.count("flow-") == 200
 
 
 def test_the_page_stands_alone_and_reads_results_only(finished: list[Path], tmp_path: Path) -> None:

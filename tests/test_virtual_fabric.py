@@ -16,7 +16,7 @@ from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.results import metrics, series
+from fairlane.results import metrics, series, shares
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -346,7 +346,7 @@ def test_a_link_changes_for_packets_controller_and_shares_alike(tmp_path: Path) 
         assert next(r.rate_bps for r in reversed(fair) if r.time_s <= time_s) == pytest.approx(rate_bps)
     first = next(r for r in fair if r.time_s > 6.0)
     assert first.rate_bps == pytest.approx(0.9e6) and first.time_s < 7.1
-    assert [series.max_min_shares(recorded, t)["f-0"] for t in (5.0, 8.0, 13.0)] == [2e6, 1e6, 3e6]
+    assert [shares.max_min_shares(recorded, t)["f-0"] for t in (5.0, 8.0, 13.0)] == [2e6, 1e6, 3e6]
     link = next(x for x in figures.links if x.name == "s1->s2")
     # Over 8 to 16 s: 3 s of 2 Mb/s and 5 s of 6 Mb/s.
     assert link.rate_bps == pytest.approx((3 * 2e6 + 5 * 6e6) / 8)

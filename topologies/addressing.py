@@ -78,6 +78,14 @@ def assign(topology: Topology) -> Addressing:
 
 def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
     """The output ports that a packet takes from host to host, the source's own first."""
+    known = topology.worked_out
+    if ("path", source, destination) not in known:
+        known["path", source, destination] = _path(topology, source, destination)
+    found: tuple[Port, ...] = known["path", source, destination]
+    return found
+
+
+def _path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
     ports = topology.ports()
     if source == destination:
         return ()
@@ -87,7 +95,10 @@ def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
     while hop.peer != edge.peer:
         hop = _next_ports(hop.peer, topology)[edge.peer]
         taken.append(hop)
-    taken.append(next(p for p in ports[edge.peer] if p.number == edge.peer_port))
+    known = topology.worked_out
+    if ("ports", edge.peer) not in known:
+        known["ports", edge.peer] = {p.number: p for p in ports[edge.peer]}
+    taken.append(known["ports", edge.peer][edge.peer_port])
     return tuple(taken)
 
 
@@ -129,6 +140,14 @@ def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], b
 
 def _next_ports(start: str, topology: Topology) -> dict[str, Port]:
     """For each other switch, the port of `start` on the way there: least delay, then fewest hops, then lowest port."""
+    known = topology.worked_out
+    if ("next", start) not in known:
+        known["next", start] = _routed(start, topology)
+    found: dict[str, Port] = known["next", start]
+    return found
+
+
+def _routed(start: str, topology: Topology) -> dict[str, Port]:
     ports = topology.ports()
     switches = set(topology.switches)
     best: dict[str, tuple[float, int, int]] = {}

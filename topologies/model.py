@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fairlane.topologies.trace import Trace
 
@@ -337,6 +337,11 @@ class Topology:
         self.ports()
         self._check_hosts()
         self._check_connected()
+
+    @cached_property
+    def worked_out(self) -> dict[tuple[str, ...], Any]:
+        """What others compute from nodes and links, which never change: routes and paths (`fairlane.topologies.addressing`)."""
+        return {}
 
     @property
     def hosts(self) -> tuple[str, ...]:

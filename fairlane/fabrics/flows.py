@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +56,16 @@ def record_roles(flow: Flow) -> tuple[str, ...]:
 
 
 def programs(
-    flow: Flow, hosts: Mapping[str, HostAddress], timing: Timing, seed: int, log: Mapping[str, str], run_seed: int | None = None
+    flow: Flow,
+    hosts: Mapping[str, HostAddress],
+    timing: Timing,
+    seed: int,
+    log: Mapping[str, str],
+    run_seed: int | None = None,
+    marks_s: Sequence[float] = (),
 ) -> list[Program]:
-    """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`."""
+    """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`. marks_s: instants, in seconds since the run began, at which the sums of
+    ends are to be recorded."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
@@ -73,6 +80,9 @@ def programs(
         module, arguments = make(flow, timing, role, start_s, own_seed)
         if module == "fairlane.hosts.agent" and run_seed is not None:
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
+        if module == "fairlane.hosts.agent":
+            own = (timing.start_s(flow), timing.stop_s(flow)) if role == "receiver" else ()
+            arguments += [word for at in sorted({*(timing.begin_s + at for at in marks_s), *own}) for word in ("--mark", f"{at:.6f}")]
         argv = (
             sys.executable,
             "-m",

@@ -20,7 +20,7 @@ from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import awake, control_plane, flows, leftovers, preflight
+from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
@@ -36,6 +36,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
+# Mininet's shell of it: both ends of a terminal. Flows are processes, with files of their own.
+_FILES_OF_A_NODE = 2
 # The controller's file of changes.
 _CHANGES = "changes.json"
 
@@ -57,6 +59,8 @@ class Options:
 def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
     """The running network with its controller, always cleaned up at the end: (network, controller, supervisor)."""
     preflight.check_machine(experiment)
+    nodes = len(experiment.topology.nodes)
+    descriptors.provide(nodes * _FILES_OF_A_NODE, f"{_FILES_OF_A_NODE} of each of {nodes} hosts and switches")
     for what in leftovers.clean():
         say(f"removed the leftovers of a dead run: {what}")
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
@@ -298,7 +302,9 @@ def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -
         if flow.start_s >= experiment.duration_s:
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
-        for program in flows.programs(flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed):
+        for program in flows.programs(
+            flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed, (0.0, *experiment.window_s)
+        ):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append((process, timing.stop_s(flow)))
     return agents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 _LINE_EVERY_S = 5.0
+_MOST_FLOWS = 40
+"""Whose rates are shown: a line or table of thousands takes longer than the run."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class _PlainProgress:
         if snapshot.elapsed_s < 0 or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _LINE_EVERY_S
-        rates = " ".join(f"{name}={rate / 1e6:.2f}" for name, rate in snapshot.rates_bps.items())
+        rates = " ".join(f"{name}={rate / 1e6:.2f}" for name, rate in itertools.islice(snapshot.rates_bps.items(), _MOST_FLOWS))
+        rates += _more(snapshot)
         self.say(f"{snapshot.elapsed_s:5.0f}/{snapshot.duration_s:.0f} s  {_state(snapshot)}  Mb/s: {rates}")
 
     def close(self) -> None:
@@ -108,15 +112,20 @@ def _state(snapshot: Snapshot) -> str:
     return " ".join(parts)
 
 
+def _more(snapshot: Snapshot) -> str:
+    further = len(snapshot.rates_bps) - _MOST_FLOWS
+    return f" and {further} more flows" if further > 0 else ""
+
+
 def _render(snapshot: Snapshot) -> Group:
     table = Table(box=None, padding=(0, 1))
     table.add_column("flow")
     table.add_column("Mb/s", justify="right")
     table.add_column("")
     scale = max([*snapshot.rates_bps.values(), snapshot.fair_rate_bps or 0.0, 1.0])
-    for name, rate in snapshot.rates_bps.items():
+    for name, rate in itertools.islice(snapshot.rates_bps.items(), _MOST_FLOWS):
         table.add_row(name, f"{rate / 1e6:.3f}", ProgressBar(total=scale, completed=rate, width=40, finished_style="bar.complete"))
     if snapshot.elapsed_s < 0:
         return Group(f"flows start in {-snapshot.elapsed_s:.0f} s")
     bar = ProgressBar(total=snapshot.duration_s, completed=min(snapshot.elapsed_s, snapshot.duration_s), width=60)
-    return Group(f"{snapshot.elapsed_s:.0f} of {snapshot.duration_s:.0f} s   {_state(snapshot)}", bar, table)
+    return Group(f"{snapshot.elapsed_s:.0f} of {snapshot.duration_s:.0f} s   {_state(snapshot)}", bar, table, _more(snapshot))

@@ -18,27 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane.arrays import np
+from fairlane.controller import records
+from fairlane.experiments.model import SAMPLED_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
-SAMPLED_S = 0.1
-"""Between two rows of a port."""
 _PIECE_ROWS = 50_000
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
-_CONTROLLER_SUMS = (
-    "transmitted_packets",
-    "transmitted_bytes",
-    "red_early_drops",
-    "red_forced_drops",
-    "red_marks",
-    "within_share_bytes",
-    "held_packets",
-    "held_bytes",
-)
 
 
 Columns = dict[str, "np.ndarray"]
@@ -46,17 +36,27 @@ Columns = dict[str, "np.ndarray"]
 
 
 def switch_counters(
-    folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True, every_s: float = SAMPLED_S
+    folder: Path,
+    switch: str,
+    wanted: Callable[[str], bool] = lambda column: True,
+    every_s: float = SAMPLED_S,
+    whole: Collection[float] = (),
 ) -> pd.DataFrame:
     """As `switch_columns`, as a frame."""
-    return _frame(switch_columns(folder, switch, wanted, every_s))
+    return _frame(switch_columns(folder, switch, wanted, every_s, whole))
 
 
-def switch_columns(folder: Path, switch: str, wanted: Callable[[str], bool] = lambda column: True, every_s: float = SAMPLED_S) -> Columns:
+def switch_columns(
+    folder: Path,
+    switch: str,
+    wanted: Callable[[str], bool] = lambda column: True,
+    every_s: float = SAMPLED_S,
+    whole: Collection[float] = (),
+) -> Columns:
     """The rows of a switch; sums go on over its restarts. Empty when it wrote none. wanted: of the columns, those to read. every_s: of each port
-    about one row in so long a time is kept; all of them unless that is more than they are apart."""
+    about one row in so long a time is kept; all of them unless that is more than they are apart. whole: instants (`unix_s`) around which all are."""
     thin = every_s > SAMPLED_S
-    return _joined([_small(_thinned(piece, every_s) if thin else piece) for piece in _pieces(folder, switch, wanted)])
+    return _joined([_small(_thinned(piece, every_s, whole) if thin else piece) for piece in _pieces(folder, switch, wanted)])
 
 
 def counter_pieces(folder: Path, switch: str) -> Iterator[pd.DataFrame]:
@@ -121,10 +121,10 @@ def controller_columns(folder: Path, wanted: Collection[str] | None = None) -> d
     times = whole["time_s"].tolist()
     for row in sorted(range(len(keys)), key=lambda row: (keys[row], times[row])):
         rows.setdefault(keys[row], []).append(row)
-    found = {}
+    found, totals = {}, records.totals()
     for key, chosen in rows.items():
         found[key] = {column: values[np.asarray(chosen)] for column, values in whole.items()}
-        for column in found[key].keys() & set(_CONTROLLER_SUMS):
+        for column in found[key].keys() & totals:
             found[key][column] = _going_on(found[key][column])
     return found
 
@@ -166,7 +166,11 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _thinned(piece: Columns, every_s: float) -> Columns:
+WHOLE_S = 1.0
+"""On either side of an instant that figures need, no record is left out."""
+
+
+def _thinned(piece: Columns, every_s: float, whole: Collection[float]) -> Columns:
     """Each piece keeps its ports' last rows, too."""
     ports = piece["port"].tolist()
     parts = [round(time_s / every_s) for time_s in piece["unix_s"].tolist()]
@@ -174,6 +178,8 @@ def _thinned(piece: Columns, every_s: float) -> Columns:
     for row, key in enumerate(zip(ports, parts)):
         first.setdefault(key, row)
     kept = {*first.values(), *{port: row for row, port in enumerate(ports)}.values()}
+    for at in whole:
+        kept.update(row for row, time_s in enumerate(piece["unix_s"].tolist()) if abs(time_s - at) <= WHOLE_S)
     return {column: values[np.asarray(sorted(kept))] for column, values in piece.items()}
 
 

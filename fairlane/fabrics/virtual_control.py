@@ -17,9 +17,10 @@ from finsy.proto import p4r
 
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config
-from fairlane.controller.core import PortRecord, Rewrites, SwitchControl, record_kind, write_request
+from fairlane.controller.core import Rewrites, SwitchControl, record_kind, write_request
 from fairlane.controller.multicast import Changes, Membership, MulticastControl
 from fairlane.controller.p4info import P4Info
+from fairlane.controller.records import PortRecord
 from fairlane.controller.timetable import NS, Begin, Finish, Timetable
 from fairlane.errors import RunFailed
 

@@ -20,10 +20,11 @@ from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
-from fairlane.fabrics import control_plane, flows
+from fairlane.fabrics import control_plane, descriptors, flows
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
@@ -118,6 +119,9 @@ def check_built() -> None:
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
     """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
     check_built()
+    captures = 2 * len(experiment.topology.links) if options.pcap is not None else 0
+    what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
+    descriptors.provide(len(experiment.topology.switches) + captures, what)
     timing = _timing(experiment)
     control = experiment.settings.control
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
@@ -128,6 +132,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
                 add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
+    network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
     if options.pcap is not None:
         options.pcap.mkdir(parents=True, exist_ok=True)
         network.capture(options.pcap)
@@ -379,7 +384,7 @@ class Records:
         for file in self._ports:
             file.write(native.PORT_COLUMNS + "\n")
         self._flows: list[Flow] = []
-        self._logs: dict[tuple[str, str], TextIO] = {}
+        self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
         self._host_ports = experiment.topology.ports()
         self._last_hops: dict[str, tuple[int, int]] = {}
@@ -391,9 +396,8 @@ class Records:
         """One that the network has."""
         self._flows.append(flow)
         for role in flows.record_roles(flow):
-            file = self._logs[flow.name, role] = _opened(self.folder / f"{flow.name}.{role}.jsonl")
             self._writers[flow.name, role] = FlowWriter(
-                file,
+                self._logs.new(self.folder / f"{flow.name}.{role}.jsonl"),
                 flow.settings.packet_bytes,
                 role == "sender",
                 kinds=self._needed.kinds if self._needed else None,
@@ -413,8 +417,9 @@ class Records:
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
-        for file in (*self._ports, *self._logs.values()):
+        for file in self._ports:
             file.flush()
+        self._logs.flush()
 
     def _take_logs(self, flow: Flow) -> list[Iterable[Any]]:
         """As `record_roles` orders them."""
@@ -435,8 +440,9 @@ class Records:
 
     def close(self) -> None:
         self.drain()
-        for file in (*self._ports, *self._logs.values()):
+        for file in self._ports:
             file.close()
+        self._logs.close()
 
 
 def _opened(path: Path) -> TextIO:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane.controller.timetable import NS
 from fairlane.errors import Refusal
-from fairlane.experiments import kinds
+from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Change, Experiment, Flow
 from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.virtual_fabric import ActiveRun
@@ -54,7 +54,7 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
             raise Refusal(f"{other.name} goes from {sender} to {receiver}: both would count as one connection. Choose another pair.")
     start_ns = (active.network.now_ns // _START_NS + 1) * _START_NS
     name = _free_name(experiment, kind)
-    flow = Flow(name, kind, sender, receiver, start_ns / NS - active.timing.begin_s, _settings(experiment, kind, sender))
+    flow = Flow(name, kind, sender, receiver, start_ns / NS - active.timing.begin_s, _settings(experiment, kind, sender, receiver))
     if flow.start_s >= experiment.duration_s:
         raise Refusal("the run is at its end.")
     # Packets still under way of an earlier flow of these hosts go to its own ports.
@@ -70,13 +70,17 @@ def _free_name(experiment: Experiment, kind: str) -> str:
     return next(name for n in range(1, len(taken) + 2) if (name := f"{kind}.{n}") not in taken)
 
 
-def _settings(experiment: Experiment, kind: str, sender: str):
+def _settings(experiment: Experiment, kind: str, sender: str, receiver: str):
     """As the experiment's flows of that kind have them, or the kind's defaults."""
-    link_bps = experiment.topology.ports()[sender][0].link.rate_bps
     for flow in experiment.flows:
         if flow.kind == kind:
             return flow.settings
-    return kinds.settings(located_toml.parse("", "the live view"), kind, (), link_bps)
+    return kinds.settings(
+        located_toml.parse("", "the live view"),
+        kind,
+        (),
+        loader.ways([*((f.sender, *f.all_receivers) for f in experiment.flows), (sender, receiver)], experiment.topology)[-1],
+    )
 
 
 def _stop(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[str, Any]]:

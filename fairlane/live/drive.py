@@ -158,6 +158,8 @@ class Driver:
         """Records go into the files' buffers as often as in a run without a page, in pieces as small."""
         # Before the records are taken: it looks at them.
         self._sums += self._active.network.port_sums(self._first_ns, self._every_ns)
+        # A port is read again where its rate changes at this very instant.
+        self._first_ns = max(self._first_ns, self._active.network.now_ns + 1)
         self._active.records.drain()
         self._taken_ns = self._active.network.now_ns
 

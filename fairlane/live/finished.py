@@ -51,7 +51,7 @@ def open_results(folder: Path) -> Session:
     found = summary.get("fidelity") or {}
     doubt = fidelity.doubt(found.get("verdict", "true"), [r["what"] for r in found.get("reasons", ())])
     session = Session(experiment, sampler, "finished", Pace(finished=True, doubt=doubt), note)
-    session.shares.advance(experiment.duration_s)
+    session.shares.advance(experiment.duration_s, sampler.complete)
     session.changes.extend(summary.get("live_changes", []))
     return session
 

@@ -149,7 +149,7 @@ class Following:
         assert self._follower is not None and self.session is not None
         self._follower.poll(until_s)
         if self.session.sampler.times:
-            self.session.shares.advance(self.session.sampler.times[-1])
+            self.session.shares.advance(self.session.sampler.times[-1], self.session.sampler.complete)
 
     def close(self) -> None:
         """The flows have ended: the last records are there."""

@@ -65,7 +65,7 @@ class Mirror:
             sampler.red_average(*average)
         sampler.advance(update.until_s)
         if sampler.times:
-            self.session.shares.advance(sampler.times[-1])
+            self.session.shares.advance(sampler.times[-1], sampler.complete)
         self.session.pace = update.pace
         self.session.publish()
 

@@ -168,6 +168,8 @@ class Sampler:
         """Samples that a rate is an average over."""
         self.times: list[float] = []
         self.lines: list[Line] = []
+        self.complete: dict[str, float] = {}
+        """When each file that is complete was so."""
         self.version = 0
         """Grows with each change of the flows or of a link's rate."""
         self._ends: dict[tuple[str, str], list[Line]] = {}
@@ -219,6 +221,8 @@ class Sampler:
             elif kind == "sent":
                 for line in lines:
                     self._sent(line, record)
+            elif kind == "complete":
+                self.complete[name] = record["t"] - self.timing.begin_s
             elif kind == "start" and receives:
                 for line in lines:
                     line.headers = record.get("headers_bytes", 0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from fairlane.experiments.model import Experiment
-from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps, max_min_shares
+from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
+from fairlane.results.shares import ShareTable
 
 # Shares hold from just after what changes them.
 _AFTER_S = 1e-6
@@ -16,9 +20,11 @@ class Shares:
 
     def __init__(self, experiment: Experiment) -> None:
         self.events: list[tuple[float, dict[str, float]]] = []
+        self._complete: dict[str, float] = {}
         self._set(experiment)
 
     def _set(self, experiment: Experiment) -> None:
+        self._experiment = experiment
         nothing = Steps.of([], [])
         ports = experiment.topology.ports()
         links = {
@@ -28,7 +34,7 @@ class Shares:
         }
         records = []
         for flow in experiment.flows:
-            stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s)
+            stop_s = min(experiment.duration_s, flow.stop_s or experiment.duration_s, self._complete.get(flow.name, math.inf))
             joins = flow.receiver_start_s or (flow.start_s,) * len(flow.all_receivers)
             for host, joins_s in zip(flow.all_receivers, joins):
                 one = (
@@ -38,7 +44,7 @@ class Shares:
                 )
                 if joins_s < stop_s:
                     records.append(FlowRecord(one, nothing, nothing, nothing, [], [], (joins_s, stop_s)))
-        self._series = Series(experiment, records, links, {})
+        self._table = ShareTable(Series(experiment, records, links, {}))
         times = {0.0, *(t for link in links.values() for t, _ in link.rates_bps), *(t for r in records for t in r.active)}
         self._todo = sorted(times)
 
@@ -47,13 +53,17 @@ class Shares:
         self._set(experiment)
         self._todo = sorted({now_s, *(t for t in self._todo if t > now_s)})
 
-    def advance(self, until_s: float) -> None:
-        """Work out the events up to a time."""
+    def advance(self, until_s: float, complete: Mapping[str, float] = MappingProxyType({})) -> None:
+        """Work out the events up to a time. complete: when each file that is complete was so, by flow."""
+        if complete.keys() != self._complete.keys():
+            self._complete = dict(complete)
+            self._set(self._experiment)
+            self._todo = [t for t in self._todo if not self.events or t > self.events[-1][0]]
         due = 0
         while due < len(self._todo) and self._todo[due] <= until_s:
             due += 1
         for time_s in self._todo[:due]:
-            self.events.append((time_s, max_min_shares(self._series, time_s + _AFTER_S)))
+            self.events.append((time_s, dict(self._table.at(time_s + _AFTER_S))))
         del self._todo[:due]
 
     def at(self, time_s: float) -> dict[str, float]:

@@ -16,7 +16,7 @@ from fairlane.inputs.located_toml import Document
 from fairlane.paper import bounds, reference
 from fairlane.paper.judge import Expectation, points_of
 from fairlane.paper.row import Ledger, Row
-from fairlane.studies import read
+from fairlane.studies import measures, read
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         _Tables, Document(document.name, {k: v for k, v in document.values.items() if k in sweep.REPORT_KEYS}, document.places)
     )
     expanded, settings, groups = read.runs(document, path.stem, quick)
-    measured = dict(tables.measure)
+    measured = measures.with_names(tables.measure, groups)
     expectations = list(tables.expect)
     if not expectations:
         # The checks of a single run are expectations of the median over seeds.

@@ -75,8 +75,10 @@ class Columns:
 
     def get(self, key: str, default: float) -> np.ndarray:
         """The values of a key in the records' order, the default where one has none."""
-        column = self._values.get(key, array("d"))
-        values = np.concatenate([np.asarray(column, dtype=float), np.full(self._count - len(column), math.nan)])
+        column = self._values.get(key, ())
+        values = np.asarray(column, dtype=float)
+        if len(column) < self._count:
+            values = np.concatenate([values, np.full(self._count - len(column), math.nan)])
         return values if math.isnan(default) else np.where(np.isnan(values), default, values)
 
     def pairs(self, first: str, second: str) -> Rows[tuple[float, float]]:

@@ -10,21 +10,32 @@ from fairlane.experiments.model import Check
 
 @dataclass(frozen=True)
 class FlowFigures:
+    """Over the part of the window in which the flow was active. A flow that was not active in it has no rate and no share there: not a number, in no mean
+    and in no index. completion_s: from the flow's start until its last byte was acknowledged, in or before the window; not a number where it did not end by
+    itself."""
+
     name: str
     kind: str
     goodput_bps: float
     fair_share_bps: float
     sent_packets: int
     lost_packets: int
+    completion_s: float = math.nan
+
+    @property
+    def was_active(self) -> bool:
+        return not math.isnan(self.goodput_bps)
 
     @property
     def loss_fraction(self) -> float:
-        return self.lost_packets / self.sent_packets if self.sent_packets else 0.0
+        """Not a number where nothing was sent."""
+        return self.lost_packets / self.sent_packets if self.sent_packets else math.nan
 
 
 @dataclass(frozen=True)
 class KindFigures:
-    """Over all flows of a kind. share: of the goodput of all flows, 0 to 1. jain_index: of their goodputs, 1 when all are equal."""
+    """Over the flows of a kind that were active in the window. flows: their number. share: of the goodput of all flows, 0 to 1. jain_index: of their
+    goodputs, 1 when all are equal."""
 
     kind: str
     flows: int
@@ -36,13 +47,13 @@ class KindFigures:
 
 @dataclass(frozen=True)
 class LinkFigures:
-    """marks: packets that RED marked; None where it does not mark."""
+    """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark."""
 
     name: str
     rate_bps: float
     utilisation: float
     mean_queue_packets: float
-    drops: dict[str, int]
+    drops: dict[str, int | None]
     marks: int | None = None
 
 
@@ -73,10 +84,11 @@ class Figures:
 
 
 def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
-    rates = [f.goodput_bps for f in flows if f.kind == kind]
-    losses = [f.loss_fraction for f in flows if f.kind == kind]
-    total = sum(f.goodput_bps for f in flows)
-    return KindFigures(kind, len(rates), mean(rates), sum(rates) / total if total else 0.0, mean(losses), jain_index(rates))
+    active = [f for f in flows if f.was_active]
+    rates = [f.goodput_bps for f in active if f.kind == kind]
+    losses = [f.loss_fraction for f in active if f.kind == kind and f.sent_packets]
+    total = sum(f.goodput_bps for f in active)
+    return KindFigures(kind, len(rates), mean(rates), sum(rates) / total if rates and total else math.nan, mean(losses), jain_index(rates))
 
 
 def jain_index(values: list[float]) -> float:

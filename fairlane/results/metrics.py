@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable
 
 from fairlane.arrays import np
 from fairlane.results import metrics_layers, metrics_rtcp
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
-from fairlane.results.series import FlowRecord, Series, ShareTable, active_flows, group_of
+from fairlane.results.series import FlowRecord, Series, active_flows
+from fairlane.results.shares import ShareTable, group_of
 from fairlane.topologies import addressing
 from fairlane.topologies.model import ETHERNET_BYTES
 
@@ -28,34 +30,36 @@ def compute(series: Series) -> Figures:
 
 def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, float]) -> FlowFigures:
     record = series.flows[index]
-    start, end = window
-    if record.active is not None:
-        # A flow that comes later than the window begins is judged by its own time.
-        start, end = max(start, record.active[0]), min(end, record.active[1])
-    seconds = end - start
-    if record.active is None or seconds <= 0:
-        return FlowFigures(record.flow.name, record.flow.kind, 0.0, 0.0, 0, 0)
+    span = record.active_in(*window)
+    if span is None:
+        return FlowFigures(record.flow.name, record.flow.kind, math.nan, math.nan, 0, 0, record.completion_s)
+    # A flow that comes after the window's begin or goes before its end is judged by its own time.
+    start, end = span
     return FlowFigures(
         record.flow.name,
         record.flow.kind,
-        8 * record.goodput.over(start, end) / seconds,
-        shares.mean(record.flow.name, start, end),
+        8 * record.goodput.over(start, end) / (end - start),
+        shares.mean(record.flow.name, *window),
         round(record.sent.over(start, end)),
         max(0, round(record.lost.over(start, end))),
+        record.completion_s,
     )
 
 
 def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> LinkFigures:
     record = series.links[key]
     start, end = window
-    drops = {cause: round(steps.over(start, end)) for cause, steps in record.drops.items()}
+    drops: dict[str, int | None] = {cause: count for cause, steps in record.drops.items() if (count := round(steps.over(start, end)))}
+    if "tail" not in record.drops:
+        drops["tail"] = None
     capacity_bits = record.capacity_bits().over(start, end)
     return LinkFigures(
         record.name,
         capacity_bits / (end - start),
-        8 * record.transmitted_bytes.over(start, end) / capacity_bits,
+        # Sums of seconds are exact to about 15 digits.
+        round(8 * record.transmitted_bytes.over(start, end) / capacity_bits, 12),
         record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
-        {c: n for c, n in drops.items() if n},
+        drops,
         None if record.marks is None else round(record.marks.over(start, end)),
     )
 
@@ -66,12 +70,12 @@ def _of_kind(figures: Figures, prefix: str) -> list[FlowFigures]:
 
 def als_mean_loss_fraction(series: Series, figures: Figures) -> float:
     """Mean over the ALS flows of lost / sent packets."""
-    return mean([f.loss_fraction if f.sent_packets else math.nan for f in _of_kind(figures, "als")])
+    return mean([f.loss_fraction for f in _of_kind(figures, "als") if f.was_active])
 
 
 def tcp_als_rate_ratio(series: Series, figures: Figures) -> float:
     """Mean goodput of the TCP flows over mean goodput of the ALS flows."""
-    tcp, als = mean([f.goodput_bps for f in _of_kind(figures, "tcp")]), mean([f.goodput_bps for f in _of_kind(figures, "als")])
+    tcp, als = (mean([f.goodput_bps for f in _of_kind(figures, kind) if f.was_active]) for kind in ("tcp", "als"))
     return tcp / als if als > 0 else math.nan
 
 
@@ -117,11 +121,13 @@ def fair_rate_delay_s(series: Series, figures: Figures) -> float:
     """The longest time from a flow's first packet until the R_f in force at the bottleneck counts it, over the whole run;
     infinite when that never happened."""
     crossing = _crossing(series)
-    starts = sorted(f.active[0] for f in series.flows if f.active is not None and f.flow.name in crossing)
+    spans = [f.active for f in series.flows if f.active is not None and f.flow.name in crossing]
+    starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
     records = series.fair_rates[series.experiment.bottleneck]
     worst = 0.0
     for start in starts:
-        expected = sum(s <= start for s in starts)
+        # Those that have come by then, less those that have gone.
+        expected = bisect.bisect_right(starts, start) - bisect.bisect_left(ends, start)
         worst = max(worst, next((r.time_s - start for r in records if r.time_s >= start and r.connections >= expected), math.inf))
     return worst if starts else math.nan
 
@@ -170,13 +176,12 @@ def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s
 
 def max_min_share_error(series: Series, figures: Figures) -> float:
     """Over the window, the largest relative distance of an ALS flow's mean transmission rate from its max-min share."""
-    start, end = figures.window_s
     shares = ShareTable(series)
     errors = []
     for record in series.flows:
-        share = shares.mean(record.flow.name, start, end)
-        if record.flow.kind == "als" and share > 0:
-            errors.append(abs(_transmission_rate(series, record, start, end) / share - 1))
+        span, share = record.active_in(*figures.window_s), shares.mean(record.flow.name, *figures.window_s)
+        if record.flow.kind == "als" and span is not None and share > 0:
+            errors.append(abs(_transmission_rate(series, record, *span) / share - 1))
     return max(errors, default=math.nan)
 
 
@@ -199,7 +204,9 @@ def _within_max_min_s(series: Series, tolerance: float) -> float:
     since = math.inf
     while start + length <= series.experiment.duration_s:
         at = shares.at(start + length / 2)
-        if any(abs(_transmission_rate(series, r, start, start + length) / at.get(r.flow.name, math.inf) - 1) > tolerance for r in als):
+        # A flow that has ended has no share, and no rate either.
+        there = [r for r in als if r.flow.name in at]
+        if not there or any(abs(_transmission_rate(series, r, start, start + length) / at[r.flow.name] - 1) > tolerance for r in there):
             since = math.inf
         else:
             since = min(since, start)

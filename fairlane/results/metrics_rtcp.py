@@ -23,6 +23,8 @@ MIN_INTERVAL_S = 5.0
 def rtcp_interval_s(series: Series, figures: Figures) -> float:
     """Mean time between two reports of a receiver: receivers times seconds over reports. Not a number without reports."""
     record, receivers = _session(series)
+    if record is None:
+        return math.nan
     start, end = series.experiment.window_s
     reports = len(_within(record.reports, start, end))
     return receivers * (end - start) / reports if reports else math.nan
@@ -31,6 +33,8 @@ def rtcp_interval_s(series: Series, figures: Figures) -> float:
 def rtcp_interval_rule_s(series: Series, figures: Figures) -> float:
     """The mean interval that RFC 3550 section 6.3.1 gives a receiver, from the members and the mean size of all compounds."""
     record, receivers = _session(series)
+    if record is None:
+        return math.nan
     window = series.experiment.window_s
     sizes = [size for *_, size in (*_within(record.reports, *window), *_within(record.control_bytes, *window))]
     if not sizes:
@@ -50,14 +54,18 @@ def rtcp_interval_over_rule(series: Series, figures: Figures) -> float:
 def rtcp_bandwidth_fraction(series: Series, figures: Figures) -> float:
     """All RTCP of the session, over the session bandwidth: 0.05 at most, less where the least interval of 5 s holds it back."""
     record, _ = _session(series)
+    if record is None or record.active is None:
+        return math.nan
     start, end = series.experiment.window_s
     size = sum(x[-1] for x in (*_within(record.reports, start, end), *_within(record.control_bytes, start, end)))
     return 8 * size / (end - start) / _session_bandwidth_bps(record)
 
 
-def _session(series: Series) -> tuple[FlowRecord, int]:
-    """The record of the first receiver of the first flow with RTCP, and its number of receivers."""
-    record = next(r for r in series.flows if isinstance(r.flow.settings, AlgorithmSettings))
+def _session(series: Series) -> tuple[FlowRecord | None, int]:
+    """The record of the first receiver of the first flow with RTCP, None where there is no such flow, and its number of receivers."""
+    record = next((r for r in series.flows if isinstance(r.flow.settings, AlgorithmSettings)), None)
+    if record is None:
+        return None, 0
     owner = record.flow.name.partition("@")[0]
     return record, sum(r.flow.name.partition("@")[0] == owner for r in series.flows)
 

@@ -83,7 +83,7 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
                 continue
             leading = index == 0
             axes.plot(
-                rows["time_s"] - 0.5,
+                rows["time_s"] - experiment.flow_bin_s / 2,
                 rows["goodput_bps"] / 1e6,
                 color=colour,
                 ls=line,
@@ -94,9 +94,11 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
         more = f": {names[0]} thick, {len(names[:_MOST_LINES]) - 1} more thin" if len(names) > 1 else f": {names[0]}"
         handles.append(Line2D([], [], color=colour, ls=line, lw=2, label=palette.label(kind) + more))
     if not flows.empty:
-        shares = flows.groupby("time_s")["fair_share_bps"].mean()
-        axes.step(shares.index, shares / 1e6, where="pre", color=SHARE, ls="--", lw=1.5, zorder=4)
-        handles.append(Line2D([], [], color=SHARE, ls="--", label="fair share b/n"))
+        shares = _share_lines(flows)
+        for share in shares:
+            axes.step(share.index, share / 1e6, where="pre", color=SHARE, ls="--", lw=1.5, zorder=4)
+        name = "max-min fair share" if len(shares) == 1 else "max-min fair shares of the flows"
+        handles.append(Line2D([], [], color=SHARE, ls="--", label=name))
     if not fair_rates.empty:
         axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, ls=":", lw=1.8, zorder=4)
         handles.append(Line2D([], [], color=FAIR_RATE, ls=":", label="R_f = b U_l / n in force"))
@@ -112,11 +114,28 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
     axes.set_ylim(0, top)
 
 
+def _share_lines(flows: pd.DataFrame) -> list[pd.Series]:
+    """Max-min fair shares over time: one line for all flows that have the same while both are there."""
+    lines: list[pd.Series] = []
+    table = flows.pivot(index="time_s", columns="flow", values="fair_share_bps").round(0)
+    # Those that are there longest come first: others may lie within their lines.
+    for name in table.notna().sum().sort_values(ascending=False, kind="stable").index:
+        share = table[name]
+        for at, line in enumerate(lines):
+            if ((share == line) | share.isna() | line.isna()).all() and (share.notna() & line.notna()).any():
+                lines[at] = line.fillna(share)
+                break
+        else:
+            if len(lines) < _MOST_LINES and share.notna().any():
+                lines.append(share)
+    return lines
+
+
 def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
     switch, number = experiment.bottleneck
     port = next(p for p in experiment.topology.ports()[switch] if p.number == number).link
     if not link.empty:
-        axes.plot(link["time_s"], link["queue_packets"], color=QUEUE, lw=0.9, label="queue, mean of 0.1 s")
+        axes.plot(link["time_s"], link["queue_packets"], color=QUEUE, lw=0.9, label=f"queue, mean of {experiment.link_bin_s:g} s")
     axes.axhline(port.queue_packets, color=SHARE, lw=1, label=f"buffer, {port.queue_packets} packets")
     if port.red is not None:
         axes.axhline(port.red.minimum * port.queue_packets, color=RED_MINIMUM, ls="--", lw=1, label="RED minimum")
@@ -135,7 +154,7 @@ def _fair_rate(axes: Axes, experiment: Experiment, fair_rates: pd.DataFrame) -> 
     if not fair_rates.empty:
         axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, lw=1.8)
         right.step(fair_rates["time_s"], fair_rates["connections"], where="post", color=COUNT, lw=1.2)
-    for flow in experiment.flows:
-        axes.axvline(flow.start_s, color="0.8", lw=0.8, zorder=0)
+    # One artist for all: thousands of them take longer than the run.
+    axes.vlines([flow.start_s for flow in experiment.flows], 0, 1, transform=axes.get_xaxis_transform(), color="0.8", lw=0.8, zorder=0)
     axes.set_ylim(0, None)
     right.set_ylim(0, len(experiment.flows) + 2)

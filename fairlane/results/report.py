@@ -15,6 +15,9 @@ from fairlane.fabrics.outcome import Outcome
 from fairlane.results.fidelity import Fidelity
 from fairlane.results.metrics import CheckResult, Figures
 
+_MOST_ROWS = 200
+"""Flows in a printed table: more take seconds to lay out, and nobody reads them."""
+
 
 def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity: Fidelity, fabric: str, target: str) -> dict[str, Any]:
     """The content of summary.json; docs/results.md describes each key."""
@@ -40,6 +43,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "sent_packets": f.sent_packets,
                 "lost_packets": f.lost_packets,
                 "loss_fraction": f.loss_fraction,
+                "completion_s": f.completion_s,
             }
             for f in figures.flows
         ],
@@ -95,6 +99,8 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
     start, end = figures.window_s
     console.print(f"\n{experiment.id}: {experiment.settings.title}. All figures over {start:g} to {end:g} s.", highlight=False)
     console.print(_flows(figures))
+    if len(figures.flows) > _MOST_ROWS:
+        console.print(f"{len(figures.flows) - _MOST_ROWS} more flows are in summary.json.", highlight=False)
     if len(figures.flows) > len(figures.kinds) > 0:
         console.print(_kinds(figures))
     console.print(_links(figures, {f"{n}" for n in _trunks(experiment)}))
@@ -133,24 +139,28 @@ def _trunks(experiment: Experiment) -> list[str]:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        # At 80 columns heads are broken, and not names.
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=column in ("flow", "kind", "link"))
+        # On a narrow terminal heads and numbers are broken, names are not; nothing is cut.
+        named = column in ("flow", "kind", "link")
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=named, overflow="fold")
     return table
 
 
 def _flows(figures: Figures) -> Table:
-    table = _table("Flows", "flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %")
-    total = sum(f.goodput_bps for f in figures.flows)
-    for f in figures.flows:
+    ends = any(not math.isnan(f.completion_s) for f in figures.flows)
+    heads = ["flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %"]
+    table = _table("Flows", *heads, *(["complete after s"] if ends else []))
+    total = sum(f.goodput_bps for f in figures.flows if f.was_active)
+    for f in figures.flows[:_MOST_ROWS]:
         table.add_row(
             f.name,
             f.kind,
-            f"{f.goodput_bps / 1e6:.3f}",
-            f"{f.fair_share_bps / 1e6:.3f}",
-            f"{100 * f.goodput_bps / total:.1f}" if total else "-",
+            _known(f.goodput_bps / 1e6, 3),
+            _known(f.fair_share_bps / 1e6, 3),
+            _known(100 * f.goodput_bps / total if total else math.nan, 1),
             str(f.sent_packets),
             str(f.lost_packets),
-            f"{100 * f.loss_fraction:.2f}",
+            _known(100 * f.loss_fraction, 2),
+            *([_known(f.completion_s, 3)] if ends else []),
         )
     return table
 
@@ -161,25 +171,29 @@ def _kinds(figures: Figures) -> Table:
         table.add_row(
             k.kind,
             str(k.flows),
-            f"{k.mean_goodput_bps / 1e6:.3f}",
-            f"{100 * k.share:.1f}",
-            f"{100 * k.mean_loss_fraction:.2f}",
-            "-" if math.isnan(k.jain_index) else f"{k.jain_index:.3f}",
+            _known(k.mean_goodput_bps / 1e6, 3),
+            _known(100 * k.share, 1),
+            _known(100 * k.mean_loss_fraction, 2),
+            _known(k.jain_index, 3),
         )
     return table
+
+
+def _known(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _links(figures: Figures, names: set[str]) -> Table:
     table = _table("Links between switches", "link", "Mb/s", "utilisation", "mean queue, packets", "drops")
     for x in figures.links:
         if x.name in names:
-            drops = ", ".join(f"{cause} {n}" for cause, n in x.drops.items()) or "none"
+            drops = ", ".join(f"{cause} {'unknown' if n is None else n}" for cause, n in x.drops.items()) or "none"
             if x.marks is not None:
                 drops += f"; {x.marks} marked"
             table.add_row(
                 x.name,
                 f"{x.rate_bps / 1e6:g}",
-                f"{x.utilisation:.3f}",
+                "unknown" if math.isnan(x.utilisation) else f"{x.utilisation:.3f}",
                 "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}",
                 drops,
             )

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlane.arrays import np
-from fairlane.experiments.kinds import TcpSettings
+from fairlane.experiments import model
+from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
+from fairlane.hosts.records import PLAIN_HEADERS_BYTES
 from fairlane.results import columns, layers
-from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BIN_S = 1.0
-LONG_S = 1500.0
-"""Up to here switches' counters and flows' sums are read each 0.1 s; of longer runs as often as this one's are, so that memory does not grow with time."""
-FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "feedback", *layers.FLOW_RECORDS))
+_INSTANT_S = 1e-6
+FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "complete", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
 """Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
@@ -44,9 +42,9 @@ class Steps:
         return Steps(np.asarray(times_s, dtype=float), np.asarray(values, dtype=float))
 
     def at(self, time_s: float | np.ndarray) -> Any:
-        """0 before the first instant, the last value after the last."""
+        """0 before the first instant, the last value after the last. Not a number where nothing is known of the sum."""
         if len(self.times_s) == 0:
-            return np.zeros(len(time_s)) if isinstance(time_s, np.ndarray) else 0.0
+            return np.full(len(time_s), math.nan) if isinstance(time_s, np.ndarray) else math.nan
         return np.interp(time_s, self.times_s, self.values, left=0.0)
 
     def over(self, start_s: float, end_s: float) -> float:
@@ -57,12 +55,13 @@ class Steps:
 @dataclass(frozen=True)
 class FlowRecord:
     """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
-    control packet that reached the receiver. active: from its first packet to its last, None when it never sent.
+    control packet that reached the receiver. active: from its first packet to its last, or until its file was complete; None when it never sent.
 
     received: bytes of IPv4 datagrams at the receiver; TCP's without duplicates. packets: of them. late: packets that came more
-    than 75 ms after the one before. delay: sum over packets of the time under way, seconds. outstanding, round_trips: (time, packets
+    than 75 ms after the one before. delay: sum over packets of the time under way, seconds; both empty where nobody records them, as of TCP. outstanding, round_trips: (time, packets
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
-    compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams."""
+    compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
+    start until the last byte of a flow that ends by itself was acknowledged; not a number for others."""
 
     flow: Flow
     goodput: Steps
@@ -79,11 +78,21 @@ class FlowRecord:
     round_trips: Sequence[tuple[float, float]] = ()
     reports: Sequence[tuple[float, int, int]] = ()
     control_bytes: Sequence[tuple[float, int]] = ()
+    completion_s: float = math.nan
+
+    def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
+        """The part of a window in which the flow was active; None when it was not. A microsecond more or less is the window's own begin or end."""
+        if self.active is None:
+            return None
+        start = start_s if self.active[0] <= start_s + _INSTANT_S else self.active[0]
+        end = end_s if self.active[1] >= end_s - _INSTANT_S else self.active[1]
+        return (start, end) if start < end else None
 
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them. queue: packets
+    """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them, of a frame that is
+    being sent the part that has left; empty where nobody recorded them. queue: packets
     waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
     it does not mark."""
 
@@ -138,12 +147,13 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     control = raw.controller_columns(folder, _CONTROL)
     for rows in control.values():
         rows["time_s"] = rows["time_s"] - timing.begin_s
+    every_s, whole = _read_s(experiment.duration_s), [timing.begin_s + at for at in (0.0, *experiment.window_s)]
     links = {}
     for switch in experiment.topology.switches:
         wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
         if not wanted:
             continue
-        counters = raw.switch_columns(folder, switch, _is_read, _bin_s(experiment.duration_s))
+        counters = raw.switch_columns(folder, switch, _is_read, every_s, whole)
         if counters:
             counters["unix_s"] = counters["unix_s"] - timing.begin_s
         for port in wanted:
@@ -153,13 +163,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    every_s = _bin_s(experiment.duration_s)
-    flows = [
-        record
-        for f in experiment.flows
-        if f.start_s < experiment.duration_s
-        for record in _flow(folder, f, timing, every_s, [timing.begin_s + at for at in experiment.window_s])
-    ]
+    flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing, every_s, whole)]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 
@@ -196,12 +200,12 @@ _DROPS = {
 
 def _is_read(column: str) -> bool:
     """Of a switch's counters."""
-    return column in ("unix_s", "port", "tx_bytes", "tx_packets", "queue_integral_packet_s") or column.startswith("drop_")
+    return column in ("unix_s", "port", "tx_bytes", "tx_packets", "busy_s", "queue_integral_packet_s") or column.startswith("drop_")
 
 
-def _bin_s(duration_s: float) -> float:
-    """Of the tables of links, and between rows of counters that are kept for them."""
-    return 0.1 * math.ceil(duration_s / LONG_S)
+def _read_s(duration_s: float) -> float:
+    """Between two records that are kept."""
+    return model.SAMPLED_S * math.ceil(duration_s / model.LONG_S)
 
 
 def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple[float, float]]) -> LinkRecord:
@@ -211,28 +215,37 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
     marks = told.get("marks") if port.link.marks else None
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
     drops = {cause: told[column] for cause, column in _DROPS.get(queue, {}).items() if column in told}
+    held = {"held": Steps(control["time_s"], control["held_packets"].astype(float))} if "held_packets" in control else {}
     if not rows or not len(rows["unix_s"]):
-        # BMv2 keeps no such records: the program's own counters are known for each interval, the queue is not.
-        return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, drops, rates, marks)
+        # The switch wrote no rows: the program's own counters are known for each interval, the queue is not.
+        return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, {**drops, **held}, rates, marks)
     times = rows["unix_s"]
     others = {
         name.removeprefix("drop_"): Steps(times, rows[name].astype(float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
         for name in rows
         if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and queue in drops)
     }
-    drops = {**others, **drops}
-    if "held_packets" in control:
-        drops["held"] = Steps(control["time_s"], control["held_packets"].astype(float))
-    counted = rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]
+    begun = (rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]).astype(float)
     return LinkRecord(
         name,
         port,
-        Steps(times, counted.astype(float)),
+        Steps(times, begun if port.trace is not None or "busy_s" not in rows else _left(times, begun, rows["busy_s"], rates)),
         Steps(times, rows["queue_integral_packet_s"].astype(float)),
-        drops,
+        {**others, **drops, **held},
         rates,
         marks,
     )
+
+
+def _left(times_s: np.ndarray, begun: np.ndarray, busy_s: np.ndarray, rates: list[tuple[float, float]]) -> np.ndarray:
+    """Bytes that have left by each time. begun: of all frames whose sending has begun, up to a frame more than a link can send. So of an interval with one
+    rate this takes the time that the link was busy; a switch in virtual time writes a row when a rate changes."""
+    since = np.asarray([-math.inf, *(t for t, _ in rates[1:])])
+    first = np.searchsorted(since, times_s[:-1] + _INSTANT_S, side="right") - 1
+    last = np.searchsorted(since, times_s[1:] - _INSTANT_S, side="right") - 1
+    rate = np.asarray([bps for _, bps in rates])[first]
+    grown = np.where(first >= last, np.diff(busy_s) * rate / 8, np.diff(begun))
+    return begun[0] + np.concatenate([np.zeros(1), np.cumsum(grown)])
 
 
 def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> Sequence[FairRate]:
@@ -254,9 +267,9 @@ def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Colle
 
     def read(file: Path) -> _Records:
         records = columns.with_sums(raw.json_lines(file))
-        if every_s > raw.SAMPLED_S:
+        if every_s > model.SAMPLED_S:
             # Less than that, since records come a little early or late.
-            records = columns.sparse(records, sums, every_s - raw.SAMPLED_S / 2, whole)
+            records = columns.sparse(records, sums, every_s - model.SAMPLED_S / 2, whole)
         return columns.by_kind(records, FLOW_RECORDS, timing.begin_s)
 
     sender, *receivers = map(read, files)
@@ -275,30 +288,54 @@ _Records = dict[str, columns.Columns]
 
 
 def _some(samples: columns.Rows[tuple[float, float]], times_s: np.ndarray) -> columns.Rows[tuple[float, float]]:
-    """Every one of a flow's samples; of a long one's, as many as one of `LONG_S` has."""
+    """Every one of a flow's samples; of a long one's, as many as one of `model.LONG_S` has."""
     long_s = float(times_s[-1] - times_s[0]) if len(times_s) else 0.0
-    return samples[:: max(1, math.ceil(long_s / LONG_S))]
+    return samples[:: max(1, math.ceil(long_s / model.LONG_S))]
+
+
+def _steady(data: columns.Columns, counted: np.ndarray) -> Callable[[np.ndarray], Steps]:
+    """Makes steps of sums that grow by packets. counted: one of them. Around each marked instant (a record with `since_s`) they grow in a straight line from the
+    packet before to the packet after: whole packets are up to one too few at each end of a window."""
+    times, since, gaps = data["t"], data["since_s"], {}
+    for at, before_s in enumerate(since.tolist()):
+        if not math.isnan(before_s):
+            begin = times[at] - before_s
+            # Periodic records may lie in the same gap.
+            first = max(int(np.searchsorted(counted, counted[at])), int(np.searchsorted(times, begin)))
+            after = int(np.searchsorted(counted, counted[at], side="right"))
+            if first <= at and after < len(times) and times[after] > begin:
+                gaps[after] = first, (times[first:after] - begin) / (times[after] - begin)
+
+    def steps(sums: np.ndarray) -> Steps:
+        for after, (first, parts) in gaps.items():
+            sums = np.concatenate([sums[:first], sums[first:after] + parts * (sums[after] - sums[first]), sums[after:]])
+        return Steps(times, sums)
+
+    return steps
 
 
 def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings, feedback, control = received["data"], sent["sent"], sent["feedback"], received["control"]
     times, packets = data["t"], data["received_packets"]
-    headers = next(iter(received["start"].get("headers_bytes", 0.0)), 0.0)
+    # Plain sources have no record of their start.
+    without = 0.0 if isinstance(flow.settings, AlgorithmSettings) else PLAIN_HEADERS_BYTES
+    headers = next(iter(received["start"].get("headers_bytes", without)), without)
+    steady, late = _steady(data, packets), data["delayed_packets"]
     sent_times = np.concatenate([sendings["t"], sent["end"]["t"]])
     moving = sendings["t"]
     sized = ~np.isnan(feedback["bytes"])
     return FlowRecord(
         flow,
-        goodput=Steps(times, data["received_bytes"] - headers * packets),
+        goodput=steady(data["received_bytes"] - headers * packets),
         sent=Steps(sent_times, np.concatenate([sendings["sent_packets"], sent["end"]["sent_packets"]])),
         lost=Steps(times, data["lost_packets"]),
         sending_rate=columns.tuples(moving, sendings["rate_bps"]),
         controls=control.pairs("t", "rd_bps"),
         active=(float(moving[0]), float(sent_times.max())) if len(moving) else None,
-        received=Steps(times, data["received_bytes"]),
-        packets=Steps(times, packets),
-        late=Steps(times, data["delayed_packets"]),
-        delay=Steps(times, data.get("delay_sum_s", 0.0)),
+        received=steady(data["received_bytes"]),
+        packets=steady(packets),
+        late=Steps.of([], []) if np.isnan(late).any() else steady(late),
+        delay=steady(data.get("delay_sum_s", 0.0)),
         outstanding=_some(sendings.pairs("t", "in_flight_packets"), moving),
         round_trips=columns.tuples(
             *map(np.concatenate, zip(*(_some(records.pairs("t", "rtt_s"), moving).columns for records in (sendings, feedback))))
@@ -314,27 +351,49 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
     payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
     times = sendings["t"]
+    active = (float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None
+    complete, sizes = sent["complete"].pairs("t", "bytes").columns
+    if active is not None and len(complete):
+        active = active[0], float(complete[0])
 
     def sums(records: columns.Columns, values: np.ndarray) -> Steps:
         # Records have the time of the end of their intervals: the first interval begins at zero.
         start = records["t"][:1] - records["seconds"][:1]
         return Steps(np.concatenate([start, records["t"]]), np.concatenate([np.zeros(len(start)), values]))
 
-    delivered, windows = data["received_payload_bytes"], sendings.pairs("t", "cwnd_bytes").columns
+    steady = _steady(data, data["received_payload_bytes"])
+
+    def arrived(part: Callable[[np.ndarray], np.ndarray]) -> Steps:
+        # All of a file is there when it is complete. The receiver's own records are of whole tenths of a second.
+        known = sums(data, steady(part(data["received_payload_bytes"])).values)
+        if not len(complete):
+            return known
+        before = known.times_s < complete[0]
+        return Steps(np.concatenate([known.times_s[before], complete]), np.concatenate([known.values[before], part(sizes)]))
+
+    windows = sendings.pairs("t", "cwnd_bytes").columns
     return FlowRecord(
         flow,
-        goodput=sums(data, delivered),
+        goodput=arrived(lambda payload_bytes: payload_bytes),
         # iperf3 counts the application's data; the kernel's retransmissions come on top.
         sent=sums(sendings, packets + retransmits),
         lost=sums(sendings, retransmits),
         sending_rate=[],
         controls=[],
-        active=(float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None,
-        received=sums(data, delivered * flow.settings.packet_bytes / payload),
-        packets=sums(data, delivered / payload),
+        active=active,
+        received=arrived(lambda payload_bytes: payload_bytes * flow.settings.packet_bytes / payload),
+        packets=arrived(lambda payload_bytes: payload_bytes / payload),
         outstanding=columns.tuples(windows[0], windows[1] / payload),
         round_trips=sendings.pairs("t", "rtt_s"),
+        completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
     )
+
+
+class FairShares(Protocol):
+    """As `fairlane.results.shares.ShareTable` has them."""
+
+    def at(self, time_s: float) -> Mapping[str, float]:
+        """The max-min share of each flow that is active at an instant, bit/s."""
 
 
 def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecord]:
@@ -342,89 +401,31 @@ def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecor
     return [f for f in series.flows if f.active is not None and f.active[0] <= end_s and f.active[1] >= start_s]
 
 
-def max_min_shares(series: Series, time_s: float) -> dict[str, float]:
-    """The max-min fair share of each flow that is active at an instant, in bit/s on the links [ALS sec 3]."""
-    topology = series.experiment.topology
-    crossing: dict[tuple[str, int], list[FlowRecord]] = {}
-    rates: dict[tuple[str, int], float] = {}
-    for record in active_flows(series, time_s, time_s):
-        for port in addressing.path(topology, record.flow.sender, record.flow.receiver):
-            key = (port.node, port.number)
-            rates[key] = series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps
-            crossing.setdefault(key, []).append(record)
-    shares: dict[str, float] = {}
-
-    def open_flows(key: tuple[str, int]) -> set[str]:
-        """Flows of a link whose share is not known for every receiver behind it: one connection each."""
-        return {group_of(r) for r in crossing[key] if r.flow.name not in shares}
-
-    while True:
-        loaded = {key: flows for key in crossing if (flows := open_flows(key))}
-        if not loaded:
-            return shares
-        left = {key: rates[key] - _taken(crossing[key], flows, shares) for key, flows in loaded.items()}
-        tightest = min(loaded, key=lambda k: left[k] / len(loaded[k]))
-        share = left[tightest] / len(loaded[tightest])
-        for record in crossing[tightest]:
-            shares.setdefault(record.flow.name, share)
-
-
-def group_of(record: FlowRecord) -> str:
-    """The flow of the experiment that a record is of: those of its other receivers have the same."""
-    return record.flow.name.partition("@")[0]
-
-
-def _taken(records: list[FlowRecord], still_open: set[str], shares: dict[str, float]) -> float:
-    """What the other flows of a link take of it: each as much as its fastest receiver behind it."""
-    taken: dict[str, float] = {}
-    for record in records:
-        if group_of(record) not in still_open:
-            taken[group_of(record)] = max(taken.get(group_of(record), 0.0), shares[record.flow.name])
-    return sum(taken.values())
-
-
-class ShareTable:
-    """The max-min shares over a run: they change only when a flow comes or goes, or a link's rate changes."""
-
-    def __init__(self, series: Series) -> None:
-        changes = {0.0, *(t for link in series.links.values() for t, _ in link.rates_bps)}
-        for record in series.flows:
-            if record.active is not None:
-                changes.update((max(0.0, record.active[0]), record.active[1] + 1e-6))
-        self._times = sorted(changes)
-        self._shares = [max_min_shares(series, t) for t in self._times]
-
-    def at(self, time_s: float) -> dict[str, float]:
-        return self._shares[max(0, bisect.bisect_right(self._times, time_s) - 1)]
-
-    def mean(self, flow: str, start_s: float, end_s: float) -> float:
-        """Time-weighted, over the part of the window in which the flow is active; 0 when it never is."""
-        edges = [start_s, *(t for t in self._times if start_s < t < end_s), end_s]
-        total = weight = 0.0
-        for a, b in itertools.pairwise(edges):
-            share = self.at(a).get(flow)
-            if share is not None:
-                total += share * (b - a)
-                weight += b - a
-        return total / weight if weight else 0.0
-
-
-def tables(series: Series) -> dict[str, pd.DataFrame]:
+def tables(series: Series, shares: FairShares) -> dict[str, pd.DataFrame]:
     """The tables of a run's results (docs/results.md), by name."""
-    return {"flows": flow_table(series, ShareTable(series)), "links": link_table(series), "fair_rates": fair_rate_table(series)}
+    return {"flows": flow_table(series, shares), "links": link_table(series), "fair_rates": fair_rate_table(series)}
 
 
-def flow_table(series: Series, shares: ShareTable) -> pd.DataFrame:
-    """time_s (end of a bin of 1 s), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
+def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
+    """time_s (end of a bin of `Experiment.flow_bin_s`), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
     import pandas as pd
 
-    frames = [pd.DataFrame(columns) for columns in flow_columns(series, shares)]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    parts = list(flow_columns(series, shares))
+    rows = [len(part["time_s"]) for part in parts]
+    # One frame of all flows: a frame of each takes much longer.
+    return pd.DataFrame(
+        {
+            name: np.repeat([part[name] for part in parts], rows)
+            if name in ("flow", "kind")
+            else np.concatenate([part[name] for part in parts])
+            for name in (parts[0] if parts else ())
+        }
+    )
 
 
-def flow_columns(series: Series, shares: ShareTable) -> Iterator[dict[str, Any]]:
+def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]:
     """The same, flow by flow as columns, where a flow ever sent."""
-    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _BIN_S)
+    edges = np.asarray(series.experiment.bin_edges_s(series.experiment.flow_bin_s))
     for record in series.flows:
         if record.active is None:
             continue
@@ -447,7 +448,7 @@ def flow_columns(series: Series, shares: ShareTable) -> Iterator[dict[str, Any]]
 
 
 def link_table(series: Series) -> pd.DataFrame:
-    """time_s (end of a bin of 0.1 s; longer in runs of more than 1,500 s), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
+    """time_s (end of a bin of `Experiment.link_bin_s`), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
     import pandas as pd
 
     rows = [table for _, table in link_tables(series)]
@@ -458,7 +459,7 @@ def link_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]
     """The same, link by link: together they are the largest table of a run. All have the same columns."""
     import pandas as pd
 
-    edges = np.arange(0.0, series.experiment.duration_s + 1e-9, _bin_s(series.experiment.duration_s))
+    edges = np.asarray(series.experiment.bin_edges_s(series.experiment.link_bin_s))
     causes = dict.fromkeys(cause for link in series.links.values() for cause in link.drops)
     for key, link in series.links.items():
         sent = link.transmitted_bytes.at(edges)

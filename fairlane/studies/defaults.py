@@ -11,9 +11,7 @@ from fairlane.studies.study import Figure
 
 def measures(groups: Sequence[str]) -> dict[str, str]:
     """The goodput of each group of flows, and the state of the bottleneck. groups: names of [[flows]]."""
-    chosen = {
-        f"{group.replace('-', '_').replace('.', '_')}_goodput_bps": f"= {group}.goodput_bps" for group in groups if group.isidentifier()
-    }
+    chosen = {f"{group.replace('-', '_').replace('.', '_')}_goodput_bps": f"= {group}.goodput_bps" for group in groups}
     chosen = chosen if len(chosen) == len(groups) else {"goodput_bps": "= all.goodput_bps"}
     return {
         **chosen,

@@ -7,8 +7,10 @@ All are over the experiment's window. `GROUP.figure` is of the flows of one grou
 from __future__ import annotations
 
 import hashlib
+import keyword
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
 from fairlane.results import metrics
 from fairlane.results.figures import jain_index, mean
-from fairlane.results.series import FlowRecord, Series, ShareTable, group_of
+from fairlane.results.series import FlowRecord, Series, Steps
+from fairlane.results.shares import ShareTable, group_of
 from fairlane.studies import settling
 from fairlane.studies.study import Curve
 
@@ -26,15 +29,15 @@ COV_PERIOD_S = 0.15
 """SSVP paper, section V.B: throughput is sampled each 150 ms."""
 
 
+def _active(flows: list[FlowRecord], window: tuple[float, float]) -> list[tuple[FlowRecord, tuple[float, float]]]:
+    """The flows that were active in the window, each with the part of it in which it was: means and indices are over that part, and of these flows alone."""
+    spans = ((record, record.active_in(*window)) for record in flows)
+    return [(record, span) for record, span in spans if span is not None]
+
+
 def _rates(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
-    """Mean throughput of each flow in bit/s, IPv4 datagrams with their headers; a flow that came later is judged by its own time."""
-    rates = []
-    for record in flows:
-        start, end = window
-        if record.active is not None:
-            start, end = max(start, record.active[0]), min(end, record.active[1])
-        rates.append(8 * record.received.over(start, end) / (end - start) if record.active is not None and end > start else 0.0)
-    return rates
+    """Mean throughput of each active flow in bit/s, IPv4 datagrams with their headers."""
+    return [8 * record.received.over(start, end) / (end - start) for record, (start, end) in _active(flows, window)]
 
 
 def worst_case_fairness(rates: list[float]) -> float:
@@ -101,8 +104,8 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
     """The coefficient of variation that a perfectly even flow would show, because a period holds a whole number of packets: of the
     mean number m of packets, the fraction f = m - floor(m) of periods hold one more, so sqrt(f (1 - f)) / m."""
     floors = []
-    for f in flows:
-        packets = f.packets.over(*window) / (window[1] - window[0]) * COV_PERIOD_S
+    for f, (start, end) in _active(flows, window):
+        packets = f.packets.over(start, end) / (end - start) * COV_PERIOD_S
         if packets > 0:
             part = packets - math.floor(packets)
             floors.append(math.sqrt(part * (1 - part)) / packets)
@@ -110,7 +113,7 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
 
 
 def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
-    return sum(getattr(f, what).over(*window) for f in flows)
+    return sum(getattr(f, what).over(*window) for f in flows if f.active is not None)
 
 
 def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -121,19 +124,24 @@ def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
 def _late(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
     """Of each flow, the part of its packets that came more than 75 ms after the one before [SSVP sec V.B]."""
     parts = []
-    for f in flows:
-        got = f.packets.over(*window)
-        parts.append(f.late.over(*window) / got if got else math.nan)
+    for f, span in _active(flows, window):
+        got = f.packets.over(*span)
+        parts.append(f.late.over(*span) / got if got else math.nan)
     return parts
 
 
 def _delivery(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
     """Video Delivery Index of each flow: packets that came in time over packets sent [SSVP sec V.B]."""
     parts = []
-    for f in flows:
-        sent = f.sent.over(*window)
-        parts.append((f.packets.over(*window) - f.late.over(*window)) / sent if sent else math.nan)
+    for f, span in _active(flows, window):
+        sent = f.sent.over(*span)
+        parts.append((f.packets.over(*span) - f.late.over(*span)) / sent if sent else math.nan)
     return parts
+
+
+def _delays_s(flows: list[FlowRecord], window: tuple[float, float]) -> list[float]:
+    """Mean one-way delay of each flow's packets. Nobody measures it of TCP: not a number."""
+    return [f.delay.over(*span) / got for f, span in _active(flows, window) if (got := f.packets.over(*span))]
 
 
 Window = tuple[float, float]
@@ -141,7 +149,7 @@ Window = tuple[float, float]
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
     "mean_bps": lambda flows, window: mean(_rates(flows, window)),
-    "total_bps": lambda flows, window: sum(_rates(flows, window)),
+    "total_bps": lambda flows, window: 8 * _total(flows, "received", window) / (window[1] - window[0]),
     "min_bps": lambda flows, window: min(_rates(flows, window), default=math.nan),
     "max_bps": lambda flows, window: max(_rates(flows, window), default=math.nan),
     "goodput_bps": lambda flows, window: 8 * _total(flows, "goodput", window) / (window[1] - window[0]),
@@ -149,37 +157,40 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "loss": _loss,
     "jain": lambda flows, window: jain_index(_rates(flows, window)),
     "worst_case_fairness": lambda flows, window: worst_case_fairness(_rates(flows, window)),
-    "cov": lambda flows, window: mean([coefficient_of_variation(f, window) for f in flows]),
-    "cov_sending": lambda flows, window: mean([sending_coefficient_of_variation(f, window) for f in flows]),
+    "cov": lambda flows, window: mean([coefficient_of_variation(f, span) for f, span in _active(flows, window)]),
+    "cov_sending": lambda flows, window: mean([sending_coefficient_of_variation(f, span) for f, span in _active(flows, window)]),
     "cov_of_sum": _sum_coefficient_of_variation,
     "cov_sending_of_sum": _sending_coefficient_of_variation_of_sum,
-    "allowed_mean_bps": lambda flows, window: mean([allowed_rates(f, window)[0] for f in flows]),
-    "allowed_median_bps": lambda flows, window: mean([allowed_rates(f, window)[1] for f in flows]),
-    "allowed_max_bps": lambda flows, window: mean([allowed_rates(f, window)[2] for f in flows]),
+    "allowed_mean_bps": lambda flows, window: mean([allowed_rates(f, span)[0] for f, span in _active(flows, window)]),
+    "allowed_median_bps": lambda flows, window: mean([allowed_rates(f, span)[1] for f, span in _active(flows, window)]),
+    "allowed_max_bps": lambda flows, window: mean([allowed_rates(f, span)[2] for f, span in _active(flows, window)]),
     "cov_floor": counting_floor,
     "outstanding_packets": lambda flows, window: mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: mean(_late(flows, window)),
     "delivery_index": lambda flows, window: mean(_delivery(flows, window)),
-    "mean_delay_s": lambda flows, window: mean([f.delay.over(*window) / f.packets.over(*window) for f in flows if f.packets.over(*window)]),
+    "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
-"""Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum)."""
+"""Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)
+and loss are over the whole window; all else is over the part of it in which each flow was active, without the flows that were not."""
 
 
 def _link(series: Series) -> dict[str, float]:
     start, end = series.experiment.window_s
     link = series.bottleneck
-    sent = link.transmitted_bytes.over(start, end)
-    drops = sum(steps.over(start, end) for steps in link.drops.values())
+    sent, capacity_bits = link.transmitted_bytes.over(start, end), link.capacity_bits().over(start, end)
+    # Without the switch's own rows, drops by a full queue are not known.
+    drops = sum(steps.over(start, end) for steps in link.drops.values()) if "tail" in link.drops else math.nan
+    held = link.drops.get("held", Steps.of([], []) if series.experiment.settings.control.protection else Steps.of([0.0], [0.0]))
     queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
     lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
     return {
-        "utilisation": 8 * sent / (end - start) / link.port.link.rate_bps,
+        "utilisation": round(8 * sent / capacity_bits, 12),
         "mean_queue_packets": queue,
         "queue_deviation": float(lengths.std()),
         "drops": drops,
-        "held_packets": link.drops["held"].over(start, end) if "held" in link.drops else 0.0,
-        "rate_bps": link.port.link.rate_bps,
+        "held_packets": held.over(start, end),
+        "rate_bps": capacity_bits / (end - start),
     }
 
 
@@ -187,6 +198,23 @@ OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops"
 """Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s. held_packets: drops of
 flow protection, which `drops` counts, too."""
 _QUEUE_BIN_S = 0.2
+
+
+def name_of(group: str) -> str:
+    """What a group of flows is called in expressions once they are read: names of groups may have hyphens and dots, begin with a digit or be words of
+    Python."""
+    first = "" if group[0].isalpha() and not keyword.iskeyword(group) else f"_x{ord(group[0]):x}_"
+    # An underscore that could begin such a code is one, too: two groups never have the same name.
+    return first + re.sub(r"\W|_(?=x[0-9a-f]+_)", lambda found: f"_x{ord(found[0]):x}_", group[1:] if first else group)
+
+
+def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str, Any]:
+    """Measures as a file writes them ("= tcp-sack.mean_bps"), with each group called by `name_of`. Between a group's name and a dot nothing else can be meant."""
+    unusual = sorted((group for group in groups if name_of(group) != group), key=len, reverse=True)
+    if not unusual:
+        return dict(measures)
+    pattern = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, unusual))})(?=\.[A-Za-z_])")
+    return {name: pattern.sub(lambda found: name_of(found[1]), text) if isinstance(text, str) else text for name, text in measures.items()}
 
 
 def groups(series: Series) -> dict[str, list[FlowRecord]]:
@@ -212,8 +240,8 @@ def measure(series: Series, measures: Mapping[str, str], known: Mapping[str, Val
         names[name] = own(series) if own else metrics.CHECK_METRICS[name.removeprefix("run.")](series, figures)
     for group, flows in by_group.items():
         for figure, compute in OF_FLOWS.items():
-            if f"{group}.{figure}" in wanted:
-                names[f"{group}.{figure}"] = compute(flows, series.experiment.window_s)
+            if f"{name_of(group)}.{figure}" in wanted:
+                names[f"{name_of(group)}.{figure}"] = compute(flows, series.experiment.window_s)
     values = {}
     for name, text in measures.items():
         try:
@@ -235,7 +263,7 @@ def curve(series: Series, wanted: Curve) -> dict[str, list[float]]:
         steps = series.bottleneck.queue
         values = np.diff(steps.at(edges)) / wanted.bin_s if steps is not None else np.full(len(times), math.nan)
     elif wanted.of == "utilisation":
-        values = np.diff(series.bottleneck.transmitted_bytes.at(edges)) * 8 / wanted.bin_s / series.bottleneck.port.link.rate_bps
+        values = np.diff(series.bottleneck.transmitted_bytes.at(edges)) * 8 / np.diff(series.bottleneck.capacity_bits().at(edges))
     elif wanted.of == "fair_rate":
         values = _held([(r.time_s, r.rate_bps) for r in series.fair_rates[series.experiment.bottleneck]], times)
     else:
@@ -253,7 +281,7 @@ def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
     if wanted.of == "loss":
         sent = sum(np.diff(f.sent.at(edges)) for f in flows)
         lost = sum(np.diff(f.lost.at(edges)) for f in flows)
-        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), 0.0)
+        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), math.nan)
     if wanted.of == "sending_rate":
         return np.sum([_held(f.sending_rate, times) for f in flows], axis=0)
     if wanted.of == "rtt":

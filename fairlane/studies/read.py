@@ -66,7 +66,7 @@ def from_document(
     expanded, settings, groups = runs(document, name)
     if files.programs:
         user_files.check_replaced(settings.control.program, [name for name, _ in files.programs])
-    measured = dict(tables.measure) or defaults.measures(groups)
+    measured = measures.with_names(tables.measure or defaults.measures(groups), groups)
     figures = tables.figures or defaults.figures(measured, expanded.axes)
     check(document, measured, tables.curves, figures, tables.compare, expanded, groups)
     return Study(name, settings.title, expanded, measured, tables.curves, figures, tables.compare, document, files=files)
@@ -99,8 +99,9 @@ def check(
 ) -> None:
     """ConfigError for a measure, figure or comparison of something that does not exist."""
     values = set(dict(expanded.points[0].names))
+    owners = {measures.name_of(group): group for group in groups} | {name: name for name in ("bottleneck", "all", "run")}
     for name, text in measured.items():
-        _check_measure(document, name, text, {*groups, "bottleneck", "all", "run"}, values)
+        _check_measure(document, name, text, owners, values)
         if name in expanded.axes:
             raise document.error(("measure", name), "an axis of the sweep has this name")
         if (column := units.column(name, text)) in {*expanded.axes, *measured} - {name}:
@@ -128,20 +129,21 @@ def check(
                 )
 
 
-def _check_measure(document: Document, name: str, text: Any, owners: set[str], values: set[str]) -> None:
+def _check_measure(document: Document, name: str, text: Any, owners: Mapping[str, str], values: set[str]) -> None:
+    """owners: groups of flows and all else that has figures, as the file writes them, by their names in expressions."""
     path = ("measure", name)
     if not expressions.is_expression(text):
         raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
     try:
         used = expressions.names_in(text)
     except SyntaxError as error:
-        raise document.error(path, f"{text!r} is not an expression") from error
+        raise document.error(path, f"{document.at(path)!r} is not an expression") from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
         if not dot:
             one_of(document, path, owner, values, "axis or value of [let]")
             continue
-        one_of(document, path, owner, owners, "group of flows")
+        one_of(document, path, owners.get(owner, owner), set(owners.values()), "group of flows")
         known = {"bottleneck": measures.OF_BOTTLENECK, "run": (*loader.METRICS, *settling.OF_RUN)}.get(owner, measures.OF_FLOWS)
         one_of(document, path, attribute, set(known), "figure")
 

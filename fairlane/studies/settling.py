@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from fairlane.results.series import FlowRecord, Series, ShareTable
+from fairlane.results.figures import mean
+from fairlane.results.series import FlowRecord, Series
+from fairlane.results.shares import ShareTable
 
 SETTLED_AFTER_S = 7.0
 """One RTCP interval and 2 s after a change."""
@@ -27,25 +27,27 @@ def _mean_rate(record: FlowRecord, start_s: float, end_s: float) -> float:
     return total / (end_s - start_s)
 
 
-def _errors(series: Series) -> np.ndarray:
-    """Of each window and each ALS flow: its mean rate over b U_l / n, less 1."""
+def _errors(series: Series) -> list[list[float]]:
+    """Of each window, and each ALS flow that is active in it: its mean rate over b U_l / n, less 1. Windows without such flows are left out."""
     shares = ShareTable(series)
     flows = [f for f in series.flows if f.flow.kind == "als"]
     target = series.experiment.settings.control.utilisation_target
-    return np.array([[_mean_rate(f, a, b) / (target * shares.mean(f.flow.name, a, b)) - 1 for f in flows] for a, b in _windows(series)])
+    found = []
+    for window in _windows(series):
+        spans = ((f, f.active_in(*window)) for f in flows)
+        found.append([_mean_rate(f, *span) / (target * shares.mean(f.flow.name, *window)) - 1 for f, span in spans if span is not None])
+    return [errors for errors in found if errors]
 
 
 def settled_share_error(series: Series) -> float:
     """The largest distance, over changes, of the ALS flows' mean rate from b U_l / n once it should have followed; NaN
     where no change leaves the time."""
-    errors = _errors(series)
-    return float(np.abs(errors.mean(axis=1)).max()) if errors.size else math.nan
+    return max((abs(mean(errors)) for errors in _errors(series)), default=math.nan)
 
 
 def settled_share_error_of_one(series: Series) -> float:
     """The same for the flow that is farthest off."""
-    errors = _errors(series)
-    return float(np.abs(errors).max()) if errors.size else math.nan
+    return max((abs(error) for errors in _errors(series) for error in errors), default=math.nan)
 
 
 OF_RUN = {f.__name__: f for f in (settled_share_error, settled_share_error_of_one)}

@@ -36,7 +36,7 @@ never wrap). Values in events come from the network and may be forged: a handler
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, Protocol
@@ -448,6 +448,9 @@ class Kind:
     """Called with the parameters."""
     layered: bool = False
     """Sends to several groups and takes several receivers [ALS sec 3.4]."""
+    of_path: Callable[[Mapping[str, Any], float, int], dict[str, Any]] | None = None
+    """Defaults that depend on the flow's path, as whoever sets up the flow would choose them: of the parameters that the experiment sets, the rate
+    of the path's slowest link (bit/s), and the number of flows that cross it. `max_rate_bps` of these goes before the sender's link."""
 
 
 def clamp(value: float, low: float, high: float) -> float:

@@ -22,8 +22,10 @@ parameter of `TrabolParameters`: MAX_LOSS, MIN_RATE, P_n, n, how `iterations` fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from fairlane.hosts.algorithms.base import (
     Feedback,
@@ -57,7 +59,8 @@ class TrabolParameters:
 
     min_rate_bps: float | None = None
     """R_m, MIN_RATE; `None` = a tenth of `max_rate_bps`. The paper "increased [it] in steps" and does not say from where
-    [TRABOL sec 3]. A tenth leaves the climb room to show, and rays enough packets to measure a loss by."""
+    [TRABOL sec 3]. A tenth leaves the climb room to show, and rays enough packets to measure a loss by. In an experiment it is also at most half of an even
+    share of the path's slowest link (`of_path`), so that any number of flows can give way."""
 
     packet_bytes: float = 1000.0
     """An IPv4 datagram of data in bytes. The paper has "about 32KB" [TRABOL sec 3, fig 2], which IP would send in fragments."""
@@ -281,6 +284,13 @@ class TrabolReceiver(Receiver):
         return SendFeedback(), again
 
 
+def of_path(given: Mapping[str, Any], slowest_bps: float, flows: int) -> dict[str, Any]:
+    """MAX_RATE is "the link capacity" [TRABOL sec 3], and the paper's link is the one that its flows share: of a path, the slowest. MIN_RATE: a tenth
+    of MAX_RATE, or half of an even share of that link if that is less."""
+    greatest_bps = given.get("max_rate_bps", slowest_bps)
+    return {"max_rate_bps": greatest_bps, "min_rate_bps": min(greatest_bps / 10, slowest_bps / flows / 2)}
+
+
 KINDS = (
     Kind(
         "trabol",
@@ -288,5 +298,6 @@ KINDS = (
         TrabolParameters,
         TrabolSender,
         TrabolReceiver,
+        of_path=of_path,
     ),
 )

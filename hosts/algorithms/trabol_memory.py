@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlane.hosts.algorithms.base import Kind, Note, Rng, SenderAction, SetTimer, Timer, require_positive
-from fairlane.hosts.algorithms.trabol import TrabolParameters, TrabolReceiver, TrabolSender
+from fairlane.hosts.algorithms.trabol import TrabolParameters, TrabolReceiver, TrabolSender, of_path
 
 PROBE_TIMER = "trabol_memory.probe"
 
@@ -97,5 +97,6 @@ KINDS = (
         TrabolMemoryParameters,
         TrabolMemorySender,
         TrabolReceiver,
+        of_path=of_path,
     ),
 )

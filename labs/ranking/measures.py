@@ -22,7 +22,7 @@ from fairlane import api
 from fairlane.api import Result
 from fairlane.experiments import kinds
 from fairlane.hosts import algorithms
-from fairlane.results import series
+from fairlane.results import series, shares
 
 TCP = "tcp-sack"
 BUFFER_PACKETS = 50
@@ -109,7 +109,7 @@ def measure(kind: str, own: Result, beside: Result) -> Measures:
 def _variation(result: Result) -> float:
     start, end = result.summary["window_s"]
     found = []
-    for flow in series.flow_columns(result.recorded, series.ShareTable(result.recorded)):
+    for flow in series.flow_columns(result.recorded, shares.ShareTable(result.recorded)):
         rates = flow["goodput_bps"][(flow["time_s"] > start) & (flow["time_s"] <= end)].tolist()
         if len(rates) > 1 and (mean := statistics.fmean(rates)) > 0:
             found.append(statistics.stdev(rates, mean) / mean)

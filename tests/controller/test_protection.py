@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.connections import Connection
-from fairlane.controller.core import ProtectedPortRecord, SwitchControl, counter_rows
+from fairlane.controller.core import SwitchControl, counter_rows
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
+from fairlane.controller.records import ProtectedPortRecord
 from fairlane.controller.red import Red
 
 B, TARGET = 10e6, 0.9

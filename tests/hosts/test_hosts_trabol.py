@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlane import ad_hoc, api
+from fairlane.experiments import loader
+from fairlane.fabrics import virtual_fabric
 from fairlane.hosts.algorithms.base import Feedback, ReceptionState, SendFeedback, SetRate, SetTimer, Timer
 from fairlane.hosts.algorithms.trabol import REPORT_TIMER, SILENCE_TIMER, Ray, TrabolParameters, TrabolReceiver, TrabolSender, ray_time_s
 from fairlane.hosts.algorithms.trabol_memory import PROBE_TIMER, TrabolMemoryParameters, TrabolMemorySender
@@ -218,3 +221,41 @@ def test_bad_parameters_are_named(changes: dict[str, object], message: str) -> N
     with pytest.raises(ValueError) as caught:
         replace(TrabolParameters(), **changes)
     assert str(caught.value) == message
+
+
+# ---------------------------------------------------------------------------------------------------- rates, by the path
+
+
+def set_up(*flows: str, settings: tuple[str, ...] = (), bottleneck: str = "10mbit") -> dict:
+    """Of the first flow. Senders' links are ten times as fast as the bottleneck."""
+    options = ad_hoc.Options(flows=flows, bottleneck=bottleneck, settings=settings)
+    return ad_hoc.experiment("dumbbell", options, 10.0, 1).flows[0].settings.given
+
+
+@pytest.mark.parametrize("kind", ["trabol", "trabol-memory"])
+def test_rates_follow_from_the_slowest_link_of_the_path(kind: str) -> None:
+    """MAX_RATE is the link's capacity [TRABOL sec 3], MIN_RATE a tenth of it, or half of an even share of the link: 10 / 20 / 2 Mb/s for 20 flows."""
+    few, many = set_up(f"{kind}:1", "tcp-sack:3"), set_up(f"{kind}:5", "tcp-sack:15")
+    assert (few["max_rate_bps"], few["min_rate_bps"]) == (10e6, 1e6)
+    assert (many["max_rate_bps"], many["min_rate_bps"]) == (10e6, 0.25e6)
+    own = set_up(f"{kind}:1", settings=(f"{kind}.max_rate_bps=5e6",))
+    assert (own["max_rate_bps"], own["min_rate_bps"]) == (5e6, 0.5e6)
+    own = set_up(f"{kind}:1", settings=(f"{kind}.min_rate_bps=3e6",))
+    assert (own["max_rate_bps"], own["min_rate_bps"]) == (10e6, 3e6)
+
+
+def test_the_papers_experiments_state_theirs() -> None:
+    for name in ("trabol-2", "trabol-5", "trabol-t1"):
+        document = loader.read(loader.find(name)).values
+        for kind in ("trabol", "trabol-memory"):
+            assert kind not in document or {"max_rate_bps", "min_rate_bps"} <= set(document[kind]), (name, kind)
+
+
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+@pytest.mark.parametrize("kind", ["trabol", "trabol-memory"])
+@pytest.mark.parametrize("flows", [1, 2, 8])
+def test_tcp_is_not_starved_beside_as_many(kind: str, flows: int) -> None:
+    """Half of an even share is the least. With a tenth of the sender's link as MIN_RATE TCP had 1 % of the link, or nothing."""
+    result = api.run("dumbbell", [f"{kind}:{flows}", f"tcp-sack:{flows}"], bottleneck="10mbit", duration_s=30, seed=1)
+    assert 0.5 < result.of_kind("tcp-sack")["share"] < 0.9
+    assert result.bottleneck["utilisation"] > 0.95

@@ -301,7 +301,7 @@ export function legends() {
       const about = store.hello.kinds[kind];
       return [about.colour, dash(about.line), n > 1 ? `${about.label}, ${n} flows (the first thick)` : about.label];
     }),
-    [SHARE, [7, 5], many ? "largest fair share" : "fair share"], ...(many ? [[SHARE, [3, 5], "least fair share"]] : []),
+    [SHARE, [7, 5], many ? "largest max-min fair share" : "max-min fair share"], ...(many ? [[SHARE, [3, 5], "least max-min fair share"]] : []),
     ...(hasFairRate() ? [[FAIR, [2, 4], "R_f in force at the port below"]] : []),
   ]);
   const about = store.port && portOf(store.port.id);

@@ -215,7 +215,7 @@ function summary() {
   const mean = list => list.reduce((a, b) => a + b, 0) / list.length;
   const port = now.ports[$("port").value];
   const parts = [`${now.time.toFixed(0)} seconds`, `${running.length} flow${running.length === 1 ? "" : "s"}`];
-  if (rates.length) parts.push(`on average ${megabits(mean(rates), 2)} megabits a second` + (shares.length ? `, fair share ${megabits(mean(shares), 2)}` : ""));
+  if (rates.length) parts.push(`on average ${megabits(mean(rates), 2)} megabits a second` + (shares.length ? `, max-min fair share ${[...new Set([Math.min(...shares), Math.max(...shares)].map(s => megabits(s, 2)))].join(" to ")}` : ""));
   if (port) parts.push(`queue ${port.queue == null ? "unknown" : Math.round(port.queue)} packets`, `link load ${Math.round(100 * (port.load ?? 0))} percent`);
   return parts.join(". ") + ".";
 }

@@ -20,13 +20,14 @@
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
 //! | `application.rs`, `film.rs`, `raw.rs` | applications above a flow, films among them, and flows of datagrams without feedback |
 //! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
-//! | `record.rs` | records |
+//! | `record.rs`, `marks.rs` | records; exact counts at the ends of a window |
 
 mod acks;
 pub mod algorithm;
 mod application;
 mod film;
 mod gaps;
+mod marks;
 pub mod pacer;
 mod raw;
 mod receiver;
@@ -45,6 +46,7 @@ pub use application::{Application, Backlog, Produces};
 pub use fairlane_sources as sources;
 pub use fairlane_sources::Nanos;
 pub use film::Film;
+pub use marks::Marks;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
 pub use receiver::{ReceiverSpec, RtpReceiver};
 pub use report::ReportPacket;
@@ -196,6 +198,11 @@ pub trait End: Send {
 
     /// Writes the periodic record.
     fn sample(&mut self, now: Nanos);
+
+    /// Writes a record from which the end's sums at this instant follow exactly: see [`Marks`].
+    fn mark(&mut self, now: Nanos) {
+        self.sample(now);
+    }
 
     /// Its life; the instant of its stop may be changed until it has come.
     fn life(&mut self) -> &mut Life;

@@ -3,6 +3,7 @@
 use fairlane_sources::{ConstantBitRate, Emission, Mpeg4, Mpeg4Parameters, OnOff, OnOffParameters, ParameterError, Period, Stream};
 
 use crate::algorithm::Fault;
+use crate::marks::Marks;
 use crate::record::{FlowLog, FlowRecord};
 use crate::{check_bytes, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
 
@@ -163,12 +164,38 @@ pub struct RawReceiver {
     delay_sum: u64,
     delay_max: u64,
     over: bool,
+    marks: Marks,
     log: FlowLog,
 }
 
 impl RawReceiver {
     pub fn new(life: Life) -> Self {
-        RawReceiver { life, packets: 0, bytes: 0, expected: 0, delay_sum: 0, delay_max: 0, over: false, log: FlowLog::new() }
+        RawReceiver {
+            life,
+            packets: 0,
+            bytes: 0,
+            expected: 0,
+            delay_sum: 0,
+            delay_max: 0,
+            over: false,
+            marks: Marks::default(),
+            log: FlowLog::new(),
+        }
+    }
+
+    fn note_data(&mut self, now: Nanos, since: Option<Nanos>) {
+        let record = FlowRecord::Data {
+            packets: self.packets,
+            bytes: self.bytes,
+            highest_sequence: self.expected.checked_sub(1),
+            lost: self.expected as i64 - self.packets as i64,
+            delay_sum_ns: self.delay_sum,
+            delay_max_ns: self.delay_max,
+            media: None,
+            since,
+        };
+        self.log.push((now, record));
+        (self.delay_sum, self.delay_max) = (0, 0);
     }
 }
 
@@ -191,6 +218,9 @@ impl End for RawReceiver {
         let delay = io.now.saturating_sub((stamp >> 64) as u64);
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
+        if self.marks.arrived(io.now) {
+            self.note_data(io.now, None);
+        }
         Ok(())
     }
 
@@ -201,17 +231,16 @@ impl End for RawReceiver {
 
     fn sample(&mut self, now: Nanos) {
         if now >= self.life.start && now <= self.life.stop {
-            let record = FlowRecord::Data {
-                packets: self.packets,
-                bytes: self.bytes,
-                highest_sequence: self.expected.checked_sub(1),
-                lost: self.expected as i64 - self.packets as i64,
-                delay_sum_ns: self.delay_sum,
-                delay_max_ns: self.delay_max,
-                media: None,
-            };
-            self.log.push((now, record));
-            (self.delay_sum, self.delay_max) = (0, 0);
+            self.note_data(now, None);
+        }
+    }
+
+    fn mark(&mut self, now: Nanos) {
+        if now < self.life.start || now > self.life.stop {
+            return;
+        }
+        if let Some(since) = self.marks.set(now) {
+            self.note_data(now, since);
         }
     }
 

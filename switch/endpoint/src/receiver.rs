@@ -4,6 +4,7 @@
 use crate::acks::{AckPacket, Arrivals};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
 use crate::film::Frames;
+use crate::marks::Marks;
 use crate::reception::{Arrival, Reception};
 use crate::record::{FlowLog, FlowRecord, Media};
 use crate::report::{loss_event_field, ReportBook, ReportPacket};
@@ -85,6 +86,7 @@ pub struct RtpReceiver {
     rtcp_sent: u64,
     rtcp_received: u64,
     malformed: u64,
+    marks: Marks,
     log: FlowLog,
 }
 
@@ -121,6 +123,7 @@ impl RtpReceiver {
             rtcp_sent: 0,
             rtcp_received: 0,
             malformed: 0,
+            marks: Marks::default(),
             log: FlowLog::new(),
         }
     }
@@ -184,6 +187,9 @@ impl End for RtpReceiver {
     }
 
     fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault> {
+        if (self.leaving || self.over) && !datagram.rtcp {
+            self.after_the_end(datagram.payload.len(), io.now);
+        }
         if !self.started || self.over {
             return Ok(());
         }
@@ -206,6 +212,34 @@ impl End for RtpReceiver {
     }
 
     fn sample(&mut self, now: Nanos) {
+        self.note_data(now, None);
+    }
+
+    fn mark(&mut self, now: Nanos) {
+        if !self.started || self.leaving || self.over {
+            return;
+        }
+        if let Some(since) = self.marks.set(now) {
+            self.note_data(now, since);
+        }
+    }
+
+    fn life(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
+    fn log(&self) -> &FlowLog {
+        &self.log
+    }
+
+    fn take_log(&mut self) -> FlowLog {
+        std::mem::take(&mut self.log)
+    }
+}
+
+impl RtpReceiver {
+    /// What has been counted by now; `since` as in [`FlowRecord::Data`].
+    fn note_data(&mut self, now: Nanos, since: Option<Nanos>) {
         if !self.started || self.leaving || self.over {
             return;
         }
@@ -227,6 +261,7 @@ impl End for RtpReceiver {
             delay_sum_ns,
             delay_max_ns,
             media: Some(media),
+            since,
         };
         self.log.push((now, record));
         self.log.extend(self.frames.done(now, false).map(|frame| (now, frame)));
@@ -238,20 +273,22 @@ impl End for RtpReceiver {
         }
     }
 
-    fn life(&mut self) -> &mut Life {
-        &mut self.life
+    /// The first packet after a flow's end is not the flow's any more: it says how far it was under way when the flow ended.
+    fn after_the_end(&mut self, bytes: usize, now: Nanos) {
+        if !self.marks.arrived(now) {
+            return;
+        }
+        let (packets, bytes) = (self.packets() + 1, self.bytes() + (IP_UDP_BYTES + bytes) as u64);
+        let (highest_sequence, lost) = (self.heard[0].reception.highest_sequence(), self.lost_packets());
+        let media = self.heard.iter().fold(Media::default(), |sum, heard| Media {
+            delayed_packets: sum.delayed_packets + heard.reception.media.delayed_packets,
+            overdue_packets: sum.overdue_packets + heard.reception.media.overdue_packets,
+            ..sum
+        });
+        let (delay_sum_ns, delay_max_ns, media, since) = (0, 0, Some(media), None);
+        self.log.push((now, FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media, since }));
     }
 
-    fn log(&self) -> &FlowLog {
-        &self.log
-    }
-
-    fn take_log(&mut self) -> FlowLog {
-        std::mem::take(&mut self.log)
-    }
-}
-
-impl RtpReceiver {
     fn on_data(&mut self, index: usize, &Incoming { ecn, payload, .. }: &Incoming, io: &mut Io) -> Result<(), Fault> {
         let Some((header, rest)) = RtpHeader::parse(payload) else {
             self.malformed += 1;
@@ -270,6 +307,9 @@ impl RtpReceiver {
         };
         self.last_arrival = now;
         self.stamped = stamp.sent;
+        if self.marks.arrived(now) {
+            self.note_data(now, None);
+        }
         if let (true, Some(produced), Some(packet)) = (self.spec.film, stamp.produced, rest.get(MEDIA_BYTES..)) {
             if self.frames.arrived(now, produced, packet) {
                 io.network.hand(&[&now.to_be_bytes(), packet].concat());

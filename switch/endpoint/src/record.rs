@@ -72,7 +72,8 @@ pub enum FlowRecord {
         utilisation: f64,
         layers_bps: Vec<u64>,
     },
-    /// What a receiver of data has counted, and the one-way delay of what arrived since the record before.
+    /// What a receiver of data has counted, and the one-way delay of what arrived since the record before. `since`: at a marked instant,
+    /// the time since the packet before.
     Data {
         packets: u64,
         bytes: u64,
@@ -81,6 +82,7 @@ pub enum FlowRecord {
         delay_sum_ns: u64,
         delay_max_ns: u64,
         media: Option<Media>,
+        since: Option<Nanos>,
     },
     /// What it has counted of one layer of a layered flow, in the order of joining from 0; whether it is a member now.
     LayerData {
@@ -134,10 +136,15 @@ pub enum FlowRecord {
         cwnd_bytes: u64,
         srtt_ns: Option<Nanos>,
     },
-    /// What a TCP receiver has counted.
+    /// The receiver has acknowledged the whole file that a TCP sender had, and nothing follows.
+    Complete {
+        bytes: u64,
+    },
+    /// What a TCP receiver has counted. `since`: as in `Data`, of what was delivered.
     TcpData {
         segments: u64,
         delivered_bytes: u64,
+        since: Option<Nanos>,
     },
     /// A receiver hears a source for the first time.
     Source {

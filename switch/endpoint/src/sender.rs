@@ -265,6 +265,12 @@ impl End for RtpSender {
 
     fn sample(&mut self, _now: Nanos) {}
 
+    fn mark(&mut self, now: Nanos) {
+        if self.state == State::Running {
+            self.note_sent(now);
+        }
+    }
+
     fn life(&mut self) -> &mut Life {
         &mut self.life
     }

@@ -1,5 +1,7 @@
 //! The loop of one end: do what is due, wait for the next instant or a datagram, hand over what came.
 
+use std::collections::VecDeque;
+
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{End, Incoming, Io, Nanos, Network};
@@ -90,15 +92,18 @@ pub struct Driver<W> {
     wire: W,
     epoch: Nanos,
     next_sample: Nanos,
+    /// By time.
+    marks: VecDeque<Nanos>,
     arrivals: Arrivals,
     message: Vec<u8>,
 }
 
 impl<W: Wire> Driver<W> {
-    /// `epoch`: Unix time of the clock's instant 0.
-    pub fn new(end: Box<dyn End>, wire: W, epoch: Nanos) -> Driver<W> {
+    /// `epoch`: Unix time of the clock's instant 0. `marks`: instants at which the end's sums are to be known exactly; see [`End::mark`].
+    pub fn new(end: Box<dyn End>, wire: W, epoch: Nanos, mut marks: Vec<Nanos>) -> Driver<W> {
         let next_sample = after(wire.now(), epoch);
-        Driver { end, wire, epoch, next_sample, arrivals: Arrivals::default(), message: vec![0; MOST_BYTES] }
+        marks.sort_unstable();
+        Driver { end, wire, epoch, next_sample, marks: marks.into(), arrivals: Arrivals::default(), message: vec![0; MOST_BYTES] }
     }
 
     /// Runs up to an instant, an interruption, or the end's end.
@@ -112,6 +117,10 @@ impl<W: Wire> Driver<W> {
                 self.end.sample(now);
                 self.next_sample = after(now, self.epoch);
             }
+            if self.marks.front().is_some_and(|&mark| mark <= now) {
+                self.marks.pop_front();
+                self.end.mark(now);
+            }
             for _ in 0..MOST_ACTS {
                 if self.end.next().is_none_or(|at| at > now) {
                     break;
@@ -124,7 +133,8 @@ impl<W: Wire> Driver<W> {
                 return Ok(Progress::Running);
             }
             self.arrivals.taken.clear();
-            if !self.wire.wait(next.min(self.next_sample).min(until), &mut self.arrivals) {
+            let mark = self.marks.front().copied().unwrap_or(Nanos::MAX);
+            if !self.wire.wait(next.min(self.next_sample).min(mark).min(until), &mut self.arrivals) {
                 return Ok(Progress::Interrupted);
             }
             for index in 0..self.arrivals.taken.len() {

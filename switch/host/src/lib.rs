@@ -1,7 +1,7 @@
 //! Drives one end of a flow (`fairlane-endpoint`) by UDP sockets and the machine's clock: one thread, one loop.
 //!
 //! ```text
-//! let mut driver = Driver::new(end, Sockets::open(addresses)?, epoch);
+//! let mut driver = Driver::new(end, Sockets::open(addresses)?, epoch, marks);
 //! while driver.run_until(instant)? == Progress::Running { ... }   take_log(), now and then
 //! ```
 //!

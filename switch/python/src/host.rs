@@ -18,7 +18,7 @@ use crate::{ipv4, refused, Application};
 
 /// Whom an end talks to, and when. Times are of CLOCK_MONOTONIC; epoch_ns: Unix time of its instant 0. name and seed: of its streams of
 /// randomness. base_group: of a flow in layers. wake_fd: a file that interrupts run_until when it can be read. film_fd: a SOCK_SEQPACKET socket to
-/// the program that encodes or shows the flow's film.
+/// the program that encodes or shows the flow's film. marks_ns: instants at which its sums are recorded exactly.
 #[pyclass(frozen)]
 #[derive(Clone)]
 pub(crate) struct Place {
@@ -34,6 +34,7 @@ pub(crate) struct Place {
     wake_fd: Option<i32>,
     film_fd: Option<i32>,
     arrivals: Option<Vec<Arrival>>,
+    marks: Vec<u64>,
 }
 
 /// `(time_ns, rtcp, group, payload)`.
@@ -44,7 +45,7 @@ impl Place {
     /// arrivals: `[(time_ns, rtcp, group, payload)]`, what comes to the end: a recorded trace takes the place of sockets and clock. Raises
     /// ValueError.
     #[new]
-    #[pyo3(signature = (local, peer, port, *, start_ns, stop_ns, epoch_ns, name, seed, base_group=None, wake_fd=None, film_fd=None, arrivals=None))]
+    #[pyo3(signature = (local, peer, port, *, start_ns, stop_ns, epoch_ns, name, seed, base_group=None, wake_fd=None, film_fd=None, arrivals=None, marks_ns=Vec::new()))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         local: &str,
@@ -59,12 +60,13 @@ impl Place {
         wake_fd: Option<i32>,
         film_fd: Option<i32>,
         arrivals: Option<Vec<RecordedArrival>>,
+        marks_ns: Vec<u64>,
     ) -> PyResult<Place> {
         let (local, peer) = (ipv4(local)?.into(), ipv4(peer)?.into());
         let base_group = base_group.map(ipv4).transpose()?;
         let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, ecn: 0, payload };
         let arrivals = arrivals.map(|arrivals| arrivals.into_iter().map(arrival).collect());
-        Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, film_fd, arrivals })
+        Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, film_fd, arrivals, marks: marks_ns })
     }
 }
 
@@ -81,12 +83,13 @@ impl Place {
             (false, Some(_)) => Role::LayeredReceiver,
         };
         let &Place { local, peer, port, wake_fd, film_fd, .. } = self;
+        let marks = self.marks.clone();
         let driver = match self.arrivals.clone() {
             None => {
                 let sockets = Sockets::open(Addresses { role, local, peer, port, wake: wake_fd, film: film_fd }).map_err(unopened)?;
-                Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, self.epoch_ns)))
+                Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, self.epoch_ns, marks)))
             }
-            Some(arrivals) => Driving::Trace(Box::new(Driver::new(Box::new(end), Trace::new(arrivals), self.epoch_ns))),
+            Some(arrivals) => Driving::Trace(Box::new(Driver::new(Box::new(end), Trace::new(arrivals), self.epoch_ns, marks))),
         };
         Ok(HostEnd { driver })
     }

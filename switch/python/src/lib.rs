@@ -473,6 +473,11 @@ impl Network {
         self.inner.wake_control_plane(at_ns, id).map_err(refused)
     }
 
+    /// Instants at which, too, all that ports and ends have counted is recorded, before anything else that happens then. Raises ValueError.
+    fn mark(&mut self, at_ns: Vec<u64>) -> PyResult<()> {
+        self.inner.mark(at_ns).map_err(refused)
+    }
+
     /// Captures every link, a file for each direction. Raises OSError.
     fn capture(&mut self, directory: PathBuf) -> PyResult<()> {
         self.inner.capture(&directory).map_err(ended)

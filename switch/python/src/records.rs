@@ -187,7 +187,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
             }
             kind!("control", fields)
         }
-        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media } => {
+        FlowRecord::Data { packets, bytes, highest_sequence, lost, delay_sum_ns, delay_max_ns, media, since } => {
             let fields = dict!(
                 py,
                 received_packets = *packets,
@@ -203,6 +203,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
                 fields.set_item(intern!(py, "age_sum_ns"), media.age_sum_ns)?;
                 fields.set_item(intern!(py, "age_max_ns"), media.age_max_ns)?;
             }
+            set_since(&fields, *since)?;
             kind!("data", fields)
         }
         FlowRecord::TcpSent { segments, retransmitted, loss_events, timeouts, acknowledged_bytes, cwnd_bytes, srtt_ns } => kind!(
@@ -218,9 +219,12 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
                 srtt_ns = *srtt_ns,
             ),
         ),
-        FlowRecord::TcpData { segments, delivered_bytes } => {
-            kind!("tcp_data", dict!(py, segments = *segments, delivered_bytes = *delivered_bytes))
+        FlowRecord::TcpData { segments, delivered_bytes, since } => {
+            let fields = dict!(py, segments = *segments, delivered_bytes = *delivered_bytes);
+            set_since(&fields, *since)?;
+            kind!("tcp_data", fields)
         }
+        FlowRecord::Complete { bytes } => kind!("complete", dict!(py, bytes = *bytes)),
         FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind!("bye", dict!(py, ssrc = *ssrc)),
         FlowRecord::Timeout { ssrc } => kind!("timeout", dict!(py, ssrc = *ssrc)),
@@ -247,6 +251,11 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
     }
 }
 
+/// Of a marked instant.
+fn set_since(fields: &Bound<'_, PyDict>, since: Option<Nanos>) -> PyResult<()> {
+    since.map_or(Ok(()), |since| fields.set_item(intern!(fields.py(), "since_ns"), since))
+}
+
 /// The names of drop causes, in the order of the columns.
 pub(crate) fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.as_str()).collect()
@@ -260,12 +269,16 @@ pub(crate) fn port_sums<'py>(
     first: Nanos,
     step: NonZeroU64,
 ) -> Vec<(usize, u32, Bound<'py, PyBytes>)> {
-    let mut found: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
-    for PortSample { port, switch, .. } in samples.iter().filter(|sample| sample.time >= first && sample.time % step == 0) {
-        let sums = found.entry((*switch, port.port)).or_default();
+    let mut found: BTreeMap<(usize, u32), (Option<Nanos>, Vec<u8>)> = BTreeMap::new();
+    for PortSample { time, port, switch } in samples.iter().filter(|sample| sample.time >= first && sample.time % step == 0) {
+        let (last, sums) = found.entry((*switch, port.port)).or_default();
+        // A port is read again where its rate changes, and at marked instants.
+        if last.replace(*time) == Some(*time) {
+            continue;
+        }
         let counts = [port.rx_bytes as f64, port.tx_bytes as f64, port.queue_integral_packet_ns as f64];
         let drops = port.drops.iter().map(|(_, count)| count as f64);
         sums.extend(counts.into_iter().chain(drops).flat_map(f64::to_ne_bytes));
     }
-    found.into_iter().map(|((switch, port), sums)| (switch, port, PyBytes::new(py, &sums))).collect()
+    found.into_iter().map(|((switch, port), (_, sums))| (switch, port, PyBytes::new(py, &sums))).collect()
 }

@@ -113,7 +113,12 @@ impl Link {
             // What an opportunity stands for lies before it, and a rate may pause: the time is counted with the transmission's beginning.
             return self.busy.ns;
         }
-        self.busy.ns.saturating_sub(self.free.ns.saturating_sub(now))
+        if self.free.ns < now {
+            return self.busy.ns;
+        }
+        // Exact before it is rounded down: while the link stays busy, this grows by as much as `now` does. Both fractions are of one rate.
+        let borrow = u64::from(self.busy.frac < self.free.frac);
+        (self.busy.ns + now).saturating_sub(self.free.ns + borrow)
     }
 }
 
@@ -138,6 +143,18 @@ mod tests {
         link.begin(0);
         assert_eq!(link.transmit(1), 11); // 11 exactly
         assert_eq!(link.busy_until(100), 1);
+    }
+
+    #[test]
+    fn a_link_that_stays_busy_is_so_all_the_time() {
+        let mut link = Link::new(Some(3_000_000_000));
+        link.begin(10);
+        link.transmit(1);
+        link.begin(20);
+        (0..1_000).for_each(|_| _ = link.transmit(100)); // 33 1/3 ns each
+        for now in 21..30_000 {
+            assert_eq!(link.busy_until(now + 1) - link.busy_until(now), 1, "{now}");
+        }
     }
 
     #[test]

@@ -246,6 +246,8 @@ impl Network {
             self.hosts[sender].demux.insert((to.ip, port, protocol), first);
             self.hosts[receiver].demux.insert((from.ip, port, protocol), second);
         }
+        // What has arrived when the flow starts, and when it stops.
+        self.end_marks.extend([(spec.start, second), (spec.stop, second)]);
         self.flows.push(FlowEnds { name: spec.name, sender: first, receivers: vec![second] });
         Ok(())
     }
@@ -264,6 +266,7 @@ impl Network {
             let what = format!("cannot stop at {at} ns: it starts at {start} ns, and the run is at {} ns", self.now);
             return Err(BuildError::new(format!("flow {name}"), what));
         }
+        self.end_marks.extend(flow.receivers.iter().map(|&end| (at, end)));
         for (index, stop) in std::iter::once((flow.sender, at)).chain(flow.receivers.iter().map(|&end| (end, at.saturating_add(LINGER)))) {
             let node = &mut self.ends[index];
             node.end.life().stop = stop;

@@ -110,6 +110,11 @@ impl End {
         each!(self, end => end.sample(now));
     }
 
+    /// Writes a record from which its sums at this instant follow exactly.
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        each!(self, end => end.mark(now));
+    }
+
     pub(crate) fn log(&self) -> &FlowLog {
         each!(self, end => end.log())
     }

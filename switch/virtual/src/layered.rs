@@ -146,6 +146,7 @@ impl Network {
                 self.hosts[sender].demux.insert((own.ip, port, PROTOCOL_UDP), first);
                 self.hosts[host].demux.insert((from.ip, port, PROTOCOL_UDP), end);
             }
+            self.end_marks.extend([spec.start, start, spec.stop].map(|at| (at, end)));
             flow.receivers.push(end);
         }
         self.flows.push(flow);

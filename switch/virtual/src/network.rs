@@ -1,5 +1,6 @@
 //! The network and its event loop.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -172,7 +173,11 @@ pub struct Network {
     pub(crate) recorder_slot: Slot,
     pub(crate) changes_slot: Slot,
     /// By time, then in the order given.
-    pub(crate) changes: std::collections::VecDeque<(Nanos, Change)>,
+    pub(crate) changes: VecDeque<(Nanos, Change)>,
+    /// By time: instants whose records all counts must follow from exactly.
+    marks: VecDeque<Nanos>,
+    /// The same of one end.
+    pub(crate) end_marks: BTreeSet<(Nanos, usize)>,
     pub(crate) captures: Vec<Capture>,
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
@@ -222,7 +227,9 @@ impl Network {
             control_slot: 0,
             recorder_slot: 0,
             changes_slot: 0,
-            changes: Default::default(),
+            changes: VecDeque::new(),
+            marks: VecDeque::new(),
+            end_marks: BTreeSet::new(),
             captures: Vec::new(),
             trace: None,
             samples: Vec::new(),
@@ -266,6 +273,22 @@ impl Network {
         Ok(())
     }
 
+    /// At these instants, too, what ports and ends have counted is recorded, before anything else that happens then: sums over a window
+    /// that begins or ends there are exact.
+    ///
+    /// # Errors
+    /// One lies in the past.
+    pub fn mark(&mut self, instants: impl IntoIterator<Item = Nanos>) -> Result<(), BuildError> {
+        let mut marks: Vec<Nanos> = self.marks.drain(..).chain(instants).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        if let Some(&first) = marks.first().filter(|&&first| first < self.now) {
+            return Err(BuildError::new("mark", format!("{first} ns has passed: the run is at {} ns", self.now)));
+        }
+        self.marks = marks.into();
+        Ok(())
+    }
+
     /// The instant up to which it has run.
     pub fn now(&self) -> Nanos {
         self.now
@@ -287,6 +310,7 @@ impl Network {
         }
         self.until = end;
         while let Some((time, slot)) = self.queue.peek() {
+            self.record_marks(time.min(end));
             if time > end {
                 break;
             }
@@ -310,8 +334,24 @@ impl Network {
                 Actor::Changes => self.change(),
             }
         }
+        self.record_marks(end);
         self.now = self.now.max(end);
         self.flush()
+    }
+
+    /// Records at the marked instants that have come.
+    fn record_marks(&mut self, until: Nanos) {
+        while let Some(&mark) = self.marks.front().filter(|&&mark| mark <= until) {
+            self.marks.pop_front();
+            // What was due before has happened.
+            self.now = self.now.max(mark);
+            self.sample_ports(mark);
+            self.ends.iter_mut().for_each(|node| node.end.mark(mark));
+        }
+        while let Some(&(mark, end)) = self.end_marks.first().filter(|&&(mark, _)| mark <= until) {
+            self.end_marks.pop_first();
+            self.ends[end].end.mark(mark);
+        }
     }
 
     fn begin(&mut self) -> Result<(), RunError> {
@@ -592,6 +632,17 @@ impl Network {
     fn record(&mut self) {
         let now = self.now;
         let before = self.samples.len();
+        self.sample_ports(now);
+        // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
+        let left = self.until.saturating_sub(now) / self.options.record_interval;
+        self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
+        for node in &mut self.ends {
+            node.end.sample(now);
+        }
+        self.queue.reset(self.recorder_slot, Some(now + self.options.record_interval));
+    }
+
+    fn sample_ports(&mut self, now: Nanos) {
         for (switch, node) in self.switches.iter().enumerate() {
             for port in node.device.ports() {
                 if node.channels.get(port as usize).copied().flatten().is_some() {
@@ -601,13 +652,6 @@ impl Network {
                 }
             }
         }
-        // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
-        let left = self.until.saturating_sub(now) / self.options.record_interval;
-        self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
-        for node in &mut self.ends {
-            node.end.sample(now);
-        }
-        self.queue.reset(self.recorder_slot, Some(now + self.options.record_interval));
     }
 
     fn change(&mut self) {
@@ -627,6 +671,9 @@ impl Network {
         let mut config = device.as_ref().and_then(|device| device.port_config(port).cloned());
         match change {
             Change::LinkRate { rate_bps, .. } => {
+                // How long the link was busy at the old rate, and how long at the new one, is told apart.
+                let snapshot = device.as_ref().and_then(|device| device.snapshot(now, port));
+                self.samples.extend(snapshot.zip(switch).map(|(port, switch)| PortSample { time: now, switch, port }));
                 channel.set_rate(now, rate_bps);
                 config.iter_mut().for_each(|config| config.rate_bps = rate_bps);
             }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_endpoint::sources::Rng;
-use fairlane_endpoint::Life;
+use fairlane_endpoint::{Life, Marks};
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use crate::io::Io;
@@ -146,7 +146,23 @@ impl TcpSender {
         // What does not parse is no segment of ours, and dropped as a host would.
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, io.segments);
-        self.send(io)
+        self.send(io)?;
+        self.complete(io.now);
+        Ok(())
+    }
+
+    /// Ends with the acknowledgement of a file's last byte and FIN. A connection that the peer resets is not complete.
+    fn complete(&mut self, now: Nanos) {
+        let Ftp::Bytes(bytes) = self.source else { return };
+        if self.tcp.is_done() && self.tcp.acknowledged() == bytes {
+            self.sample(now);
+            self.log.push((now, FlowRecord::Complete { bytes }));
+            self.over = true;
+        }
+    }
+
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        self.sample(now);
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
@@ -183,6 +199,7 @@ impl TcpSender {
 pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
+    marks: Marks,
     log: FlowLog,
 }
 
@@ -193,7 +210,7 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, log: FlowLog::new() })
+        Ok(TcpReceiver { life, tcp, marks: Marks::default(), log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -210,15 +227,32 @@ impl TcpReceiver {
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
+        let before = self.tcp.delivered();
         self.tcp.on_segment(io.now, &header.segment, datagram.tos & ECN_MASK == ECN_MASK, io.segments);
+        if self.tcp.delivered() > before && self.marks.arrived(io.now) {
+            self.note(io.now, None);
+        }
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
         if now >= self.life.start && now <= self.life.stop {
-            let segments = self.tcp.stats().segments_received;
-            self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered() }));
+            self.note(now, None);
         }
+    }
+
+    pub(crate) fn mark(&mut self, now: Nanos) {
+        if now < self.life.start || now > self.life.stop {
+            return;
+        }
+        if let Some(since) = self.marks.set(now) {
+            self.note(now, since);
+        }
+    }
+
+    fn note(&mut self, now: Nanos, since: Option<Nanos>) {
+        let segments = self.tcp.stats().segments_received;
+        self.log.push((now, FlowRecord::TcpData { segments, delivered_bytes: self.tcp.delivered(), since }));
     }
 
     pub(crate) fn life(&mut self) -> &mut Life {

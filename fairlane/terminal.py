@@ -1,0 +1,21 @@
+"""The console that commands print to."""
+
+from __future__ import annotations
+
+from rich.console import Console, ConsoleDimensions
+
+_WIDE = 100_000
+
+
+class OwnConsole(Console):
+    """As rich's. Into a pipe or a file it prints lines as long as their content: rich assumes a terminal of 80 columns there, and cuts tables to it."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        found = super().size
+        unknown = self._width is None and not self.file.isatty()
+        return ConsoleDimensions(_WIDE, found.height) if unknown else found
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self.width, self.height = new_size

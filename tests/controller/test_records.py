@@ -1,0 +1,47 @@
+"""Which columns of raw/controller.csv are totals, and that each goes on where a switch is restarted."""
+
+import csv
+import dataclasses
+
+import pytest
+
+from fairlane.controller.config import Config, Port, Switch
+from fairlane.controller.core import SwitchControl, record_kind
+from fairlane.controller.p4info import P4Info
+from fairlane.controller.records import MarkedProtectedPortRecord, totals
+from fairlane.fabrics import raw
+from tests.controller.conftest import compiled
+
+COLUMNS = [f.name for f in dataclasses.fields(MarkedProtectedPortRecord)]
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory) -> P4Info:
+    """With each queue and flow protection."""
+    return compiled(tmp_path_factory, "FLOW_PROTECTION", "RED_ECN", "CODEL", "PIE", "PI2", "DUALPI2", "STEP")
+
+
+def record_after(p4info: P4Info, first: int, second: int) -> dict:
+    """Of a port, all of whose counters read `first`, and then `second`."""
+    control = SwitchControl(Switch("s1", 1, "127.0.0.1:1", (Port(1, 10_000_000),)), p4info, Config("", "", ()))
+    for time_s, value in ((0.0, first), (1.0, second)):
+        control.on_counters(time_s, [(p4info.counter_id(name), 1, value, 1000 * value) for name in p4info.counters])
+    _, records = control.finish(1.0, 1)
+    return dataclasses.asdict(records[0])
+
+
+def test_totals_are_the_columns_that_grow_with_the_switchs_counters(everything: P4Info) -> None:
+    assert record_kind(everything) is MarkedProtectedPortRecord
+    early, late = record_after(everything, 0, 7), record_after(everything, 100, 107)
+    assert {column for column in COLUMNS if early[column] != late[column]} == totals()
+
+
+@pytest.mark.parametrize("column", [c for c in COLUMNS if c not in ("time_s", "switch", "port")])
+def test_only_totals_go_on_over_a_restart(column: str, tmp_path) -> None:
+    values = [5, 50, 9, 80, 1, 4]
+    with (tmp_path / "controller.csv").open("w", newline="") as file:
+        rows = csv.DictWriter(file, COLUMNS, restval=0)
+        rows.writeheader()
+        rows.writerows({"time_s": float(t), "switch": "s1", "port": 1, column: value} for t, value in enumerate(values))
+    read = raw.controller_columns(tmp_path)["s1", 1][column].tolist()
+    assert read == ([5, 50, 59, 130, 131, 134] if column in totals() else values)
