@@ -51,7 +51,10 @@ def execute(
     )
     for warning in floors.warnings(experiment) + ([] if fabric == "virtual" else capacity.warnings(experiment, target)):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
+    folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
+    for kept in folder.rescued:
+        again = f"The records of a killed run are in {_shown(kept / 'raw')}; 'fairlane report {_shown(kept)}' evaluates them."
+        console.print(again, highlight=False, markup=False, soft_wrap=True)
     raw = folder.work / "raw"
     try:
         _check_room(experiment, folder.work)
@@ -74,9 +77,12 @@ def execute(
     except Refusal:
         raise
     except (Exception, Interrupted) as error:  # noqa: BLE001 # whatever it is, the records stay
-        _keep(folder, error, f"'fairlane report {_shown(folder.final)}' evaluates them")
+        _keep(folder, error, "'fairlane report {}' evaluates them")
     judged(true)
     _show(console, experiment, outcome, figures, true, final)
+    if final != folder.final:
+        where = f"{_shown(folder.final)} appeared during the run, and is not overwritten: the results are in {_shown(final)}."
+        console.print(where, highlight=False, markup=False, soft_wrap=True)
     if true.verdict == "invalid":
         return NOT_VALID
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
@@ -99,12 +105,8 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
 
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
     """The raw records stay, whatever stood in the way of the rest."""
-    kept = folder.publish()
-    with contextlib.suppress(OSError):  # no descriptor may be left to look with
-        for path in kept.iterdir():
-            if path.name != "raw":
-                path.unlink(missing_ok=True)
-    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then}.", error) from error
+    kept = folder.keep_records()
+    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then.format(_shown(kept))}.", error) from error
 
 
 def _shown(path: Path) -> str:
@@ -153,7 +155,7 @@ def _remove_empty_logs(folder: Path) -> None:
 def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
     """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, next to the place of its results."""
     if os.environ.get("FAIRLANE_KEEP_LOGS") and folder.work.is_dir():
-        folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
+        folder.keep_failed()
 
 
 def _write(

@@ -118,7 +118,7 @@ def carry_out(wanted: Wanted, out: Path | None, console: Console) -> bool:
         pictures.ffmpeg()
     else:
         virtual_fabric.check_built()
-    folder = result_folder.ResultFolder(out or result_folder.default_folder("film", wanted.seed))
+    folder = result_folder.ResultFolder.reserve(out, "film", wanted.seed)
     began_s = time.monotonic()
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="fairlane-film-") as temporary:

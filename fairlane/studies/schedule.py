@@ -9,20 +9,17 @@ from __future__ import annotations
 import os
 import pickle
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.fabrics.processes import Identity
+from fairlane.results import held
 from fairlane.studies import points
 from fairlane.studies.points import Done, Job
 from fairlane.studies.worker import Failure, attempt
@@ -115,7 +112,7 @@ class _Worker:
 
 def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, Done | Failure]]:
     waiting, deaths = deque(ordered), Counter[str]()
-    with _scratch() as folder, selectors.DefaultSelector() as ready:
+    with held.scratch(_SCRATCH) as folder, selectors.DefaultSelector() as ready:
         workers: set[_Worker] = set()
 
         def start() -> None:
@@ -161,17 +158,7 @@ def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, D
 
 
 _SCRATCH = "fairlane-study-"
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for the records of runs under way. Those of studies that were killed go first."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        pid = path.name.removeprefix(_SCRATCH).partition("-")[0]
-        if pid.isdigit() and Identity.of(int(pid)) is None:
-            shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+"""How the names of folders begin that have the records of runs under way."""
 
 
 def _attempt(job: Job) -> Any:

@@ -34,7 +34,7 @@ def carry_out(
     files = cases.files(suite)
     kind = kind_of(algorithm)
     chosen = [cases.load(path, kind, queue, programs) for path in files]
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(f"{suite}-{kind}", chosen[0].experiment.seed))
+    folder = result_folder.ResultFolder.reserve(out, f"{suite}-{kind}", chosen[0].experiment.seed)
     try:
         with interruptible():
             judged = []
