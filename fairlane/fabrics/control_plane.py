@@ -111,4 +111,6 @@ def _check_changes(experiment: Experiment) -> None:
 
 
 def write(config: Config, path: Path) -> None:
-    path.write_text(controller_config.to_json(config) + "\n")
+    """The program's files, which are beside `path`, by their names: the same bytes wherever that is."""
+    named = {key: Path(getattr(config, key)).name for key in ("p4info", "bmv2_json")}
+    path.write_text(controller_config.to_json(dataclasses.replace(config, **named)) + "\n")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlane import python_child
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
@@ -74,9 +74,7 @@ def programs(
         if module == "fairlane.hosts.agent" and run_seed is not None:
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
         argv = (
-            sys.executable,
-            "-m",
-            module,
+            *python_child.of_module(module),
             "--role",
             role,
             "--local",

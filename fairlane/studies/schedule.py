@@ -11,13 +11,12 @@ import pickle
 import selectors
 import signal
 import subprocess
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlane import probes
+from fairlane import probes, python_child
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.results import held
 from fairlane.studies import points
@@ -58,9 +57,9 @@ class _Worker:
     """A process of `fairlane.studies.worker`, and the job that it has."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {**os.environ, "TMPDIR": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
+            python_child.of_module("fairlane.studies.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
