@@ -16,7 +16,7 @@ from typing import NoReturn
 import pandas as pd
 from rich.console import Console
 
-from fairlane import capacity, errors, floors
+from fairlane import capacity, errors, floors, user_files
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import progress, virtual_fabric
@@ -24,7 +24,8 @@ from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, unfinished
+from fairlane.results import fidelity, made, metrics, plots, plots_layers, report, result_folder, series, unfinished
+from fairlane.results.nameless import without_folders
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
@@ -57,11 +58,13 @@ def execute(
         console.print(again, highlight=False, markup=False, soft_wrap=True)
     raw = folder.work / "raw"
     try:
+        program = user_files.kept_program(experiment)
         _check_room(experiment, folder.work)
+        made.write(folder.work, user_files.of_experiments([experiment]))
         raw.mkdir()
         with interruptible():
             outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
-            experiment = outcome.changed or experiment
+            experiment = user_files.with_program(outcome.changed or experiment, program)
             _remove_empty_logs(raw)
             unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric, target))
     except BaseException as error:
@@ -137,7 +140,9 @@ def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> P
     """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
     folder = result_folder.ResultFolder(out)
     try:
+        made.write(folder.work, user_files.of_experiments([experiment]))
         shutil.copytree(raw, folder.work / "raw")
+        experiment = user_files.with_program(experiment, user_files.kept_program(experiment))
         _write(experiment, outcome, folder.work / "raw", folder.work, "virtual", "virtual")
         return folder.publish()
     except BaseException:
@@ -165,7 +170,7 @@ def _write(
     figures = metrics.compute(recorded)
     true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
     tables = _tables(recorded, folder)
-    result_folder.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
+    result_folder.write_json(folder / "experiment.json", without_folders(dataclasses.asdict(experiment)))
     result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"

@@ -66,7 +66,6 @@ def test_the_folder_is_hostile(tmp_path: Path) -> None:
         ["sweep", str(ROOT / "docs/examples/parking-lot-study.toml"), "--seeds", "2", "--duration", "2", "--at", "rate_bps=2e6", "--workers", "2"],
         ["suite", "rfc8867", "nada"],
         ["film", "nada", "--seconds", "4"],
-        ["new", "algorithm", "my-rate"],
         ["labs", "copy", "mine"],
     ],
     ids=lambda arguments: arguments[0],

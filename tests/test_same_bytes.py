@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
+from fairlane import probes, skeleton
 
 ROOT = Path(__file__).resolve().parent.parent
 PROVENANCE = "made.json"
@@ -59,13 +59,13 @@ def test_a_run_with_files_of_the_users_own_does_so_too(tmp_path: Path, elsewhere
     for name, installation in (("one", ROOT), ("deep/two", elsewhere)):
         own = tmp_path / f"own-{Path(name).name}"
         own.mkdir()
-        subprocess.run([sys.executable, "-m", "fairlane", "new", "algorithm", "my-rate"], cwd=own, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+        skeleton.algorithm("bytes-rate", own, False)
         (own / "red.p4").write_bytes((ROOT / "p4src/red.p4").read_bytes() + b"// mine\n")
-        given = ["--algorithm", str(own / "my_rate.py"), "--program", str(own / "red.p4")]
-        outs.append(run(tmp_path / name, installation, "run", "dumbbell", "--flow", "my-rate:1", "--queue", "red", "--duration", "3", *given))
+        given = ["--algorithm", str(own / "bytes_rate.py"), "--program", str(own / "red.p4")]
+        outs.append(run(tmp_path / name, installation, "run", "dumbbell", "--flow", "bytes-rate:1", "--queue", "red", "--duration", "3", *given))
     same(*outs)
     for out in outs:
-        assert (out / "files/my_rate.py").read_bytes() == (tmp_path / "own-one/my_rate.py").read_bytes()
-        assert (out / "files/red.p4").read_bytes().endswith(b"// mine\n")
+        assert (out / "files/bytes_rate.py").read_bytes() == (tmp_path / "own-one/bytes_rate.py").read_bytes()
+        assert (out / "files/program/red.p4").read_bytes().endswith(b"// mine\n")
         for name, content in files(out).items():
             assert str(tmp_path).encode() not in content, name

@@ -21,6 +21,8 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.results import held, unfinished
 
+PROVENANCE = ("made.json", "files")
+"""What `fairlane.results.made` writes: it belongs to raw records, too."""
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
@@ -73,7 +75,7 @@ class ResultFolder:
             with held.abandoned(path) as dead:
                 if dead and unfinished.has_records(path):
                     with contextlib.suppress(OSError):
-                        _clear_but(path, ("raw", held.LOCK))
+                        _clear_but(path, ("raw", *PROVENANCE, held.LOCK))
                         self.rescued.append(_renamed(path, path.with_name(path.name[1:].removesuffix(".unfinished"))))
                         (self.rescued[-1] / held.LOCK).unlink(missing_ok=True)
                     continue
@@ -94,7 +96,7 @@ class ResultFolder:
         """As `publish`, of the raw records alone."""
         kept = self.publish()
         with contextlib.suppress(OSError):  # no descriptor may be left to look with
-            _clear_but(kept, ("raw",))
+            _clear_but(kept, ("raw", *PROVENANCE))
         return kept
 
     def keep_failed(self) -> None:

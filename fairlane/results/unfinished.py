@@ -12,6 +12,7 @@ import pydantic
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
+from fairlane.results.nameless import without_folders
 
 _NAME = "run.json"
 
@@ -29,7 +30,7 @@ class Finished:
 def write(raw: Path, run: Finished) -> None:
     """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
     half = raw / f".{_NAME}"
-    half.write_text(json.dumps(dataclasses.asdict(run)))
+    half.write_text(json.dumps(without_folders(dataclasses.asdict(run))))
     half.replace(raw / _NAME)  # where it is, it is whole
 
 
