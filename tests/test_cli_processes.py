@@ -18,7 +18,6 @@ from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Identity, Process, spawn, stop_all
 from fairlane.fabrics.supervisor import MAX_RESTARTS, Supervisor
 
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -122,9 +121,23 @@ time.sleep(600)
 @pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of processes needs root")
 def test_a_live_run_in_another_namespace_is_left_alone(tmp_path: Path) -> None:
     """Its number is no process's here, or another's."""
-    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", 'for i in $(seq 300); do /bin/true; done; "$@"; exit $?', "sh"]
+    inside = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        'for i in $(seq 300); do /bin/true; done; "$@"; exit $?',
+        "sh",
+    ]
     process = subprocess.Popen(
-        [*inside, sys.executable, "-c", IN_ANOTHER_NAMESPACE, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+        [*inside, sys.executable, "-c", IN_ANOTHER_NAMESPACE, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
     )
     assert process.stdout.readline() == "holds\n"
     (record,) = leftovers.records(tmp_path)

@@ -16,16 +16,15 @@ from fairlane import probes, python_child
 
 ROOT = Path(__file__).resolve().parent.parent
 FAIRLANE = probes.VENV_BIN / "fairlane"
-NAMES = (
-    *("abc", "argparse", "ast", "asyncio", "base64", "bisect", "calendar", "codecs", "collections", "concurrent", "contextlib", "contextvars", "copy"),
-    *("csv", "ctypes", "dataclasses", "datetime", "decimal", "email", "enum", "fcntl", "functools", "gc", "glob", "hashlib", "heapq", "importlib"),
-    *("inspect", "io", "ipaddress", "itertools", "json", "keyword", "linecache", "locale", "logging", "math", "numbers", "opcode", "operator", "os"),
-    *("pathlib", "pickle", "pkgutil", "platform", "posixpath", "queue", "random", "re", "resource", "runpy", "select", "selectors", "shutil", "signal"),
-    *("site", "socket", "ssl", "stat", "string", "struct", "subprocess", "tempfile", "textwrap", "threading", "time", "token", "tokenize", "tomllib"),
-    *("traceback", "types", "typing", "unittest", "urllib", "uuid", "warnings", "weakref", "zipfile", "zlib", "sitecustomize", "usercustomize"),
-    *("distributed", "fairlane", "finsy", "google", "grpc", "jinja2", "matplotlib", "mininet", "numpy", "pandas", "pyarrow", "pydantic", "rich"),
-    *("scapy", "starlette", "thriftpy2", "typer", "uvicorn", "websockets", "p4utils", "gi"),
-)
+NAMES = """
+    abc argparse ast asyncio base64 bisect calendar codecs collections concurrent contextlib contextvars copy csv ctypes
+    dataclasses datetime decimal email enum fcntl functools gc glob hashlib heapq importlib inspect io ipaddress itertools json
+    keyword linecache locale logging math numbers opcode operator os pathlib pickle pkgutil platform posixpath queue random re
+    resource runpy select selectors shutil signal site socket ssl stat string struct subprocess tempfile textwrap threading time
+    token tokenize tomllib traceback types typing unittest urllib uuid warnings weakref zipfile zlib sitecustomize usercustomize
+    distributed fairlane finsy google grpc jinja2 matplotlib mininet numpy pandas pyarrow pydantic rich scapy starlette thriftpy2
+    typer uvicorn websockets p4utils gi
+""".split()
 """Modules of the standard library, and packages that we use."""
 
 
@@ -35,7 +34,9 @@ def hostile(tmp_path: Path) -> Iterator[Path]:
     folder, marks = tmp_path / "hostile", tmp_path / "marks"
     folder.mkdir(), marks.mkdir()
     for name in NAMES:
-        (folder / f"{name}.py").write_text(f"open({str(marks / name)!r}, 'w').close()\nraise SystemExit('from the current folder: {name}')\n")
+        (folder / f"{name}.py").write_text(
+            f"open({str(marks / name)!r}, 'w').close()\nraise SystemExit('from the current folder: {name}')\n"
+        )
     yield folder
     assert not list(marks.iterdir())
 
@@ -63,7 +64,18 @@ def test_the_folder_is_hostile(tmp_path: Path) -> None:
         ["doctor", "--json"],
         ["run", "als-3", "--duration", "2"],
         ["run", "dumbbell", "--flow", "rap:1", "--duration", "2", "--pcap", "pcaps", "--trace", "t.csv"],
-        ["sweep", str(ROOT / "docs/examples/parking-lot-study.toml"), "--seeds", "2", "--duration", "2", "--at", "rate_bps=2e6", "--workers", "2"],
+        [
+            "sweep",
+            str(ROOT / "docs/examples/parking-lot-study.toml"),
+            "--seeds",
+            "2",
+            "--duration",
+            "2",
+            "--at",
+            "rate_bps=2e6",
+            "--workers",
+            "2",
+        ],
         ["suite", "rfc8867", "nada"],
         ["film", "nada", "--seconds", "4"],
         ["labs", "copy", "mine"],
@@ -102,7 +114,20 @@ def test_grading(hostile: Path) -> None:
 @pytest.mark.skipif(not FAIRLANE.is_file(), reason="no .venv: make setup")
 def test_the_processes_of_a_run_on_mininet(hostile: Path) -> None:
     """Controller, senders, receivers, iperf3's ends, idle loops."""
-    command = ["run", "dumbbell", "--flow", "rap:1", "--flow", "tcp-cubic:1", "--duration", "3", "--fabric", "mininet", "--target", "embedded"]
+    command = [
+        "run",
+        "dumbbell",
+        "--flow",
+        "rap:1",
+        "--flow",
+        "tcp-cubic:1",
+        "--duration",
+        "3",
+        "--fabric",
+        "mininet",
+        "--target",
+        "embedded",
+    ]
     run(hostile, *command, "--keep-awake", "--no-rtt-check", "--grpc-port", "9759", timeout=118)
 
 

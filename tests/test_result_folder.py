@@ -213,7 +213,17 @@ def test_four_runs_of_one_second_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare (util-linux) in PATH")
 def test_four_runs_in_two_namespaces_of_processes_lose_nothing(tmp_path: Path) -> None:
     """Two of the runs have numbers there that are no process's here; the run that is killed is one of them."""
-    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", 'for i in $(seq 300); do /bin/true; done; "$@"; exit $?', "sh"]
+    inside = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        'for i in $(seq 300); do /bin/true; done; "$@"; exit $?',
+        "sh",
+    ]
 
     def begin(number: int, command: list[str]) -> subprocess.Popen:
         wrapped = [*inside, *command] if number < 2 else command

@@ -43,7 +43,9 @@ def same(one: Path, other: Path) -> None:
     assert [name for name in first if first[name] != second[name] and name != PROVENANCE] == []
 
 
-@pytest.mark.parametrize("arguments", [["als-3", "--duration", "3"], ["dumbbell", "--flow", "rap:1", "--flow", "tcp-cubic:1", "--duration", "3"]])
+@pytest.mark.parametrize(
+    "arguments", [["als-3", "--duration", "3"], ["dumbbell", "--flow", "rap:1", "--flow", "tcp-cubic:1", "--duration", "3"]]
+)
 def test_a_run_gives_the_same_bytes_everywhere(tmp_path: Path, elsewhere: Path, arguments: list[str]) -> None:
     one = run(tmp_path / "one", ROOT, "run", *arguments)
     same(one, run(tmp_path / "a longer name/two", elsewhere, "run", *arguments))
@@ -62,7 +64,9 @@ def test_a_run_with_files_of_the_users_own_does_so_too(tmp_path: Path, elsewhere
         skeleton.algorithm("bytes-rate", own, False)
         (own / "red.p4").write_bytes((ROOT / "p4src/red.p4").read_bytes() + b"// mine\n")
         given = ["--algorithm", str(own / "bytes_rate.py"), "--program", str(own / "red.p4")]
-        outs.append(run(tmp_path / name, installation, "run", "dumbbell", "--flow", "bytes-rate:1", "--queue", "red", "--duration", "3", *given))
+        outs.append(
+            run(tmp_path / name, installation, "run", "dumbbell", "--flow", "bytes-rate:1", "--queue", "red", "--duration", "3", *given)
+        )
     same(*outs)
     for out in outs:
         assert (out / "files/bytes_rate.py").read_bytes() == (tmp_path / "own-one/bytes_rate.py").read_bytes()

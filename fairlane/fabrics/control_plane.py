@@ -112,5 +112,5 @@ def _check_changes(experiment: Experiment) -> None:
 
 def write(config: Config, path: Path) -> None:
     """The program's files, which are beside `path`, by their names: the same bytes wherever that is."""
-    named = {key: Path(getattr(config, key)).name for key in ("p4info", "bmv2_json")}
-    path.write_text(controller_config.to_json(dataclasses.replace(config, **named)) + "\n")
+    named = dataclasses.replace(config, p4info=Path(config.p4info).name, bmv2_json=Path(config.bmv2_json).name)
+    path.write_text(controller_config.to_json(named) + "\n")

@@ -40,7 +40,10 @@ def write(folder: Path, files: Mapping[str, str]) -> list[Path]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         written.append(result_folder.write_whole(folder / name, text))
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())}
-    return [*written, result_folder.write_whole(folder / FILE, result_folder.json_text({**_about(), "command": command(), "files": digests}))]
+    return [
+        *written,
+        result_folder.write_whole(folder / FILE, result_folder.json_text({**_about(), "command": command(), "files": digests})),
+    ]
 
 
 @cache

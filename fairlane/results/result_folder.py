@@ -175,9 +175,7 @@ def write_new(path: Path, content: str) -> None:
 def _umask() -> int:
     """Linux tells it; elsewhere one must set it to learn it."""
     try:
-        return next(
-            int(line.split()[1], 8) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Umask:")
-        )
+        return next(int(line.split()[1], 8) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Umask:"))
     except (OSError, StopIteration):
         return 0o022
 

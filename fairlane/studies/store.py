@@ -97,7 +97,9 @@ def check_own(folder: Path) -> None:
         )
     for path in (*folder.iterdir(), *kept.glob("*"), *kept.glob("*/earlier")):
         if path.is_symlink():
-            raise Refusal(f"--out {folder}: {path.relative_to(folder)} is a link, and what is written there would land elsewhere. Remove it.")
+            raise Refusal(
+                f"--out {folder}: {path.relative_to(folder)} is a link, and what is written there would land elsewhere. Remove it."
+            )
 
 
 class Store:

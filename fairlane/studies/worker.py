@@ -55,6 +55,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from fairlane.studies import worker
+    from fairlane.studies import worker  # noqa: PLW0406 # by its name: a `Failure` is then the same class on both sides
 
-    worker.main()  # not this module's: a `Failure` is the same class on both sides
+    worker.main()
