@@ -138,12 +138,17 @@ def read(path: Path) -> Config:
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
     try:
-        config = parse(raw)
+        config = _placed(parse(raw), Path(path).parent)
         if config.tls is not None:
             _check_readable(config.tls)
         return config
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _placed(config: Config, folder: Path) -> Config:
+    """Its program's files are named from the folder of the configuration."""
+    return dataclasses.replace(config, p4info=str(folder / config.p4info), bmv2_json=str(folder / config.bmv2_json))
 
 
 def _check_readable(tls: Tls) -> None:

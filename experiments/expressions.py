@@ -73,6 +73,18 @@ def names_in(text: str) -> set[str]:
     return whole | {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners} - set(_FUNCTIONS)
 
 
+def with_texts(text: str, names: Mapping[str, str]) -> str:
+    """An expression with other texts in place of some of its own; as it is where it has none of them."""
+    try:
+        tree = ast.parse(text.removeprefix("=").strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return text
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names]
+    for node in found:
+        node.value = names[str(node.value)]
+    return f"= {ast.unparse(tree)}" if found else text
+
+
 def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):

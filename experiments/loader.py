@@ -89,6 +89,7 @@ def from_document(document: Document, name: str, duration_s: float | None = None
             )
         except ValueError as error:
             raise ConfigError(str(error)) from error
+    settings = _with_program(settings, document)
     topology = topology_load.from_document(document, ("topology",))
     for i, switch in enumerate(settings.control.plain_switches):
         _check_switch(switch, topology, document, ("control", "plain_switches", i))
@@ -106,6 +107,29 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         settings.seed,
         _changes(settings, topology, document),
     )
+
+
+def _with_program(settings: Settings, document: Document) -> Settings:
+    """The same with the P4 program's place. ConfigError: there is none."""
+    path = program_of(document)
+    if path is None:
+        return settings
+    return dataclasses.replace(settings, control=dataclasses.replace(settings.control, program=str(path)))
+
+
+def program_of(document: Document) -> Path | None:
+    """The P4 program of one's own that a document names: beside the document's file, or in the current folder; None: one of Fairlane's.
+    ConfigError: there is none."""
+    key = ("control", "program")
+    control = document.values.get("control")
+    name = control.get("program") if isinstance(control, dict) else None
+    if not isinstance(name, str) or (FOLDER.parent / name).is_file():
+        return None
+    beside = Path(document.place(key)[0]).parent / name
+    found = next((path for path in (beside, Path(name)) if path.is_file()), None)
+    if found is None:
+        raise document.error(key, f"no file {beside}; Fairlane's own are p4src/als.p4 and others of p4src/")
+    return found
 
 
 def _check_schedule(settings: Settings, document: Document) -> None:

@@ -312,8 +312,9 @@ def film(
 
 
 def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
-    from fairlane.fabrics import targets, virtual_fabric
+    from fairlane.fabrics import preflight, targets, virtual_fabric
 
+    preflight.check_new(output.pcap, output.trace)
     shown = _live_options(page, where.fabric)
     if where.target == "bmv2":
         raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
@@ -372,8 +373,10 @@ def _say(text: str) -> None:
 
 def _run_tutorial(context: typer.Context, path: str, where: Where, output: Output, own: UserFiles, tutorial: Tutorial) -> None:
     """A topology of the P4 tutorials. The tutorials, not this program, set the defaults."""
+    from fairlane.fabrics import preflight
     from fairlane.tutorials import run as tutorials
 
+    preflight.check_new(output.pcap, None)
     allowed = {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
     given = _refuse_options(context, allowed, "a topology of the P4 tutorials, which has no flows")
     options = tutorials.Options(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
@@ -16,7 +15,7 @@ from typing import NoReturn
 import pandas as pd
 from rich.console import Console
 
-from fairlane import capacity, errors, floors
+from fairlane import capacity, errors, floors, user_files
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import SAMPLED_S, Experiment
 from fairlane.fabrics import progress, virtual_fabric
@@ -24,7 +23,8 @@ from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, metrics, plots, plots_layers, report, result_folder, series, shares, unfinished
+from fairlane.results import fidelity, made, metrics, plots, plots_layers, report, result_folder, series, shares, unfinished
+from fairlane.results.nameless import without_folders
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
@@ -51,14 +51,19 @@ def execute(
     )
     for warning in floors.warnings(experiment) + ([] if fabric == "virtual" else capacity.warnings(experiment, target)):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(experiment.id, experiment.seed))
+    folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
+    for kept in folder.rescued:
+        again = f"The records of a killed run are in {_shown(kept / 'raw')}; 'fairlane report {_shown(kept)}' evaluates them."
+        console.print(again, highlight=False, markup=False, soft_wrap=True)
     raw = folder.work / "raw"
     try:
+        program = user_files.kept_program(experiment)
         _check_room(experiment, folder.work)
+        made.write(folder.work, user_files.of_experiments([experiment]))
         raw.mkdir()
         with interruptible():
             outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
-            experiment = outcome.changed or experiment
+            experiment = user_files.with_program(outcome.changed or experiment, program)
             _remove_empty_logs(raw)
             unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric, target))
     except BaseException as error:
@@ -74,9 +79,12 @@ def execute(
     except Refusal:
         raise
     except (Exception, Interrupted) as error:  # noqa: BLE001 # whatever it is, the records stay
-        _keep(folder, error, f"'fairlane report {_shown(folder.final)}' evaluates them")
+        _keep(folder, error, "'fairlane report {}' evaluates them")
     judged(true)
     _show(console, experiment, outcome, figures, true, final)
+    if final != folder.final:
+        where = f"{_shown(folder.final)} appeared during the run, and is not overwritten: the results are in {_shown(final)}."
+        console.print(where, highlight=False, markup=False, soft_wrap=True)
     if true.verdict == "invalid":
         return NOT_VALID
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
@@ -100,12 +108,8 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
 
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
     """The raw records stay, whatever stood in the way of the rest."""
-    kept = folder.publish()
-    with contextlib.suppress(OSError):  # no descriptor may be left to look with
-        for path in kept.iterdir():
-            if path.name != "raw":
-                path.unlink(missing_ok=True)
-    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then}.", error) from error
+    kept = folder.keep_records()
+    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then.format(_shown(kept))}.", error) from error
 
 
 def _shown(path: Path) -> str:
@@ -136,7 +140,9 @@ def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> P
     """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
     folder = result_folder.ResultFolder(out)
     try:
+        made.write(folder.work, user_files.of_experiments([experiment]))
         shutil.copytree(raw, folder.work / "raw")
+        experiment = user_files.with_program(experiment, user_files.kept_program(experiment))
         _write(experiment, outcome, folder.work / "raw", folder.work, "virtual", "virtual")
         return folder.publish()
     except BaseException:
@@ -154,7 +160,7 @@ def _remove_empty_logs(folder: Path) -> None:
 def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
     """FAIRLANE_KEEP_LOGS=1: a failed run's logs stay, next to the place of its results."""
     if os.environ.get("FAIRLANE_KEEP_LOGS") and folder.work.is_dir():
-        folder.work.rename(folder.final.with_name(folder.final.name + "-failed"))
+        folder.keep_failed()
 
 
 def _write(
@@ -164,7 +170,7 @@ def _write(
     figures = metrics.compute(recorded)
     true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
     tables = _tables(recorded, folder)
-    result_folder.write_json(folder / "experiment.json", dataclasses.asdict(experiment))
+    result_folder.write_json(folder / "experiment.json", without_folders(dataclasses.asdict(experiment)))
     result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"

@@ -1,19 +1,28 @@
-"""A user's own files in a run: algorithms of any Python file, and P4 files that replace those of the same name in `p4src`."""
+"""A user's own files in a run: algorithms of any Python file, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts import own_algorithms
+from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
+
+KEPT = "files"
+"""Of a folder of results, the part that has the user's own files."""
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def use_algorithm(path: str | Path) -> list[str]:
@@ -31,6 +40,92 @@ def use_algorithm(path: str | Path) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class OwnProgram:
+    """A P4 program of the user's own. files: name and text of it, of the files beside it, and of all that they include, from one folder on; main: the
+    program's name there."""
+
+    main: str
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(repr((self.main, self.files)).encode()).hexdigest()
+
+    def place(self, folder: Path) -> Path:
+        """Write the files into a folder, if it is not there yet; returns the program's path."""
+        if not folder.is_dir():
+            for name, text in self.files:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+        return folder / self.main
+
+
+def own_program(program: str | Path) -> OwnProgram | None:
+    """None for a program of Fairlane's. Refusal: a file cannot be read."""
+    source = Path(os.path.normpath(probes.source(str(program)).absolute()))
+    if source.is_relative_to(probes.PACKAGE):
+        return None
+    texts: dict[Path, str] = {}
+    todo = [source, *sorted(source.parent.glob("*.p4"))]
+    while todo:
+        path = Path(os.path.normpath(todo.pop()))
+        if path in texts:
+            continue
+        try:
+            texts[path] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Refusal(f"{path}: cannot be read: {error}") from error
+        for name in _INCLUDE.findall(texts[path]):
+            beside = (folder / name for folder in (path.parent, source.parent))
+            todo += [found for found in beside if found.is_file() and not found.is_relative_to(probes.PACKAGE)][:1]
+    root = Path(os.path.commonpath([path.parent for path in texts]))
+    return OwnProgram(str(source.relative_to(root)), tuple(sorted((str(path.relative_to(root)), text) for path, text in texts.items())))
+
+
+def own_algorithm_files(kinds: Iterable[str]) -> list[Path]:
+    """The Python files of the user's own in which flow kinds are written."""
+    modules = {half.__module__ for kind in kinds if kind in ALGORITHMS for half in (ALGORITHMS[kind].sender, ALGORITHMS[kind].receiver)}
+    own = (sys.modules[name].__file__ for name in sorted(modules) if name.startswith(own_algorithms.MODULES))
+    return [Path(path) for path in own if path]
+
+
+def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
+    """All files of the user's own that decide these experiments' runs: text by the name in a folder of results."""
+    found: dict[str, str] = {}
+    programs: dict[str, str] = {}
+    for experiment in experiments:
+        for path in own_algorithm_files(flow.kind for flow in experiment.flows):
+            found[f"{KEPT}/{path.name}"] = path.read_text(encoding="utf-8")
+        program = own_program(experiment.settings.control.program)
+        if program is not None and program.digest not in programs:
+            programs[program.digest] = place = numbered_place(len(programs))
+            found |= {f"{place}/{name}": text for name, text in program.files}
+    return found
+
+
+def numbered_place(number: int) -> str:
+    """Where the P4 program of this number, from 0, is in a folder of results."""
+    return f"{KEPT}/program" + (f"-{number + 1}" if number else "")
+
+
+def kept_program(experiment: Experiment) -> str:
+    """The experiment's P4 program as a folder of its results names it: one of the user's own where `of_experiments` puts it."""
+    program = own_program(experiment.settings.control.program)
+    return experiment.settings.control.program if program is None else f"{numbered_place(0)}/{program.main}"
+
+
+def with_program(experiment: Experiment, program: str) -> Experiment:
+    """The experiment with another P4 program."""
+    return replace(experiment, settings=replace(experiment.settings, control=replace(experiment.settings.control, program=program)))
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Of programs that are put together, as long as this process lasts."""
+    return tempfile.TemporaryDirectory(prefix="fairlane-programs-")
+
+
 def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
     """The experiment with other files in its switches' program: each replaces the file of its name next to the program, or is
     itself the program when it has the program's name. Refusal for a file that does not exist or replaces none."""
@@ -42,9 +137,7 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
         if not path.is_file():
             raise Refusal(f"--program {path}: no such file")
         digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
-    folder = Path("build").absolute() / "programs" / digest.hexdigest()[:16]
-    control = replace(experiment.settings.control, program=str(assemble(program, files, folder)))
-    return replace(experiment, settings=replace(experiment.settings, control=control))
+    return with_program(experiment, str(assemble(program, files, Path(_folder().name) / digest.hexdigest()[:16])))
 
 
 def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:

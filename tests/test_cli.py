@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -114,15 +113,6 @@ def test_results_appear_complete_or_not_at_all(tmp_path: Path) -> None:
     other = result_folder.ResultFolder(tmp_path / "deep" / "other")
     other.discard()
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["out"]
-
-
-def test_what_a_killed_run_left_half_written_is_removed_by_the_next(tmp_path: Path) -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-    (tmp_path / f".old.unfinished-{child.pid}").mkdir()
-    (tmp_path / f".live.unfinished-{os.getppid()}").mkdir()
-    result_folder.ResultFolder(tmp_path / "new").discard()
-    assert [p.name for p in tmp_path.iterdir()] == [f".live.unfinished-{os.getppid()}"]
 
 
 def test_numbers_that_are_none_become_null(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.errors import RunFailed
+from fairlane.errors import Refusal, RunFailed
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Identity, Process, spawn, stop_all
 from fairlane.fabrics.supervisor import MAX_RESTARTS, Supervisor
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def gone(pid: int, within_s: float = 5.0) -> bool:
@@ -97,10 +99,61 @@ def test_only_what_dead_runs_left_is_removed(tmp_path: Path) -> None:
         removed = leftovers.clean(tmp_path)
         assert f"process {mine.pid}" in removed
         assert mine.wait(2.0) == -signal.SIGKILL
+        assert f"process {others.pid}" not in removed and others.exit_code() is None
         assert not (tmp_path / "f000.json").exists() and live.path.exists()
     finally:
         stop_all([mine, others])
     assert live.release() == [] and not live.path.exists()
+
+
+IN_ANOTHER_NAMESPACE = """
+import os, signal, sys, time
+from pathlib import Path
+from fairlane.fabrics.leftovers import RunRecord
+record = RunRecord.create("a run", Path(sys.argv[1]), ports=[9])
+record.add(os.getpid())
+print("holds", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of processes needs root")
+def test_a_live_run_in_another_namespace_is_left_alone(tmp_path: Path) -> None:
+    """Its number is no process's here, or another's."""
+    inside = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        'for i in $(seq 300); do /bin/true; done; "$@"; exit $?',
+        "sh",
+    ]
+    process = subprocess.Popen(
+        [*inside, sys.executable, "-c", IN_ANOTHER_NAMESPACE, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "holds\n"
+    (record,) = leftovers.records(tmp_path)
+    assert record.alive() and not record.owner.alive() and not record.reachable()
+    assert leftovers.clean(tmp_path) == [] and record.path.exists()
+    assert leftovers.stop_live(0.1, tmp_path) == [] and process.poll() is None
+    with pytest.raises(Refusal, match="port 9 belongs to a run that is under way"):
+        RunRecord.create("another", tmp_path, ports=[9])
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 10
+    while record.alive() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    leftovers.clean(tmp_path)
+    assert not list(tmp_path.glob("f*"))
 
 
 def test_files_that_are_no_records_are_left_alone(tmp_path: Path) -> None:

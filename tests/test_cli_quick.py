@@ -123,7 +123,7 @@ def test_an_experiment_keeps_its_own_network() -> None:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted((folder / "raw").iterdir()) if p.name != "controller.json"}
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted((folder / "raw").iterdir())}
 
 
 @needs_network

@@ -69,7 +69,7 @@ def test_a_run_writes_its_results_and_leaves_nothing(start: Callable[..., Run]) 
 def test_a_killed_controller_and_a_killed_switch_do_not_end_a_run(start: Callable[..., Run]) -> None:
     run = start("--duration", "20", "--restart-after", "2")
     run.wait_for(flows_are_up)
-    os.kill(run.child("-m fairlane.controller "), signal.SIGKILL)
+    os.kill(run.child(" fairlane.controller "), signal.SIGKILL)
     run.wait_for(lambda text: "the controller is started again" in text)
     time.sleep(3.5)  # it is to count an interval
     os.kill(run.child("fairlane-switch .*--device-id 2 "), signal.SIGKILL)

@@ -98,8 +98,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All of a study's folder but how long runs took."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "took.jsonl"}
+    """All of a study's folder but how long runs took, and the command that made it."""
+    left_out = ("took.jsonl", "made.json")
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in left_out}
 
 
 def sweep(path: Path, out: Path, *arguments: str) -> subprocess.Popen[str]:

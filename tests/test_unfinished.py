@@ -47,10 +47,10 @@ def test_an_evaluation_that_fails_is_done_later(
         with pytest.raises(errors.Unfinished) as raised:
             _run(tmp_path / "half")
     assert raised.value.code == code and str(raised.value).startswith(said) and "half/raw" in str(raised.value)
-    assert [p.name for p in (tmp_path / "half").iterdir()] == ["raw"]
+    assert sorted(p.name for p in (tmp_path / "half").iterdir()) == ["made.json", "raw"]
     execute.finish(tmp_path / "half", Console(quiet=True))
     for path in sorted((tmp_path / "whole").iterdir()):
-        if path.suffix in (".csv", ".json"):
+        if path.suffix in (".csv", ".json") and path.name != "made.json":
             # An algorithm's parameters come back as an object of another class: the same names and values.
             assert (
                 json.loads(path.read_text()) == json.loads((tmp_path / "half" / path.name).read_text())

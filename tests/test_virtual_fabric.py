@@ -30,7 +30,7 @@ def run(folder: Path, name: str = "als-3", duration_s: float = 20.0, seed: int =
 
 def digests(folder: Path) -> dict[str, str]:
     """Of every raw record; the controller's configuration names files by their place."""
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir()) if p.name != "controller.json"}
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
 def digests_of_run(folder: str, seed: int) -> dict[str, str]:

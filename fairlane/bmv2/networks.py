@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from fairlane import probes
+from fairlane import probes, python_child
 from fairlane.bmv2 import environment
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 
@@ -31,10 +31,10 @@ def is_network(path: Path) -> bool:
 def run(path: Path) -> None:
     """Become p4-utils with this network, in the file's folder. Raises Refusal before anything is started."""
     _check(path)
-    script = [path.name] if path.suffix == ".py" else ["-m", "p4utils.p4run", "--config", path.name]
+    network = [sys.executable, path.name] if path.suffix == ".py" else [*python_child.of_module("p4utils.p4run"), "--config", path.name]
     os.chdir(path.resolve().parent)
     sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, *script], environment.extended(os.environ))
+    os.execve(sys.executable, network, environment.extended(os.environ))
 
 
 def _check(path: Path) -> None:

@@ -111,4 +111,6 @@ def _check_changes(experiment: Experiment) -> None:
 
 
 def write(config: Config, path: Path) -> None:
-    path.write_text(controller_config.to_json(config) + "\n")
+    """The program's files, which are beside `path`, by their names: the same bytes wherever that is."""
+    named = dataclasses.replace(config, p4info=Path(config.p4info).name, bmv2_json=Path(config.bmv2_json).name)
+    path.write_text(controller_config.to_json(named) + "\n")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlane import python_child
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
@@ -84,9 +84,7 @@ def programs(
             own = (timing.start_s(flow), timing.stop_s(flow)) if role == "receiver" else ()
             arguments += [word for at in sorted({*(timing.begin_s + at for at in marks_s), *own}) for word in ("--mark", f"{at:.6f}")]
         argv = (
-            sys.executable,
-            "-m",
-            module,
+            *python_child.of_module(module),
             "--role",
             role,
             "--local",

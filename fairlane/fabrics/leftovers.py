@@ -2,6 +2,7 @@
 
 Each run keeps a file in /run/fairlane with its process, its interfaces' prefix, and its children. A run that ends removes
 it; the next run, `fairlane clean`, or `make stop` cleans up after runs whose process is gone, and touches nothing else.
+A run holds a lock beside that file as long as it lives: numbers of processes mean something in their own namespace alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _DIE_S = 5.0
 
 @dataclass
 class RunRecord:
-    """prefix: of all interfaces of this run in the root namespace, such as "f3a2-". ports: TCP ports that its switches serve."""
+    """prefix: of all interfaces of this run in the root namespace, such as "f3a2-". ports: TCP ports that its switches serve. namespace: in
+    which its processes have their numbers, 0 where that is not known. lock: open in the run itself."""
 
     prefix: str
     owner: Identity
@@ -38,6 +40,24 @@ class RunRecord:
     children: list[Identity] = field(default_factory=list)
     path: Path | None = None
     ports: list[int] = field(default_factory=list)
+    namespace: int = 0
+    lock: int | None = None
+
+    def alive(self) -> bool:
+        """Whether the run's process lives, in whatever namespace."""
+        assert self.path is not None
+        try:
+            with self.path.with_suffix(".lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except BlockingIOError:
+            return True
+        except OSError:  # of a version that held none
+            return self.owner.alive()
+
+    def reachable(self) -> bool:
+        """Whether the numbers of its processes are those that this process knows."""
+        return self.namespace in (0, _namespace())
 
     @staticmethod
     def create(what: str, folder: Path = FOLDER, ports: Sequence[int] = ()) -> RunRecord:
@@ -49,7 +69,7 @@ class RunRecord:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for other in records(folder):
                 shared = sorted(set(ports) & set(other.ports))
-                if shared and other.owner.alive():
+                if shared and other.alive():
                     raise Refusal(
                         f"port {shared[0]} belongs to a run that is under way: {other.what}, process {other.owner.pid}."
                         " 'make stop' ends it; --grpc-port picks other ports."
@@ -63,7 +83,7 @@ class RunRecord:
         while True:
             prefix = f"f{secrets.token_hex(1)}{secrets.token_hex(1)[0]}-"
             path = folder / f"{prefix.rstrip('-')}.json"
-            record = RunRecord(prefix, owner, what, path=path, ports=ports)
+            record = RunRecord(prefix, owner, what, path=path, ports=ports, namespace=_namespace())
             if interfaces(prefix):
                 continue
             try:
@@ -71,6 +91,8 @@ class RunRecord:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
             except FileExistsError:
                 continue
+            record.lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            fcntl.flock(record.lock, fcntl.LOCK_EX)
             record._save()
             return record
 
@@ -88,7 +110,7 @@ class RunRecord:
 
     def release(self) -> list[str]:
         """Remove the leftovers of the run, and its file; returns what was removed, in words."""
-        killed = [member for child in self.children for member in child.session()]
+        killed = [member for child in self.children for member in child.session()] if self.reachable() else []
         _end(killed)
         # Only then: a child that lived on might have started more.
         marked = _marked(self.mark)
@@ -100,6 +122,10 @@ class RunRecord:
                 removed.append(f"interface {name}")
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+            self.path.with_suffix(".lock").unlink(missing_ok=True)
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
         return removed
 
     def _save(self) -> None:
@@ -111,11 +137,20 @@ class RunRecord:
                 "owner": [self.owner.pid, self.owner.started],
                 "children": [[c.pid, c.started] for c in self.children],
                 "ports": self.ports,
+                "namespace": self.namespace,
             }
         )
         temporary = self.path.with_suffix(".new")
         temporary.write_text(text)
         temporary.replace(self.path)
+
+
+def _namespace() -> int:
+    """Of this process's numbers; 0 where the kernel has no such namespaces."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
 
 
 def _end(processes: Sequence[Identity]) -> None:
@@ -160,6 +195,7 @@ def records(folder: Path = FOLDER) -> list[RunRecord]:
                 [Identity(*c) for c in data["children"]],
                 path,
                 data.get("ports", []),
+                int(data.get("namespace", 0)),
             )
         except (OSError, ValueError, KeyError, TypeError):
             # An empty file is one that a run has this instant created, or died creating.
@@ -176,14 +212,14 @@ def clean(folder: Path = FOLDER) -> list[str]:
     """Remove the leftovers of dead runs; returns what was removed, in words."""
     removed = []
     for record in records(folder):
-        if not record.owner.alive():
+        if not record.alive():
             removed += record.release()
     return removed
 
 
 def stop_live(timeout_s: float = 20.0, folder: Path = FOLDER) -> list[str]:
     """Ask running experiments to end, wait for them, and clean up after those that do not; returns what was ended."""
-    live = [r for r in records(folder) if r.owner.alive()]
+    live = [r for r in records(folder) if r.alive() and r.reachable()]
     for record in live:
         record.owner.kill(signal.SIGTERM)
     deadline = time.monotonic() + timeout_s

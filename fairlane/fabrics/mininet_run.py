@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from fairlane import errors, probes
+from fairlane import errors, probes, python_child
 from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
@@ -96,7 +96,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         control_plane.write(config, folder / "controller.json")
 
         def start_controller() -> Process:
-            argv = [sys.executable, "-m", "fairlane.controller", "--config", str(folder / "controller.json"), "--out", str(folder)]
+            argv = [*python_child.of_module("fairlane.controller"), "--config", str(folder / "controller.json"), "--out", str(folder)]
             argv += ["--changes", str(folder / _CHANGES)]
             controllers.append(spawn("controller", argv, folder / "controller.log"))
             record.add(controllers[-1].pid)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
@@ -58,6 +60,20 @@ def check_machine(experiment: Experiment) -> None:
 def no_gstreamer(what: str, lacking: str) -> Refusal:
     """lacking: as `film.missing` says it."""
     return Refusal(f"{what} needs GStreamer, and here is missing: {lacking}. apt-get install {film.PACKAGES}", CANNOT_RUN_HERE)
+
+
+def check_new(pcap: Path | None, trace: Path | None) -> None:
+    """Captures and logs that would take no other file's place. Refusal."""
+    if trace is not None:
+        if os.path.lexists(trace):
+            raise Refusal(f"--trace {trace}: exists already, and is not overwritten. Give another name, or remove it.")
+        if not trace.absolute().parent.is_dir():
+            raise Refusal(f"--trace {trace}: no folder {trace.absolute().parent}")
+    if pcap is not None and os.path.lexists(pcap):
+        if not pcap.is_dir():
+            raise Refusal(f"--pcap {pcap}: is no folder. Give a folder, which may be new.")
+        if found := sorted(path.name for path in pcap.glob("*.pcap")):
+            raise Refusal(f"--pcap {pcap}: has {found[0]} already, and captures are not overwritten. Give another folder, or remove it.")
 
 
 def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:

@@ -48,8 +48,11 @@ class Identity:
                 pass
 
     def session(self) -> list[Identity]:
-        """The processes of the session that this process leads, or led: its number stays taken while one of them lives."""
-        members = []
+        """The processes of the session that this process leads, or led: its number stays taken while one of them lives. None if another process has
+        the number now."""
+        members: list[Identity] = []
+        if Identity.of(self.pid) not in (self, None):
+            return members
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 identity = Identity.of(int(entry.name))

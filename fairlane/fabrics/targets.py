@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from json import dumps as encoded
 from pathlib import Path
 from typing import Literal
 
@@ -62,6 +63,7 @@ class Toolchain:
             )
         if done.returncode != 0:
             raise Refusal(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
+        json.write_text(_without_folder(json.read_text(encoding="utf-8"), source.parent), encoding="utf-8")
         return json, p4info
 
 
@@ -79,9 +81,14 @@ class ModuleCompiler:
         program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
         if program is None or p4info is None:
             raise Refusal(f"{source} does not compile:\n{said.strip()}")
-        json_path.write_text(program)
+        json_path.write_text(_without_folder(program, source.parent))
         p4info_path.write_text(p4info)
         return json_path, p4info_path
+
+
+def _without_folder(program: str, folder: Path) -> str:
+    """A compiled program whose source files are named from the program's folder on: the same bytes wherever that folder is."""
+    return program.replace(encoded(f"{folder}/")[:-1], '"')
 
 
 Compiles = Toolchain | ModuleCompiler

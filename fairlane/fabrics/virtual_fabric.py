@@ -133,11 +133,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
-    if options.pcap is not None:
-        options.pcap.mkdir(parents=True, exist_ok=True)
-        network.capture(options.pcap)
-    if options.trace is not None:
-        network.trace(options.trace)
+    _record_packets(network, options)
 
     started = time.monotonic()
     records = Records(network, experiment, folder, timing, options.needed)
@@ -169,6 +165,18 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]
     ]
     return outcome
+
+
+def _record_packets(network, options: Options) -> None:
+    """Refusal when a file cannot be made, or is there already."""
+    try:
+        if options.pcap is not None:
+            options.pcap.mkdir(parents=True, exist_ok=True)
+            network.capture(options.pcap)
+        if options.trace is not None:
+            network.trace(options.trace)
+    except OSError as error:
+        raise Refusal(f"packets cannot be recorded: {error}") from error
 
 
 def _timing(experiment: Experiment) -> Timing:

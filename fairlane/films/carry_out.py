@@ -28,7 +28,7 @@ from fairlane.hosts import film as beside
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.arguments import parse_rate
 from fairlane.inputs import located_toml, schema
-from fairlane.results import fidelity, result_folder
+from fairlane.results import fidelity, made, result_folder
 
 FLOW = "film"
 PACKET_BYTES = 1000
@@ -118,10 +118,11 @@ def carry_out(wanted: Wanted, out: Path | None, console: Console) -> bool:
         pictures.ffmpeg()
     else:
         virtual_fabric.check_built()
-    folder = result_folder.ResultFolder(out or result_folder.default_folder("film", wanted.seed))
+    folder = result_folder.ResultFolder.reserve(out, "film", wanted.seed)
     began_s = time.monotonic()
     try:
         with interruptible(), tempfile.TemporaryDirectory(prefix="fairlane-film-") as temporary:
+            made.write(folder.work, user_files.of_experiments(experiment(kind, wanted, None)[0] for kind in chosen))
             film = None
             if wanted.fabric == "mininet":
                 # Root, Mininet and GStreamer are asked for before the film is drawn.

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlane import python_child
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import Timing
@@ -202,7 +203,7 @@ class PageProcess:
         self._failed: str | None = None
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fairlane.live.host", str(theirs.fileno())],
+                [*python_child.of_module("fairlane.live.host"), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

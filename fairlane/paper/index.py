@@ -11,19 +11,16 @@ lists the others: figures of the paper that cannot come out.
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Sequence
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fairlane import probes
 from fairlane.paper import kinds, sample, words
 from fairlane.paper.judge import Verdict
 from fairlane.paper.row_outcome import Outcome
-from fairlane.results import result_folder
+from fairlane.results import made, result_folder
 
 FILE = "index.json"
 
@@ -70,7 +67,7 @@ def _verdict(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
     """The file in `folder`; it appears whole."""
     of = [o.kind for o in outcomes]
-    name, modified = commit()
+    name, modified = made.commit()
     values = {
         "version": version("fairlane"),
         "commit": name,
@@ -82,18 +79,3 @@ def write(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
         "rows": [entry(o) for o in outcomes],
     }
     return result_folder.write_whole(folder / FILE, result_folder.json_text(values))
-
-
-@cache
-def commit() -> tuple[str | None, bool]:
-    """The checkout's commit when this was first called, and whether files that git knows differed from it; (None, False) outside a checkout."""
-    if not probes.in_checkout():
-        return None, False
-    try:
-        name, changes = (
-            subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
-            for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None, False
-    return name, bool(changes)

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
-from fairlane.paper import index, kinds, page, read_row, words
+from fairlane.paper import kinds, page, read_row, words
 from fairlane.paper.judge import judge
 from fairlane.paper.row import Row
 from fairlane.paper.row_outcome import Outcome
+from fairlane.results import made
 from fairlane.studies import collect as studies
 
 
@@ -36,7 +37,7 @@ def run(
     rows: list[Row], folder: Path, console: Console, *, quick: bool = False, scheduler: str | None = None, workers: int | None = None
 ) -> list[Outcome]:
     """Run what is not yet in `folder`/points, and write `folder`/index.html. RunFailed names the point that failed."""
-    index.commit()  # the commit of the sources that the runs use, even if others follow meanwhile
+    made.commit()  # the commit of the sources that the runs use, even if others follow meanwhile
     outcomes = collect(rows, folder, console, scheduler=scheduler, workers=workers)
     page.write(outcomes, folder, quick)
     return outcomes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import statistics
 from importlib.metadata import version
@@ -105,8 +106,8 @@ def _write_data(outcome: Outcome, entry: dict[str, Any], folder: Path) -> None:
         },
     )
     names = list(outcome.row.measures)
-    with (folder / f"{outcome.row.id}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*outcome.row.sweep.axes, "seed", *names])
-        for run in runs:
-            writer.writerow([*run["axes"].values(), run["seed"], *(run["values"][n] for n in names)])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*outcome.row.sweep.axes, "seed", *names])
+    writer.writerows([*run["axes"].values(), run["seed"], *(run["values"][n] for n in names)] for run in runs)
+    result_folder.write_whole(folder / f"{outcome.row.id}.csv", text.getvalue())

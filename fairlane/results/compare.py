@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlane.errors import Refusal
-from fairlane.results import palette
+from fairlane.results import palette, result_folder
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -254,10 +254,14 @@ def check_out(path: Path) -> None:
     """Refusal unless a page can be written there."""
     if path.suffix != ".html":
         raise Refusal(f"--out {path}: the name of a page must end with .html")
-    if path.exists():
-        raise Refusal(f"--out {path}: exists already, and is not overwritten. Give another name, or remove it.")
+    if os.path.lexists(path):
+        raise _exists(path)
     if not path.absolute().parent.is_dir():
         raise Refusal(f"--out {path}: no folder {path.absolute().parent}")
+
+
+def _exists(path: Path) -> Refusal:
+    return Refusal(f"--out {path}: exists already, and is not overwritten. Give another name, or remove it.")
 
 
 def write(runs: Sequence[Finished], path: Path) -> None:
@@ -292,10 +296,10 @@ def write(runs: Sequence[Finished], path: Path) -> None:
         clocks=len({run.clock for run in runs}),
         windows=len({tuple(run.summary["window_s"]) for run in runs}),
     )
-    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.rename(path)
+        result_folder.write_new(path, text)
+    except FileExistsError:
+        raise _exists(path) from None
     except OSError as error:
         raise Refusal(f"--out {path}: cannot be written: {error.strerror}") from error
 

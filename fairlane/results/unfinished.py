@@ -12,6 +12,7 @@ import pydantic
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
+from fairlane.results.nameless import without_folders
 
 _NAME = "run.json"
 
@@ -28,12 +29,19 @@ class Finished:
 
 def write(raw: Path, run: Finished) -> None:
     """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
-    (raw / _NAME).write_text(json.dumps(dataclasses.asdict(run)))
+    half = raw / f".{_NAME}"
+    half.write_text(json.dumps(without_folders(dataclasses.asdict(run))))
+    half.replace(raw / _NAME)  # where it is, it is whole
+
+
+def has_records(folder: Path) -> bool:
+    """Whether a folder has the raw records of a run that is over."""
+    return (folder / "raw" / _NAME).is_file()
 
 
 def is_in(folder: Path) -> bool:
     """Whether a result folder has raw records and no evaluation."""
-    return (folder / "raw" / _NAME).is_file() and not (folder / "summary.json").exists()
+    return has_records(folder) and not (folder / "summary.json").exists()
 
 
 def read(raw: Path) -> Finished:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from fairlane.errors import Refusal
 from fairlane.fabrics import virtual_fabric
-from fairlane.studies import collect, compare, drawing, page, tables
+from fairlane.studies import collect, compare, drawing, page, store, tables
 from fairlane.studies.study import Study
 
 Judge = Callable[[collect.Collected], Sequence[Mapping[str, Any]]]
@@ -48,13 +48,14 @@ def carry_out(
 
 
 def prepared(folder: Path) -> Path:
-    """A new folder, or that of a study to be continued. Refusal: it holds something else, or cannot be written."""
+    """A new folder, or that of a study to be continued. Refusal: it holds something else, leads elsewhere, or cannot be written."""
     if folder.exists() and not folder.is_dir():
         raise Refusal(f"--out {folder}: is a file; give a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / collect.FOLDER).is_dir():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / store.FOLDER).is_dir():
         raise Refusal(f"--out {folder}: holds something else than a study. Give a new folder, or the folder of a study to continue it.")
+    store.check_own(folder)
     try:
-        (folder / collect.FOLDER).mkdir(parents=True, exist_ok=True)
+        (folder / store.FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refusal(f"--out {folder}: cannot be written: {error.strerror}") from error
     return folder

@@ -16,13 +16,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from fairlane.errors import Interrupted, RunFailed
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.studies import points, schedule
-from fairlane.studies.store import Store
+from fairlane.studies.store import FOLDER, Store, check_own
 from fairlane.studies.study import Study
 from fairlane.studies.worker import Failure
 
 Axes = tuple[tuple[str, Any], ...]
-FOLDER = "points"
-"""Of a study's folder, the part that keeps each run's result."""
 _LINE_S = 5.0
 """Where there is no terminal, a line so often."""
 _HOPELESS = 10
@@ -53,6 +51,7 @@ def collect(
 ) -> list[Collected]:
     """All results of the studies: from `folder`/points where they are there, from runs otherwise. what: the studies, for the first line.
     Interrupted: the runs that were done are kept."""
+    check_own(folder)
     kept = Store(folder / FOLDER)
     jobs = [job for study in studies for job in points.jobs(study)]
     known = {(j.study, j.key): found for j in jobs if (found := kept.get(j.study, j.key, j.inputs)) is not None}

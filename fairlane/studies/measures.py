@@ -303,8 +303,6 @@ def raw_digest(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             data = path.read_bytes()
-            if path.name == "controller.json":
-                continue  # names the folder that the run worked in
             digest.update(f"{path.relative_to(folder)}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
 

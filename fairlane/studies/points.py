@@ -21,9 +21,10 @@ from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
 from fairlane.results import series
-from fairlane.studies import measures, store, traces
+from fairlane.studies import measures, programs, store, traces
 from fairlane.studies.study import Curve, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
+from fairlane.user_files import OwnProgram
 
 _RUN_S = 0.05
 _PACKET_S = 0.7e-6
@@ -36,8 +37,9 @@ _PROSE = ("title", "paper", "open", "checks", "inherits")
 
 @dataclass(frozen=True)
 class Job:
-    """study, key: where the result goes. traces: name and text of the user's own that the document names. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which
-    whoever runs the job must have too. cost: guess of its processor time in seconds."""
+    """study, key: where the result goes. traces: name and text of the user's own that the document names. own_program: the user's own P4 program that the
+    document names. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which whoever runs the job must have too. cost: guess
+    of its processor time in seconds."""
 
     study: str
     key: str
@@ -50,6 +52,7 @@ class Job:
     curves: tuple[Curve, ...]
     files: OwnFiles
     traces: tuple[tuple[str, str], ...]
+    own_program: OwnProgram | None
     inputs: str
     program: str
     cost: float
@@ -60,17 +63,23 @@ def jobs(study: Study) -> list[Job]:
     result = []
     digests: dict[str, str] = {}
     carried: dict[Path, tuple[str, str]] = {}
+    compiled: set[str] = set()
+    own_program: OwnProgram | None = None
     experiment: Experiment | None = None
     axes: tuple[tuple[str, Any], ...] | None = None
     for point in study.sweep.points:
         document = point.document
         if study.duration_s is not None:
             document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
-        if experiment is None or point.axes != axes:  # a seed changes neither kinds nor cost
+        if experiment is None or point.axes != axes:  # a seed changes neither kinds, nor the program, nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
+            own_program = programs.own(document)
+            _check_compiles(experiment, own_program, study.files, compiled)
         own = traces.own(document)
         carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
         document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
+        if own_program is not None:
+            document = programs.named(document, programs.carried(own_program))
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
         kinds = sorted({group.kind for group in experiment.settings.flows})
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
@@ -78,7 +87,7 @@ def jobs(study: Study) -> list[Job]:
             [
                 store.program_digest(),
                 [digests[kind] for kind in kinds],
-                _own_program(experiment.settings.control.program, study.files.programs),
+                [list(study.files.programs), own_program.files if own_program else []],
                 decisive(document),
                 study.measures,
                 [repr(c) for c in curves],
@@ -97,6 +106,7 @@ def jobs(study: Study) -> list[Job]:
                 curves,
                 study.files,
                 tuple(sorted({carried[file] for file in own.values()})),
+                own_program,
                 inputs,
                 store.program_digest(),
                 _cost(experiment),
@@ -110,11 +120,16 @@ def decisive(document: Document) -> dict[str, Any]:
     return {key: value for key, value in document.values.items() if key not in _PROSE}
 
 
-def _own_program(program: str, replaced: tuple[tuple[str, str], ...]) -> list[Any]:
-    """What a user's own P4 files decide of a run: those that replace others, and a program that is not one of Fairlane's with the files beside it."""
-    source = probes.source(program)
-    own = [] if source.is_relative_to(probes.PACKAGE) else sorted(source.parent.glob("*.p4"))
-    return [list(replaced), [[path.name, path.read_text()] for path in own]]
+def _check_compiles(experiment: Experiment, own: OwnProgram | None, files: OwnFiles, compiled: set[str]) -> None:
+    """Refusal for P4 files of the user's own that do not compile, before the first run. compiled: digests of what was tried before."""
+    program = own.digest if own else experiment.settings.control.program
+    tried = store.digest_of([program, files.programs, experiment.defines])
+    if (own is None and not files.programs) or tried in compiled:
+        return
+    compiled.add(tried)
+    with tempfile.TemporaryDirectory(prefix="fairlane-compile-") as folder:
+        chosen = _with_programs(experiment, files).settings.control.program
+        targets.compiler().compile(probes.source(chosen), Path(folder), experiment.defines)
 
 
 def _cost(experiment: Experiment) -> float:
@@ -152,6 +167,8 @@ def run(job: Job) -> Done:
     document = job.document
     if job.traces:
         document = traces.placed(document, dict(job.traces), Path(_folder().name) / "traces")
+    if job.own_program is not None:
+        document = programs.placed(document, job.own_program, Path(_folder().name) / "programs")
     experiment = loader.from_document(document, job.study)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)

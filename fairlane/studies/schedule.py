@@ -9,20 +9,16 @@ from __future__ import annotations
 import os
 import pickle
 import selectors
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlane import probes
+from fairlane import probes, python_child
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.fabrics.processes import Identity
+from fairlane.results import held
 from fairlane.studies import points
 from fairlane.studies.points import Done, Job
 from fairlane.studies.worker import Failure, attempt
@@ -61,9 +57,9 @@ class _Worker:
     """A process of `fairlane.studies.worker`, and the job that it has."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {**os.environ, "TMPDIR": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
+            python_child.of_module("fairlane.studies.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -115,7 +111,7 @@ class _Worker:
 
 def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, Done | Failure]]:
     waiting, deaths = deque(ordered), Counter[str]()
-    with _scratch() as folder, selectors.DefaultSelector() as ready:
+    with held.scratch(_SCRATCH) as folder, selectors.DefaultSelector() as ready:
         workers: set[_Worker] = set()
 
         def start() -> None:
@@ -161,17 +157,7 @@ def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, D
 
 
 _SCRATCH = "fairlane-study-"
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for the records of runs under way. Those of studies that were killed go first."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
-        pid = path.name.removeprefix(_SCRATCH).partition("-")[0]
-        if pid.isdigit() and Identity.of(int(pid)) is None:
-            shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+"""How the names of folders begin that have the records of runs under way."""
 
 
 def _attempt(job: Job) -> Any:

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fairlane import probes
+from fairlane.errors import Refusal
 from fairlane.results import result_folder
 
+FOLDER = "points"
+"""Of a study's folder, the part that keeps each run's result."""
 _SOURCES = (
     "controller/*.py",
     "topologies/*.py",
@@ -81,6 +85,23 @@ def digest_of(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
 
 
+def check_own(folder: Path) -> None:
+    """Refusal for a study's folder that leads elsewhere, or whose owner could make it do so while root writes there."""
+    if not folder.is_dir():
+        return
+    kept = folder / FOLDER
+    if os.geteuid() == 0 and (owner := folder.stat().st_uid) != 0:
+        raise Refusal(
+            f"--out {folder}: belongs to another user (uid {owner}), who could lead what root writes there elsewhere."
+            " Run it as that user (sudo -u), or give another folder."
+        )
+    for path in (*folder.iterdir(), *kept.glob("*"), *kept.glob("*/earlier")):
+        if path.is_symlink():
+            raise Refusal(
+                f"--out {folder}: {path.relative_to(folder)} is a link, and what is written there would land elsewhere. Remove it."
+            )
+
+
 class Store:
     """A folder of results by study and point."""
 
@@ -100,7 +121,8 @@ class Store:
             earlier.parent.mkdir(exist_ok=True)
             path.rename(earlier)
         result_folder.write_whole(path, result_folder.json_text(result))
-        with (path.parent / "took.jsonl").open("a") as file:
+        descriptor = os.open(path.parent / "took.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with os.fdopen(descriptor, "a") as file:
             file.write(json.dumps({"key": key, "seconds": round(took_s, 3)}) + "\n")
 
     def _path(self, study: str, key: str) -> Path:

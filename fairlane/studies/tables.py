@@ -4,6 +4,7 @@
     points.csv                  one row a point: of each measure the mean over seeds and the ends of its 95% interval
     comparisons.csv             one row a pair of points
     study.toml, files/          the study with all that it inherits, and the user's own algorithms, P4 files and traces
+    made.json                   what made it (`fairlane.results.made`)
 
 The same results give the same bytes. pandas is imported when first asked for: the command line need not wait for it.
 """
@@ -19,9 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairlane import user_files
 from fairlane.inputs import toml_text
-from fairlane.results import result_folder
-from fairlane.studies import compare, intervals, traces, units
+from fairlane.results import made, result_folder
+from fairlane.studies import compare, intervals, programs, traces, units
 from fairlane.studies.collect import Collected
 from fairlane.studies.study import OwnFiles, Study
 
@@ -126,13 +128,13 @@ def write(collected: Collected, effects: Sequence[compare.Effect], folder: Path)
         data = io.BytesIO()
         frame(collected).to_parquet(data, index=False)
         written.append(result_folder.write_whole(folder / "runs.parquet", data.getvalue()))
-    own = traces.of_study(study)
-    written.append(result_folder.write_whole(folder / "study.toml", _again(study, {name: kept for name, (kept, _) in own.items()})))
-    files = {f"files/{name}": text for name, text in (*study.files.algorithms, *study.files.programs)}
-    for name, text in {**files, **dict(own.values())}.items():
-        (folder / "files").mkdir(exist_ok=True)
-        written.append(result_folder.write_whole(folder / name, text))
-    return written
+    kept_traces = traces.of_study(study)
+    names, texts = programs.of_study(study)
+    names |= {name: kept for name, (kept, _) in kept_traces.items()}
+    texts |= {f"{user_files.KEPT}/{name}": text for name, text in (*study.files.algorithms, *study.files.programs)}
+    texts |= dict(kept_traces.values())
+    written.append(result_folder.write_whole(folder / "study.toml", _again(study, names)))
+    return [*written, *made.write(folder, texts)]
 
 
 def has_parquet() -> bool:
@@ -155,10 +157,9 @@ def command(files: OwnFiles, name: str = "study.toml") -> str:
 
 
 def _again(study: Study, names: Mapping[str, str]) -> str:
-    """The study as one file: what it inherits is in it. names: of its traces, in the folder."""
-    document = traces.renamed(study.document, names)
-    values = {key: value for key, value in document.values.items() if key != "inherits"}
-    values["sweep"] = {name: [names.get(v, v) if isinstance(v, str) else v for v in choices] for name, choices in study.sweep.axes.items()}
+    """The study as one file: what it inherits is in it. names: of its traces and programs, in the folder."""
+    values = {key: value for key, value in study.document.values.items() if key != "inherits"}
+    values = traces.everywhere({**values, "sweep": study.sweep.axes, "measure": study.measures}, names)
     values["seeds"] = list(study.sweep.seeds)
     values = {key: value for key, value in values.items() if key not in ("seed", "quick", "mininet", "ledger", "expect")}
     head = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fairlane.experiments import expressions
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.studies.study import Study
 from fairlane.topologies import trace
@@ -29,6 +30,18 @@ def renamed(document: Document, names: Mapping[str, str]) -> Document:
     if not names:
         return document
     return Document(document.name, {**document.values, "topology": _renamed(document.values["topology"], names)}, document.places)
+
+
+def everywhere(value: Any, names: Mapping[str, str]) -> Any:
+    """Values of a study's file with other names for its files, wherever they stand: in keys that name files, on axes, in [let], in `where` tables, and
+    as texts in expressions."""
+    if isinstance(value, list | tuple):
+        return [everywhere(inner, names) for inner in value]
+    if isinstance(value, dict):
+        return {key: everywhere(inner, names) for key, inner in value.items()}
+    if expressions.is_expression(value):
+        return expressions.with_texts(value, names)
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def placed(document: Document, traces: Mapping[str, str], folder: Path) -> Document:

@@ -34,7 +34,7 @@ def attempt(function: Callable[[Any], Any], job: Any) -> Any:
 
 
 def main() -> None:
-    """What the process does; started by name, so that a `Failure` is the same class on both sides."""
+    """What the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What an algorithm prints must not come between the outcomes.
     outcomes = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -52,3 +52,9 @@ def main() -> None:
             outcomes.flush()
         except BrokenPipeError:
             return
+
+
+if __name__ == "__main__":
+    from fairlane.studies import worker  # noqa: PLW0406 # by its name: a `Failure` is then the same class on both sides
+
+    worker.main()

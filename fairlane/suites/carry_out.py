@@ -11,7 +11,7 @@ from rich.table import Table
 from fairlane import user_files
 from fairlane.errors import Refusal
 from fairlane.fabrics.interrupts import interruptible
-from fairlane.results import result_folder
+from fairlane.results import made, result_folder
 from fairlane.suites import cases, page
 from fairlane.suites.cases import Judged
 
@@ -34,9 +34,10 @@ def carry_out(
     files = cases.files(suite)
     kind = kind_of(algorithm)
     chosen = [cases.load(path, kind, queue, programs) for path in files]
-    folder = result_folder.ResultFolder(out or result_folder.default_folder(f"{suite}-{kind}", chosen[0].experiment.seed))
+    folder = result_folder.ResultFolder.reserve(out, f"{suite}-{kind}", chosen[0].experiment.seed)
     try:
         with interruptible():
+            made.write(folder.work, user_files.of_experiments(case.experiment for case in chosen))
             judged = []
             for case in chosen:
                 judged.append(cases.run(case))

@@ -14,6 +14,11 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 
 KNOWN = "route add/del, arp -s/-d, ip route/neigh/addr/link, ethtool -K, and sysctl -w net.*"
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
+_BEYOND = re.compile(r"-.*|.*netns.*|vrf|xdp.*|encap|bpf|obj.*|pin.*")
+"""Words of `ip` that leave the host's namespace (`ip -netns`, `ip netns exec`, `ip link set ... netns`, `link-netns`), or load a program from a file into
+the kernel (`xdp object`, `encap bpf`)."""
+_SETTING = re.compile(r"net(?:[./][\w-]+)+=.*")
+"""Each step has a name: `net/../kernel/modprobe` would be a setting of the whole machine."""
 _IP_OBJECTS = {
     "route": "route",
     "ro": "route",
@@ -129,9 +134,10 @@ def _arp(text: str, words: list[str]) -> HostCommand:
 def _ip(text: str, words: list[str]) -> HostCommand:
     rest = words[1:] if words[:1] == ["-4"] else words
     noun = _IP_OBJECTS.get(rest[0]) if rest else None
-    # `ip -netns`, `ip netns exec` and `ip link set ... netns` leave the host's namespace.
-    if noun is None or any(word.startswith("-") or word in ("netns", "vrf") for word in rest):
-        raise ValueError(f"{text!r}: not run: of the ip commands, hosts only take route, neigh, addr and link, without options")
+    if noun is None or any(_BEYOND.fullmatch(word) for word in rest):
+        raise ValueError(
+            f"{text!r}: not run: of the ip commands, hosts only take route, neigh, addr and link, without options, other namespaces and BPF"
+        )
     neighbour = default_via = None
     if noun == "neigh" and "lladdr" in rest[:-1] and len(rest) > 2:
         neighbour = rest[2], rest[rest.index("lladdr") + 1]
@@ -147,7 +153,7 @@ def _ethtool(text: str, words: list[str]) -> HostCommand:
 
 
 def _sysctl(text: str, words: list[str]) -> HostCommand:
-    if len(words) != 2 or words[0] != "-w" or not re.fullmatch(r"net[./][\w./-]+=.*", words[1]):
+    if len(words) != 2 or words[0] != "-w" or not _SETTING.fullmatch(words[1]):
         raise ValueError(f"{text!r}: not run: hosts only take sysctl -w net.*=VALUE, their own settings")
     return HostCommand(text, ("sysctl", "-q", "-w", words[1]))
 

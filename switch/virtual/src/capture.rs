@@ -20,7 +20,7 @@ pub(crate) struct Capture {
 impl Capture {
     pub(crate) fn create(directory: &Path, from: &str, to: &str) -> io::Result<Capture> {
         let path = directory.join(format!("{from}-{to}.pcap"));
-        let mut file = BufWriter::new(File::create(&path)?);
+        let mut file = BufWriter::new(File::create_new(&path)?);
         file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
         file.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
         file.write_all(&65_535u32.to_le_bytes())?;

@@ -23,7 +23,7 @@ impl TraceWriter {
     /// # Errors
     /// Those of the file system.
     pub fn create(path: &Path) -> io::Result<TraceWriter> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = BufWriter::new(File::create_new(path)?);
         file.write_all(b"time_ns,event,node,port,bytes,cause\n")?;
         Ok(TraceWriter { file, path: path.to_path_buf(), failed: None })
     }

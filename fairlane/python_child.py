@@ -1,0 +1,20 @@
+"""How Python processes of ours are started: none of them imports from the folder that it happens to run in.
+
+`python -m` and `python -c` put the current folder first on the path of modules, where a `json.py` would take the standard library's place; root
+may well work in a folder of someone else. From Python 3.11 on `-P` leaves it out. Python 3.10 has imported nothing from there when it comes to
+the first statement of `_START`, which leaves it out, too; later versions may have (linecache).
+"""
+
+from __future__ import annotations
+
+import sys
+
+_START = (
+    "import sys; sys.path[:1] == [''] and sys.path.pop(0); "
+    "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
+
+def of_module(name: str) -> list[str]:
+    """The beginning of a command that runs a module, as `python -m` does."""
+    return [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-c", _START, name]

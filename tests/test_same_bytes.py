@@ -1,0 +1,75 @@
+"""The same command gives the same bytes, whatever the folder that it runs in, and wherever Fairlane is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlane import probes, skeleton
+
+ROOT = Path(__file__).resolve().parent.parent
+PROVENANCE = "made.json"
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another installation: the package with its links, in a folder of another name."""
+    folder = tmp_path_factory.mktemp("another installation")
+    shutil.copytree(ROOT / "fairlane", folder / "fairlane", ignore=shutil.ignore_patterns("__pycache__", "bin", "labs"))
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def run(folder: Path, installation: Path, *arguments: str) -> Path:
+    folder.mkdir(parents=True)
+    environment = {**os.environ, "PYTHONPATH": str(installation), "FAIRLANE_BIN": str(probes.VENV_BIN)}
+    command = [sys.executable, "-m", "fairlane", *arguments, "--out", "out"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+def same(one: Path, other: Path) -> None:
+    first, second = files(one), files(other)
+    assert list(first) == list(second)
+    assert [name for name in first if first[name] != second[name] and name != PROVENANCE] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["als-3", "--duration", "3"], ["dumbbell", "--flow", "rap:1", "--flow", "tcp-cubic:1", "--duration", "3"]]
+)
+def test_a_run_gives_the_same_bytes_everywhere(tmp_path: Path, elsewhere: Path, arguments: list[str]) -> None:
+    one = run(tmp_path / "one", ROOT, "run", *arguments)
+    same(one, run(tmp_path / "a longer name/two", elsewhere, "run", *arguments))
+    for name, content in files(one).items():
+        for folder in (tmp_path, ROOT, Path.home()):
+            if str(folder) != "/":
+                assert str(folder).encode() not in content, name
+
+
+def test_a_run_with_files_of_the_users_own_does_so_too(tmp_path: Path, elsewhere: Path) -> None:
+    """Algorithm and P4 file lie in each folder; once they are named from it, once by their whole path."""
+    outs = []
+    for name, installation in (("one", ROOT), ("deep/two", elsewhere)):
+        own = tmp_path / f"own-{Path(name).name}"
+        own.mkdir()
+        skeleton.algorithm("bytes-rate", own, False)
+        (own / "red.p4").write_bytes((ROOT / "p4src/red.p4").read_bytes() + b"// mine\n")
+        given = ["--algorithm", str(own / "bytes_rate.py"), "--program", str(own / "red.p4")]
+        outs.append(
+            run(tmp_path / name, installation, "run", "dumbbell", "--flow", "bytes-rate:1", "--queue", "red", "--duration", "3", *given)
+        )
+    same(*outs)
+    for out in outs:
+        assert (out / "files/bytes_rate.py").read_bytes() == (tmp_path / "own-one/bytes_rate.py").read_bytes()
+        assert (out / "files/program/red.p4").read_bytes().endswith(b"// mine\n")
+        for name, content in files(out).items():
+            assert str(tmp_path).encode() not in content, name
