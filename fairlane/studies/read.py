@@ -134,8 +134,8 @@ def _check_measure(document: Document, name: str, text: Any, owners: set[str], v
         raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
     try:
         used = expressions.names_in(text)
-    except SyntaxError as error:
-        raise document.error(path, f"{text!r} is not an expression") from error
+    except ValueError as error:
+        raise document.error(path, str(error)) from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
         if not dot:
