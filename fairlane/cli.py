@@ -30,7 +30,17 @@ from fairlane.cli_options import (
     WorkersOption,
     in_groups,
 )
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, NO_SPACE, Interrupted, Refusal, RunFailed, Unfinished
+from fairlane.errors import (
+    BAD_INPUT,
+    CANNOT_RUN_HERE,
+    CHECK_FAILED,
+    NO_SPACE,
+    Interrupted,
+    ProgramLacks,
+    Refusal,
+    RunFailed,
+    Unfinished,
+)
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
@@ -158,7 +168,14 @@ def run(
             _run_sweep(experiment, where, extent, output, own, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
-    _end(_run_virtual(chosen, where, output, page) if where.fabric == "virtual" else _run_on_mininet(chosen, where, output, page), output)
+    try:
+        strictly = (_run_virtual if where.fabric == "virtual" else _run_on_mininet)(chosen, where, output, page)
+    except ProgramLacks as error:
+        from fairlane.fabrics.control_plane import located
+
+        document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))
+        raise located(error, document, own.program or ()) from error
+    _end(strictly, output)
 
 
 def _end(strictly: int, output: Output) -> None:

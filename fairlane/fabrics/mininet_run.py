@@ -63,6 +63,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     control = experiment.settings.control
     json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
+    control_plane.check_program(experiment, p4info_path)
     # Mininet is imported only where it is needed: it may not be installed.
     from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
 

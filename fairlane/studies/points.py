@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes, user_files
-from fairlane.errors import RunFailed
+from fairlane.errors import Refusal, RunFailed
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics import control_plane, targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
@@ -58,6 +58,7 @@ class Job:
 def jobs(study: Study) -> list[Job]:
     """The jobs of a study, in its points' order."""
     result = []
+    checked: set[tuple[Any, ...]] = set()
     digests: dict[str, str] = {}
     carried: dict[Path, tuple[str, str]] = {}
     experiment: Experiment | None = None
@@ -68,6 +69,7 @@ def jobs(study: Study) -> list[Job]:
             document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
         if experiment is None or point.axes != axes:  # a seed changes neither kinds nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
+            _check_program(experiment, study, checked)
         own = traces.own(document)
         carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
         document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
@@ -105,6 +107,24 @@ def jobs(study: Study) -> list[Job]:
     return result
 
 
+def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any, ...]]) -> None:
+    """A program of the user's own is compiled before the first run, once for each set of queues and feedback that it must serve. ConfigError
+    or Refusal names what it lacks."""
+    control = experiment.settings.control
+    key = control, experiment.explicit, frozenset(link.queue for link in experiment.topology.links), experiment.defines
+    if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs):
+        return
+    checked.add(key)
+    with tempfile.TemporaryDirectory(prefix="fairlane-check-") as folder:
+        try:
+            experiment = _with_programs(experiment, study.files)
+            source = probes.source(experiment.settings.control.program)
+            _, p4info = targets.compiler().compile(source, Path(folder), experiment.defines)
+            control_plane.check_program(experiment, p4info)
+        except Refusal as error:
+            raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
+
+
 def decisive(document: Document) -> dict[str, Any]:
     """The part of an experiment that decides its run."""
     return {key: value for key, value in document.values.items() if key not in _PROSE}
@@ -113,7 +133,7 @@ def decisive(document: Document) -> dict[str, Any]:
 def _own_program(program: str, replaced: tuple[tuple[str, str], ...]) -> list[Any]:
     """What a user's own P4 files decide of a run: those that replace others, and a program that is not one of Fairlane's with the files beside it."""
     source = probes.source(program)
-    own = [] if source.is_relative_to(probes.PACKAGE) else sorted(source.parent.glob("*.p4"))
+    own = [] if probes.is_own(source) else sorted(source.parent.glob("*.p4"))
     return [list(replaced), [[path.name, path.read_text()] for path in own]]
 
 
@@ -174,7 +194,7 @@ class _OneTranslation(targets.Toolchain):
     """Translates a program once for all runs of this process, unless its files may change meanwhile."""
 
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        if not (source.is_relative_to(probes.PACKAGE) or source.is_relative_to(_folder().name)):
+        if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
             return super().compile(source, folder, defines)
         kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
