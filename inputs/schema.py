@@ -22,7 +22,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = hints_of(kind)  # type: ignore[arg-type]
     for key in table:
         if key not in fields and key not in others:
             raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
@@ -42,7 +42,8 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints_of(kind: type) -> dict[str, Any]:
+    """The type of each field of a dataclass, worked out once."""
     return typing.get_type_hints(kind, include_extras=True)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairlane.errors import Refusal
+from fairlane.errors import Interrupted, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
@@ -30,7 +30,7 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
     try:
         while True:
             time.sleep(3600)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         pass
     finally:
         server.stop()

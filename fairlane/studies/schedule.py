@@ -22,6 +22,7 @@ from typing import Any
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics.interrupts import held
 from fairlane.fabrics.processes import Identity
 from fairlane.studies import points
 from fairlane.studies.points import Done, Job
@@ -62,13 +63,14 @@ class _Worker:
 
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "TMPDIR": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            bufsize=0,
-        )
+        with held():
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "from fairlane.studies.worker import main; main()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                bufsize=0,
+            )
         self.job: Job | None = None
         self._read = b""
 
