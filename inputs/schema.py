@@ -71,6 +71,8 @@ def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> 
         return convert(arguments[0], document, path, arguments[1])
     if origin in (types.UnionType, typing.Union):
         inner = [a for a in arguments if a is not type(None)]
+        if value is None and len(inner) < len(arguments):  # null, in JSON
+            return None
         return convert(inner[0], document, path, way_out)
     if origin is typing.Literal:
         if value not in arguments:
@@ -91,7 +93,7 @@ def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> 
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if hint is not Any and (not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool)):
-        names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table"}
+        names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table", list: "an array"}
         raise document.error(path, f"expected {names.get(hint, hint.__name__)}, got {_describe(value)}")
     return value
 
@@ -101,4 +103,5 @@ def _describe(value: Any) -> str:
         return "a table"
     if isinstance(value, list):
         return "an array"
-    return repr(value)
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

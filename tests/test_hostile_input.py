@@ -4,6 +4,9 @@ FAIRLANE_HOSTILE=5000 tries so many of each instead of a few."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -13,8 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
-from fairlane import probes
+from fairlane import ad_hoc, execute, probes
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.inputs import toml_text
@@ -22,7 +26,7 @@ from fairlane.inputs.located_toml import tomllib
 from fairlane.studies import schedule
 
 
-from tests.hostile import DOCUMENTED, VALUES, Begun, changes, fairlane
+from tests.hostile import DOCUMENTED, JSON_VALUES, VALUES, Begun, changes, fairlane
 
 MANY = settings(
     max_examples=int(os.environ.get("FAIRLANE_HOSTILE", "60")),
@@ -145,7 +149,7 @@ def _documents() -> list[dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def begins() -> Iterator[None]:
     """Runs are prepared as always, get a few milliseconds, and end. A program is compiled once."""
     with pytest.MonkeyPatch.context() as patch:
@@ -248,7 +252,81 @@ def test_options_with_any_values_are_refused_or_begin(
     _check(code, capsys.readouterr().err, ["--", "as --save writes it", f"{topology}: ", "seed"])
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The files of a run that `fairlane report` reads, of one that ran."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    execute.execute(ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1", "tcp-sack:1")), 1.5, 1), virtual_fabric.Options(targets.compiler()), "virtual", folder, Console(quiet=True))
+    return {
+        "summary": json.loads((folder / "summary.json").read_text()),
+        "flows": list(csv.reader(io.StringIO((folder / "flows.csv").read_text()))),
+        "links": list(csv.reader(io.StringIO((folder / "links.csv").read_text()))),
+    }
+
+
+CELLS = ["", "nan", "inf", "-inf", "1e400", "x", "-1", "0", "1e300", "\0", "é", '"', "1,2"]
+REPORTS = {
+    "data": st.data(),
+    "page": st.booleans(),
+}
+
+
+@MANY
+@given(**REPORTS)
+def test_a_report_on_changed_results_is_refused_or_written(
+    data: st.DataObject,
+    page: bool,
+    finished: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = tmp_path / os.urandom(8).hex()
+    run.mkdir()
+    changed = data.draw(changes([finished["summary"]], JSON_VALUES)) if data.draw(st.booleans()) else (finished["summary"], [])
+    (run / "summary.json").write_text(json.dumps(changed[0]))
+    for name in ("flows", "links"):
+        rows = [list(row) for row in finished[name]]
+        for _ in range(data.draw(st.integers(0, 2))):
+            row = data.draw(st.sampled_from(rows))
+            row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(CELLS))
+        cut = data.draw(st.sampled_from([None, None, None, 0, 1, 2]))
+        text = "\n".join(",".join(row) for row in rows[:cut]) + "\n"
+        (run / f"{name}.csv").write_text(text)
+    code = fairlane(monkeypatch, "report", str(run), *(["--out", str(run / "page.html")] if page else []))
+    said = capsys.readouterr().err
+    _check(code, said, ["summary.json", "flows.csv", "links.csv"])
+    assert code in (0, 2), said
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("summary.json", "[" * 100_000),
+        ("summary.json", '{"a": ' * 100_000),
+        ("summary.json", '{"duration_s": NaN}'),
+        ("summary.json", "9" * 10_000),
+        ("flows.csv", ""),
+        ("flows.csv", "time_s,flow,kind,goodput_bps\n"),
+        ("flows.csv", "time_s,flow,kind,goodput_bps\n1,a,rap,nan\n"),
+        ("links.csv", "time_s,link,queue_packets\nx,y,z\n"),
+    ],
+)
+def test_a_report_on_damaged_files(
+    file: str, text: str, finished: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(finished["summary"]))
+    for name in ("flows", "links"):
+        (tmp_path / f"{name}.csv").write_text("\n".join(map(",".join, finished[name])) + "\n")
+    (tmp_path / file).write_text(text)
+    code = fairlane(monkeypatch, "report", str(tmp_path), "--out", str(tmp_path / "page.html"))
+    said = capsys.readouterr().err
+    _check(code, said, [file])
+    assert code == (0 if text.startswith("time_s,flow") else 2)
+
+
 STRATEGIES = {
     "test_an_experiment_file_with_any_values_is_refused_or_begins": FILES,
     "test_options_with_any_values_are_refused_or_begin": COMMAND_LINES,
+    "test_a_report_on_changed_results_is_refused_or_written": REPORTS,
 }
