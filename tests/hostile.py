@@ -87,7 +87,7 @@ def changes(documents: list[Any], values: list[Any]) -> st.SearchStrategy[tuple[
 
 
 class TooLong(BaseException):
-    """A command took more than `SECONDS`; not an Exception, so that nothing takes it for an error of the input."""
+    """A command took more than `SECONDS` of processor time; not an Exception, so that nothing takes it for an error of the input."""
 
 
 class Begun(BaseException):
@@ -99,13 +99,13 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
     def over(*_: object) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, over)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def fairlane(monkeypatch: pytest.MonkeyPatch, *argv: str, command: Callable[[], None] = cli.main) -> int:
