@@ -55,7 +55,7 @@ class Options:
 
 @contextlib.contextmanager
 def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
-    """The running network with its controller, always cleaned up at the end: (network, controller, supervisor)."""
+    """The running network with its controller, always cleaned up at the end: (network, controller, and the function that starts a controller again)."""
     preflight.check_machine(experiment)
     for what in leftovers.clean():
         say(f"removed the leftovers of a dead run: {what}")
