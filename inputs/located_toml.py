@@ -254,6 +254,9 @@ class _Scan:
             while self._text[self._at] != quote:
                 self._at += 2 if quote == '"' and self._text[self._at] == "\\" else 1
             self._at += 1
+        inner = self._text[start + 1 : self._at - 1]
+        if "\\" not in inner and quote not in inner and "\n" not in inner:
+            return inner  # as nearly all are
         return tomllib.loads("x = " + self._text[start : self._at])["x"]
 
     def _blank(self, newlines: bool = False) -> int:

@@ -50,7 +50,6 @@ def test_what_is_allowed_is_used_and_is_not_there(checkout: names.Checkout) -> N
     [
         ("switch/pipeline/README.md", "`src/ir.rs`", "no such file"),
         ("switch/pipeline/README.md", "headers (`wire.rs`)", "no such file"),
-        ("switch/syntax/README.md", "`src/ast.rs`", "no such file"),
         ("switch/endpoint/README.md", "`rng.rs`", "no such file"),
         ("docs/a.md", "`controler/core.py`", "no such file"),
         ("docs/a.md", "`controler/`", "no such folder"),

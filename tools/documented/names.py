@@ -28,7 +28,7 @@ _FOLDER = re.compile(r"(?:[\w.+-]+/)+")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 _PLACEHOLDER = re.compile(r"(?:^|[/_-])(?:[A-Z][A-Z0-9]+|NN|N|X)(?:[./_-]|$)")
-_TEXT_OF = ("*.py", "*.rs", "*.toml", "*.js", "*.html", "*.thrift", "Makefile", "scripts/*", "*.p4", "*.yml", "*.lua", ".ci/*", ".github/*")
+_TEXT_OF = ("*.py", "*.rs", "*.toml", "*.js", "*.html", "*.thrift", "Makefile", "scripts/*", "*.p4", "*.yml", "*.lua", ".gitignore", ".ci/*", ".github/*")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Checkout:
     def text(self) -> str:
         """Of the sources, for the names of files that programs write and for options."""
         done = subprocess.run(["git", "ls-files", "-z", *_TEXT_OF], cwd=self.root, capture_output=True, text=True, check=True)
-        names = [name for name in done.stdout.split("\0") if name and not name.endswith(".md") and not name.startswith("tests/test_")]
+        names = [name for name in done.stdout.split("\0") if name and not name.endswith(".md") and not name.startswith(("tests/test_", "tools/documented/names.py"))]
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for name in names if (path := self.root / name).is_file())
 
     @cached_property
@@ -192,11 +192,17 @@ def _of_path(span: str, page: str, own: str, checkout: Checkout) -> Iterator[str
         return
     if checkout.has(span, page) or span in own:
         return
-    if match is not None and match[1] in DATA and span.rpartition("/")[2] in checkout.text:
+    if match is not None and match[1] in DATA and _written(span.rpartition("/")[2], checkout.text):
         return
     if match is None and f"{span.rstrip('/').rpartition('/')[2]}" in checkout.text:
         return  # a folder that programs make
     yield f"{span}: no such {'folder' if match is None else 'file'}"
+
+
+def _written(name: str, text: str) -> bool:
+    """Whether the sources have a file's name, or what they make it of: `"fair_rates"`, `shown.jsonl`."""
+    parts = name.split(".")
+    return name in text or f'"{parts[0]}"' in text or (len(parts) > 2 and ".".join(parts[-2:]) in text)
 
 
 def commands(app: object) -> Commands:
@@ -228,7 +234,7 @@ ALLOWED = {
     "x.p4": "any program of an exercise",
     "mycontroller.py": "of the tutorials' exercise p4runtime",
     "send.py": "of the tutorials' exercises",
-    "results/lab-10/ranking.html": "written by the lab's last step",
+    "results/lab-10/ranking.html": "written by a command of the lab itself",
     "my_rate.py": "the reader's own algorithm, of docs/own-algorithm.md",
 }
 """With the reason."""
