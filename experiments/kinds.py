@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal

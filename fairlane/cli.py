@@ -581,7 +581,9 @@ def _new() -> None:
 @new.command("algorithm")
 def new_algorithm(
     name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)],
-    acks: Annotated[bool, typer.Option("--acks", help="Hear of each packet by acknowledgements, as delay-based algorithms need, in place of reports.")] = False,
+    acks: Annotated[
+        bool, typer.Option("--acks", help="Hear of each packet by acknowledgements, as delay-based algorithms need, in place of reports.")
+    ] = False,
 ) -> None:
     """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
     from fairlane import skeleton

@@ -34,11 +34,82 @@ def _deep_tables(depth: int) -> Any:
 
 
 VALUES = [
-    *(math.nan, math.inf, -math.inf, 0, 0.0, -0.0, -1, -1.5, 1, 2, 3, 0.5, 1e-300, 5e-324, 1e-9, 1e-4, 1e9, 1e12, 1e15, 1e19, 1e300, -1e300),
+    *(
+        math.nan,
+        math.inf,
+        -math.inf,
+        0,
+        0.0,
+        -0.0,
+        -1,
+        -1.5,
+        1,
+        2,
+        3,
+        0.5,
+        1e-300,
+        5e-324,
+        1e-9,
+        1e-4,
+        1e9,
+        1e12,
+        1e15,
+        1e19,
+        1e300,
+        -1e300,
+    ),
     *(2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 10**30, -(10**30), 10**400),
-    *("", " ", "x", "h1", "s1", "s1->s2", "s2->s1", "../x", "/dev/null", "\0", "a" * 3000, "é", "-1", "1e9", "nan", "rap", "tcp-sack", "red"),
-    *("=", "= 1", "= n", "= (9**64)**64", "= 1/0", "= sqrt(-1)", "= (-8)**0.5", "= 'x'", "= " + "-" * 500 + "1", "= 10**64", "= x.y", "= 1e308*10"),
-    *(True, False, [], {}, [[]], [{}], [1], ["a"], [["h1", "h1"]], [[1, 2]], {"a": 1}, {"kind": "rap"}, [math.nan], _deep(50), _deep_tables(50)),
+    *(
+        "",
+        " ",
+        "x",
+        "h1",
+        "s1",
+        "s1->s2",
+        "s2->s1",
+        "../x",
+        "/dev/null",
+        "\0",
+        "a" * 3000,
+        "é",
+        "-1",
+        "1e9",
+        "nan",
+        "rap",
+        "tcp-sack",
+        "red",
+    ),
+    *(
+        "=",
+        "= 1",
+        "= n",
+        "= (9**64)**64",
+        "= 1/0",
+        "= sqrt(-1)",
+        "= (-8)**0.5",
+        "= 'x'",
+        "= " + "-" * 500 + "1",
+        "= 10**64",
+        "= x.y",
+        "= 1e308*10",
+    ),
+    *(
+        True,
+        False,
+        [],
+        {},
+        [[]],
+        [{}],
+        [1],
+        ["a"],
+        [["h1", "h1"]],
+        [[1, 2]],
+        {"a": 1},
+        {"kind": "rap"},
+        [math.nan],
+        _deep(50),
+        _deep_tables(50),
+    ),
     *([1] * 300, list(range(300)), {"rate_bps": 1e-300}, {"rate_bps": math.nan}, [["h1", "h2"]] * 300),
 ]
 JSON_VALUES = [*(value for value in VALUES if value != 10**400), None, {"name": None}, [None]]
@@ -73,7 +144,9 @@ def changes(documents: list[Any], values: list[Any]) -> st.SearchStrategy[tuple[
             if kind == "remove":
                 del owner[path[-1]]
             elif kind == "add" and isinstance(owner, dict):
-                owner[draw(st.sampled_from(["", "x", "name", "kind", "rate_bps", "seed", "a b", "é"]))] = copy.deepcopy(draw(st.sampled_from(values)))
+                owner[draw(st.sampled_from(["", "x", "name", "kind", "rate_bps", "seed", "a b", "é"]))] = copy.deepcopy(
+                    draw(st.sampled_from(values))
+                )
             elif kind == "multiply" and isinstance(old, int | float) and not isinstance(old, bool) and abs(old) < 1e300:
                 owner[path[-1]] = old * draw(st.sampled_from([-1, 0, 2, 1e-3, 1e3, 1e6, 1e-6]))
             elif kind == "multiply" and isinstance(old, list):

@@ -11,10 +11,10 @@ import pytest
 
 from fairlane import api, probes, user_files
 from fairlane.errors import Refusal
-from fairlane.inputs import toml_text
-from fairlane.inputs.located_toml import ConfigError
 from fairlane.experiments import kinds
 from fairlane.hosts import algorithms, own_algorithms
+from fairlane.inputs import toml_text
+from fairlane.inputs.located_toml import ConfigError
 
 OWN = """
 from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender

@@ -89,14 +89,29 @@ def test_a_skeleton_with_acknowledgements_fails_until_its_equation_is_in_and_the
     source, test = skeleton.algorithm("my-delay", tmp_path, checkout=False, acks=True)
     pytest_ = ("pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--rootdir", str(tmp_path), str(test))
     tested = python(tmp_path, *pytest_, at=ROOT)
-    assert "write it into my_delay.py, MyDelaySender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, tested.stdout
+    assert "write it into my_delay.py, MyDelaySender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, (
+        tested.stdout
+    )
     text = source.read_text()
     start = text.index("        raise NotImplementedError(")
     source.write_text(text[:start] + SOLVED_BY_DELAY + text[text.index("\n", start) + 1 :])
     tested = python(tmp_path, *pytest_, at=ROOT)
     assert tested.returncode == 0, tested.stdout
     pytest.importorskip("fairlane.native")
-    command = ("run", "dumbbell", "--algorithm", source.name, "--flow", "my-delay:2", "--bottleneck", "2mbit", "--duration", "20", "--out", "out")
+    command = (
+        "run",
+        "dumbbell",
+        "--algorithm",
+        source.name,
+        "--flow",
+        "my-delay:2",
+        "--bottleneck",
+        "2mbit",
+        "--duration",
+        "20",
+        "--out",
+        "out",
+    )
     ran = python(tmp_path, "fairlane", *command, at=ROOT)
     assert ran.returncode == 0, ran.stderr
     link = json.loads((tmp_path / "out" / "summary.json").read_text())["links"][0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,7 +74,10 @@ def test_a_name_of_nothing_is_found(page: str, text: str, fault: str, checkout: 
         ("switch/pipeline/README.md", "`src/load/`, `load/codegen.rs`, `codegen.rs` and `switch/tcp/src/wire.rs`"),
         ("docs/a.md", "`controller/core.py`, `core.py`, `fairlane/p4src/als.p4`, `summary.json`, `FILE.p4`, `labs/NN/grade.py`"),
         ("docs/a.md", "`make test`, `make check`, `fairlane run als-3 --duration 3`, `fairlane new algorithm x --acks`, `--thrift-port 1`"),
-        ("docs/a.md", "`fairlane compile --std p4-16`, `a/b = c`, `1/x`, `and/or`, `R_f = b U_l / n`, `x -> y`, `e.g. this`, `hdr.ipv4.dst`"),
+        (
+            "docs/a.md",
+            "`fairlane compile --std p4-16`, `a/b = c`, `1/x`, `and/or`, `R_f = b U_l / n`, `x -> y`, `e.g. this`, `hdr.ipv4.dst`",
+        ),
         ("docs/a.md", "```sh\ntouch mine.py\n```\nThen read `mine.py`. See [the list](own-aqm.md#top), [web](https://x.y/z.md)."),
     ],
 )
@@ -99,7 +101,14 @@ def _keys_of(kind: Any) -> set[str]:
 
 
 def _known_keys() -> set[str]:
-    known = _keys_of(Settings) | _keys_of(builders.LinkSpec) | _keys_of(Source) | _keys_of(read.Tables) | _keys_of(model.Link) | _keys_of(model.Node)
+    known = (
+        _keys_of(Settings)
+        | _keys_of(builders.LinkSpec)
+        | _keys_of(Source)
+        | _keys_of(read.Tables)
+        | _keys_of(model.Link)
+        | _keys_of(model.Node)
+    )
     for kind in load._KINDS.values():
         known |= _keys_of(kind)
     for kind in kinds.tables():
@@ -120,7 +129,7 @@ def test_every_key_in_the_page_of_experiment_files_exists() -> None:
         line = re.sub(r"\s#.*$", "", line).strip()
         table = re.fullmatch(r"\[\[?([\w.-]+)\]\]?", line)
         named |= {table[1]} if table else set(_ASSIGNED.findall(line))
-    for row in re.findall(r"^\| (`[^|]*`) \|", text, re.M):
+    for row in re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE):
         named |= {key for key in re.findall(r"`([^`]*)`", row) if re.fullmatch(r"[a-z_]+", key)}
     for key in re.findall(r"`(?:[a-z]+\.)?control\.([a-z_]+)[^`]*`|`([a-z_]+) = [^`]*`", text):
         named |= {part for part in key if part}
@@ -131,7 +140,7 @@ def test_every_key_in_the_page_of_experiment_files_exists() -> None:
 
 def test_the_floors_are_the_contract_of_the_import_linter() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.M)
+    rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
     shown = [set(re.findall(r"`([\w]+)`", storey)) for python, _ in rows for storey in python.split(";") if "`" in storey]
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]["layers"]
     assert shown == [set(layer.split(" | ")) for layer in contract]
@@ -139,7 +148,7 @@ def test_the_floors_are_the_contract_of_the_import_linter() -> None:
 
 def test_a_crate_is_above_what_it_depends_on() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.M)
+    rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
     storeys = [set(re.findall(r"`(\w+)`", storey)) for _, rust in rows for storey in rust.split(";") if "`" in storey]
     height = {crate: -number for number, storey in enumerate(storeys) for crate in storey}
     beside = {"memory", "fuzz-targets", "fuzz/targets"}
@@ -155,8 +164,6 @@ def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:
     from fairlane import errors
 
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    shown = {int(code) for row in re.findall(r"^\| ([\d, ]+) \|", page, re.M) for code in row.split(",")}
+    shown = {int(code) for row in re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE) for code in row.split(",")}
     named = {value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int) and value < 256}
     assert shown == {0, 130, 143, *named}
-
-

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from fairlane.experiments import expressions
 
-_NUMBERS = st.sampled_from(["0", "1", "9", "64", "1023", "-1", "0.5", "1e308", "1e-308", "1e999", "10**64", "2**64", "-10**18", "0x" + "f" * 300])
+_NUMBERS = st.sampled_from(
+    ["0", "1", "9", "64", "1023", "-1", "0.5", "1e308", "1e-308", "1e999", "10**64", "2**64", "-10**18", "0x" + "f" * 300]
+)
 _NAMES = {"n": 8, "huge": 10**4000, "nan": math.nan, "inf": math.inf, "word": "abc", "yes": True}
 
 

@@ -24,14 +24,17 @@ from fairlane.fabrics import targets, virtual_fabric
 from fairlane.inputs import toml_text
 from fairlane.inputs.located_toml import tomllib
 from fairlane.studies import schedule
-
-
 from tests.hostile import DOCUMENTED, JSON_VALUES, VALUES, Begun, changes, fairlane
 
 MANY = settings(
     max_examples=int(os.environ.get("FAIRLANE_HOSTILE", "60")),
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.large_base_example,
+        HealthCheck.data_too_large,
+    ],
 )
 EXAMPLES = probes.ROOT / "docs" / "examples"
 EVERYTHING = """
@@ -211,11 +214,61 @@ def test_an_experiment_file_with_any_values_is_refused_or_begins(
     _check(code, capsys.readouterr().err, ["hostile.toml", "hostile: "])
 
 
-WORDS = ["", "x", "0", "-1", "1", "nan", "inf", "1e-300", "1e300", "1e400", "10" * 200, "é", "10mbit", "1e30gbit", "1e-9bit", "0s", "1e20s", "1bdp", "1e18bdp", "80", "=1", "a=b"]
+WORDS = [
+    "",
+    "x",
+    "0",
+    "-1",
+    "1",
+    "nan",
+    "inf",
+    "1e-300",
+    "1e300",
+    "1e400",
+    "10" * 200,
+    "é",
+    "10mbit",
+    "1e30gbit",
+    "1e-9bit",
+    "0s",
+    "1e20s",
+    "1bdp",
+    "1e18bdp",
+    "80",
+    "=1",
+    "a=b",
+]
 OPTIONS = ["--bottleneck", "--rtt", "--queue", "--buffer", "--side-delay", "--side-rate", "--packet-bytes", "--start-jitter", "--switches"]
 OPTIONS += ["--duration", "--seed", "--at", "--control-delay", "--restart-after", "--live-port", "--live-speed", "--grpc-port"]
-SETTINGS = ["rap.packet_bytes", "rap.pacing_jitter", "rap.initial_rate_bps", "rap.source", "rap.maximum_rate_bps", "tcp.min_rto_s", "tcp.file_bytes", "tcp.profile", "cbr.rate_bps", "on-off.shape"]
-FLOWS = ["rap", "rap:2", "tcp-sack:1", "als:3", "cbr:1", "on-off:1", "rap:0", "rap:999999", "rap:255", "rap@", "rap@1e20s", "rap:1@59s", "nobody", "", "als-layered:2"]
+SETTINGS = [
+    "rap.packet_bytes",
+    "rap.pacing_jitter",
+    "rap.initial_rate_bps",
+    "rap.source",
+    "rap.maximum_rate_bps",
+    "tcp.min_rto_s",
+    "tcp.file_bytes",
+    "tcp.profile",
+    "cbr.rate_bps",
+    "on-off.shape",
+]
+FLOWS = [
+    "rap",
+    "rap:2",
+    "tcp-sack:1",
+    "als:3",
+    "cbr:1",
+    "on-off:1",
+    "rap:0",
+    "rap:999999",
+    "rap:255",
+    "rap@",
+    "rap@1e20s",
+    "rap:1@59s",
+    "nobody",
+    "",
+    "als-layered:2",
+]
 
 
 COMMAND_LINES = {
@@ -256,7 +309,13 @@ def test_options_with_any_values_are_refused_or_begin(
 def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The files of a run that `fairlane report` reads, of one that ran."""
     folder = tmp_path_factory.mktemp("finished") / "run"
-    execute.execute(ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1", "tcp-sack:1")), 1.5, 1), virtual_fabric.Options(targets.compiler()), "virtual", folder, Console(quiet=True))
+    execute.execute(
+        ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1", "tcp-sack:1")), 1.5, 1),
+        virtual_fabric.Options(targets.compiler()),
+        "virtual",
+        folder,
+        Console(quiet=True),
+    )
     return {
         "summary": json.loads((folder / "summary.json").read_text()),
         "flows": list(csv.reader(io.StringIO((folder / "flows.csv").read_text()))),

@@ -77,19 +77,30 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.p4").write_text(FORWARDING)
     (tmp_path / "own.toml").write_text(EXPERIMENT.format(program="own.p4", queue="red", more=""))
-    (tmp_path / "study.toml").write_text(EXPERIMENT.format(program="own.p4", queue="droptail", more="seeds = [1, 2]\n[sweep]\nn = [1, 2]\n"))
+    (tmp_path / "study.toml").write_text(
+        EXPERIMENT.format(program="own.p4", queue="droptail", more="seeds = [1, 2]\n[sweep]\nn = [1, 2]\n")
+    )
     return tmp_path
 
 
 @pytest.mark.parametrize(
     ("argv", "place", "further"),
     [
-        (("run", "own.toml", "--out", "o"), "own.toml:7: control.program: own.p4 lacks ", ("counter AlsEgress.replica.decision.forced_drops;",)),
+        (
+            ("run", "own.toml", "--out", "o"),
+            "own.toml:7: control.program: own.p4 lacks ",
+            ("counter AlsEgress.replica.decision.forced_drops;",),
+        ),
         (("sweep", "study.toml", "--out", "o"), "study.toml:10: control.program: own.p4 lacks ", ()),
     ],
 )
 def test_every_missing_name_is_told_before_a_run(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], place: str, further: tuple[str, ...]
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    argv: tuple[str, ...],
+    place: str,
+    further: tuple[str, ...],
 ) -> None:
     code, said = run(capsys, monkeypatch, *argv)
     assert code == 2
@@ -108,7 +119,11 @@ def test_a_file_that_drops_names_is_refused_by_its_option(
     assert code == 2
     assert "--program red.p4: " in said
     assert "lacks 3 names" in said
-    for name in ("action AlsEgress.departure.set_link", "counter AlsIngress.red.decision.early_drops", "counter AlsEgress.replica.decision.early_drops"):
+    for name in (
+        "action AlsEgress.departure.set_link",
+        "counter AlsIngress.red.decision.early_drops",
+        "counter AlsEgress.replica.decision.early_drops",
+    ):
         assert f"no {name}; the program has " in said
     assert re.search(r"drops_before", said), "the nearest name"
 

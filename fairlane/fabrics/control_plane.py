@@ -77,7 +77,9 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
     control = experiment.settings.control
     if probes.is_own(probes.source(control.program)):
         return
-    config = configuration(experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info)
+    config = configuration(
+        experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
+    )
     lacking = names.missing(
         config,
         P4Info.read(p4info),
@@ -87,7 +89,9 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
     if lacking:
         raise ProgramLacks(
             f"{control.program} lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} of als.p4, which the controller fills or "
-            f"reads in this experiment:\n  " + "\n  ".join(lacking) + "\nGive it these full names (docs/own-p4-program.md, docs/own-aqm.md), or "
+            f"reads in this experiment:\n  "
+            + "\n  ".join(lacking)
+            + "\nGive it these full names (docs/own-p4-program.md, docs/own-aqm.md), or "
             "run it with a control plane of its own: 'fairlane run topology.json --program FILE.p4', or 'fairlane switch'."
         )
 

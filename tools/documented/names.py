@@ -28,7 +28,22 @@ _FOLDER = re.compile(r"(?:[\w.+-]+/)+")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 _PLACEHOLDER = re.compile(r"(?:^|[/_-])(?:[A-Z][A-Z0-9]+|NN|N|X)(?:[./_-]|$)")
-_TEXT_OF = ("*.py", "*.rs", "*.toml", "*.js", "*.html", "*.thrift", "Makefile", "scripts/*", "*.p4", "*.yml", "*.lua", ".gitignore", ".ci/*", ".github/*")
+_TEXT_OF = (
+    "*.py",
+    "*.rs",
+    "*.toml",
+    "*.js",
+    "*.html",
+    "*.thrift",
+    "Makefile",
+    "scripts/*",
+    "*.p4",
+    "*.yml",
+    "*.lua",
+    ".gitignore",
+    ".ci/*",
+    ".github/*",
+)
 
 
 @dataclass(frozen=True)
@@ -70,20 +85,28 @@ class Checkout:
     def text(self) -> str:
         """Of the sources, for the names of files that programs write and for options."""
         done = subprocess.run(["git", "ls-files", "-z", *_TEXT_OF], cwd=self.root, capture_output=True, text=True, check=True)
-        names = [name for name in done.stdout.split("\0") if name and not name.endswith(".md") and not name.startswith(("tests/test_", "tools/documented/names.py"))]
+        names = [
+            name
+            for name in done.stdout.split("\0")
+            if name and not name.endswith(".md") and not name.startswith(("tests/test_", "tools/documented/names.py"))
+        ]
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for name in names if (path := self.root / name).is_file())
 
     @cached_property
     def options(self) -> frozenset[str]:
         by_clap = re.findall(r'\blong\s*=\s*"([a-z][\w-]*)"', self.text)
-        by_clap += [name.replace("_", "-") for name in re.findall(r"#\[arg\((?:[^()]|\([^()]*\))*\blong\b[^\]]*\]\s*(?:pub )?(\w+):", self.text)]
+        by_clap += [
+            name.replace("_", "-") for name in re.findall(r"#\[arg\((?:[^()]|\([^()]*\))*\blong\b[^\]]*\]\s*(?:pub )?(\w+):", self.text)
+        ]
         return frozenset((*_OPTION.findall(self.text), *(f"--{name}" for name in by_clap))).union(*self.commands.options.values())
 
     @cached_property
     def goals(self) -> frozenset[str]:
         """Of every tracked Makefile."""
         names = [name for name in self.files if name.rpartition("/")[2] == "Makefile" or name.endswith(".mk")]
-        return frozenset(goal for name in names for goal in re.findall(r"^([\w-]+):", (self.root / name).read_text(encoding="utf-8"), re.M))
+        return frozenset(
+            goal for name in names for goal in re.findall(r"^([\w-]+):", (self.root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        )
 
     def has(self, name: str, page: str) -> bool:
         """Whether a path that a page names is tracked."""
@@ -96,7 +119,9 @@ class Checkout:
                 return True
         # A crate's page means its own files; other pages speak of all.
         below = f"{here}/" if here.startswith("switch/") else ""
-        return any(path.startswith(below) and (path == name or path.endswith(f"/{name}")) for path in self.endings.get(name.rpartition("/")[2], ()))
+        return any(
+            path.startswith(below) and (path == name or path.endswith(f"/{name}")) for path in self.endings.get(name.rpartition("/")[2], ())
+        )
 
     def _through_links(self, path: str) -> bool:
         real = (self.root / path).resolve()
@@ -138,7 +163,7 @@ def links(text: str) -> Iterator[tuple[int, str]]:
 
 def faults(page: str, text: str, checkout: Checkout) -> Iterator[str]:
     """'page:line: name: what is wrong' for each name that is none."""
-    own = "\n".join([*re.findall(r"^ *```.*?^ *```", text, re.M | re.S), *re.findall(r"^    .*$", text, re.M)])
+    own = "\n".join([*re.findall(r"^ *```.*?^ *```", text, re.MULTILINE | re.DOTALL), *re.findall(r"^    .*$", text, re.MULTILINE)])
     for number, span in spans(text):
         if span not in checkout.allowed:
             for fault in _of_span(span, page, own, checkout):
@@ -214,7 +239,9 @@ def commands(app: object) -> Commands:
     passing: set[str] = set()
 
     def visit(command: click.Command, name: str) -> None:
-        found[name] = frozenset(option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)) | {"--help"}
+        found[name] = frozenset(option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)) | {
+            "--help"
+        }
         if command.context_settings.get("ignore_unknown_options"):
             passing.add(name)
         for inner, below in getattr(command, "commands", {}).items():
