@@ -141,7 +141,7 @@ class SwitchControl:
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
-        fields = Connection._fields if self._sketch else p4info.digest_fields(DIGEST)
+        fields = Connection._fields if self._sketch else p4info.digest_fields(DIGEST, Connection._fields)
         # A digest's members as `Connection` orders them.
         self._in_order = operator.itemgetter(*map(fields.index, Connection._fields))
         self._digest_id = None if self._sketch else p4info.digest_id(DIGEST)

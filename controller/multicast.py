@@ -163,6 +163,15 @@ class MulticastControl:
         self._next_query_s = 0.0
         self._queries_sent = 0
 
+    def ask_names(self) -> None:
+        """Every name of the program that joins and leaves need. MissingName."""
+        self._p4info.packet_field(PACKET_IN, "ingress_port")
+        self._p4info.packet_field(PACKET_OUT, "egress_port")
+        self.read_entities()
+        for port in (None, 1):
+            for number in (0, 1):
+                self._entry(0, port, number)
+
     def group_ports(self, switch: str) -> Mapping[int, frozenset[int]]:
         """Ports of each multicast group of a switch, by id; the mapping follows all changes."""
         return self._live[switch]

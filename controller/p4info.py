@@ -61,10 +61,7 @@ class P4Info:
         default: bool = False,
     ) -> p4runtime_pb2.TableEntry:
         """An entry of a table with exact and LPM keys; an LPM key is (value, prefix length)."""
-        if table not in self._keys:
-            found = _find(self.tables, table, "table")
-            self._keys[table] = found.preamble.id, [(f.id, f.name, f.bitwidth) for f in found.match_fields]
-        table_id, fields = self._keys[table]
+        table_id, fields = self._keys_of(table)
         entry = p4runtime_pb2.TableEntry(table_id=table_id, is_default_action=default)
         for field_id, name, bitwidth in fields:
             if name not in match:
@@ -80,11 +77,21 @@ class P4Info:
             else:
                 key.exact.value = canonical(given, bitwidth)
             entry.match.append(key)
-        unknown = set(match) - {name for _, name, _ in fields}
-        if unknown:
-            raise MissingName(f"table {table} has no key {', '.join(sorted(unknown))}")
+        self.check_keys(table, match)
         self.set_action(entry.action.action, action, parameters)
         return entry
+
+    def _keys_of(self, table: str) -> tuple[int, list[tuple[int, str, int]]]:
+        if table not in self._keys:
+            found = _find(self.tables, table, "table")
+            self._keys[table] = found.preamble.id, [(f.id, f.name, f.bitwidth) for f in found.match_fields]
+        return self._keys[table]
+
+    def check_keys(self, table: str, match: Iterable[str]) -> None:
+        """MissingName when the table lacks one of these keys."""
+        unknown = set(match) - {name for _, name, _ in self._keys_of(table)[1]}
+        if unknown:
+            raise MissingName(f"table {table} has no key {', '.join(sorted(unknown))}")
 
     def set_action(self, message: p4runtime_pb2.Action, action: str, parameters: Mapping[str, int]) -> None:
         """Sets it to that action with these values. A message never frees the memory of a value that it had: where values change again and
@@ -143,10 +150,13 @@ class P4Info:
     def digest_id(self, name: str) -> int:
         return _find(self.digests, name, "digest").preamble.id
 
-    def digest_fields(self, name: str) -> list[str]:
-        """Names of the members of a digest's struct, in order."""
+    def digest_fields(self, name: str, wanted: Iterable[str] = ()) -> list[str]:
+        """Names of the members of a digest's struct, in order; MissingName when one of `wanted` is not among them."""
         spec = _find(self.digests, name, "digest").type_spec
-        return [member.name for member in self.message.type_info.structs[spec.struct.name].members]
+        found = [member.name for member in self.message.type_info.structs[spec.struct.name].members]
+        if lacking := [member for member in wanted if member not in found]:
+            raise MissingName(f"digest {name} has no member {', '.join(lacking)}; it has {', '.join(found) or 'none'}")
+        return found
 
 
 class _Named(Protocol):
@@ -173,6 +183,6 @@ def _by_name(items: Iterable[_Item]) -> dict[str, _Item]:
 
 def _find(items: Mapping[str, _Item], name: str, kind: str) -> _Item:
     if name not in items:
-        near = difflib.get_close_matches(name, items, 3) or sorted(items)
-        raise MissingName(f"P4Info has no {kind} {name!r}; it has {', '.join(near) or 'none'}")
+        near = difflib.get_close_matches(name, items, 3) or sorted(items)[:5]
+        raise MissingName(f"no {kind} {name}; the program has {', '.join(near) or 'none'}")
     return items[name]

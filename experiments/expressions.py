@@ -5,6 +5,9 @@
 
 Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is supported,
 so that a file can compute no more than numbers and pick names.
+
+An expression always ends, and soon: its text has a longest length, and no number in it may be larger than a `float` can be, so that each
+step costs a bounded time.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import sys
 from collections.abc import Callable, Mapping
 
 Value = float | int | str | bool
@@ -42,6 +46,13 @@ _FUNCTIONS: dict[str, Callable] = {
     "sqrt": math.sqrt,
 }
 _LARGEST_POWER = 64
+MOST_CHARACTERS = 4000
+_DEEPEST = 64
+_MOST_BITS = sys.float_info.max_exp
+"""Of a whole number: as many as the largest float has."""
+_MOST_DIGITS = 308
+"""That `round` may be asked for."""
+_FEWEST_ARGUMENTS = {"min": 2, "max": 2}
 
 
 def is_expression(value: object) -> bool:
@@ -52,22 +63,19 @@ def is_expression(value: object) -> bool:
 def evaluate(text: str, names: Mapping[str, Value]) -> Value:
     """The value of an expression, with or without its "=". ValueError names the fault."""
     source = text.removeprefix("=").strip()
-    try:
-        tree = ast.parse(source, mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise ValueError(f"{source!r} is not an expression") from error
+    tree = _parsed(source)
     try:
         value = _value(tree.body, names)
     except (ArithmeticError, TypeError, RecursionError) as error:
-        raise ValueError(f"{source!r}: {error}") from error
+        raise ValueError(f"{_shown(source)}: {error}") from error
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{source!r} gives {value}")
+        raise ValueError(f"{_shown(source)} gives {value}")
     return value
 
 
 def names_in(text: str) -> set[str]:
-    """The names that an expression uses, functions left out."""
-    nodes = list(ast.walk(ast.parse(text.removeprefix("=").strip(), mode="eval")))
+    """The names that an expression uses, functions left out. ValueError when it is not an expression."""
+    nodes = list(ast.walk(_parsed(text.removeprefix("=").strip())))
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     whole = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
     return whole | {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners} - set(_FUNCTIONS)
@@ -76,8 +84,8 @@ def names_in(text: str) -> set[str]:
 def with_texts(text: str, names: Mapping[str, str]) -> str:
     """An expression with other texts in place of some of its own; as it is where it has none of them."""
     try:
-        tree = ast.parse(text.removeprefix("=").strip(), mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        tree = _parsed(text.removeprefix("=").strip())
+    except ValueError:
         return text
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names]
     for node in found:
@@ -85,7 +93,35 @@ def with_texts(text: str, names: Mapping[str, str]) -> str:
     return f"= {ast.unparse(tree)}" if found else text
 
 
+def _parsed(source: str) -> ast.Expression:
+    if len(source) > MOST_CHARACTERS:
+        raise ValueError(f"an expression of {len(source)} characters: at most {MOST_CHARACTERS}; name parts of it in [let]")
+    try:
+        tree = ast.parse(source, mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{_shown(source)} is not an expression") from error
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise ValueError(f"{_shown(source)}: more than {_DEEPEST} operations within each other; name parts of it in [let]")
+    return tree
+
+
+def _shown(source: str) -> str:
+    return repr(source if len(source) <= 200 else f"{source[:200]}...")
+
+
 def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
+    value = _computed(node, names)
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError(f"a whole number of {value.bit_length()} bits: at most {_MOST_BITS}")
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(f"{_shown(ast.unparse(node))} gives {value}, which is not a real number")
+    return value
+
+
+def _computed(node: ast.expr, names: Mapping[str, Value]) -> Value:
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
             return value
@@ -112,5 +148,16 @@ def _value(node: ast.expr, names: Mapping[str, Value]) -> Value:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return _value(body if _value(test, names) else orelse, names)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_value(a, names) for a in arguments))
-    raise ValueError(f"{ast.unparse(node)!r} is not supported here")
+            return _call(name, [_value(a, names) for a in arguments])
+    raise ValueError(f"{_shown(ast.unparse(node))} is not supported here")
+
+
+def _call(name: str, arguments: list[Value]) -> Value:
+    if len(arguments) < _FEWEST_ARGUMENTS.get(name, 1):
+        raise ValueError(f"{name} needs at least {_FEWEST_ARGUMENTS.get(name, 1)} values, got {len(arguments)}")
+    if name == "round" and len(arguments) == 2 and (not isinstance(arguments[1], int) or abs(arguments[1]) > _MOST_DIGITS):
+        raise ValueError(f"round to {arguments[1]} digits: give a whole number of at most {_MOST_DIGITS}")
+    try:
+        return _FUNCTIONS[name](*arguments)
+    except ValueError as error:  # the root of a negative number; floor of none
+        raise ValueError(f"{name}: {error}") from error

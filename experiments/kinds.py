@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -292,16 +291,10 @@ def _fields(kind: str) -> dict[str, Any]:
     """What can be set: the type of each key."""
     found = algorithm(kind)
     if found is None:
-        return _hints(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
+        return schema.hints_of(TcpSettings if kind in (*TCP_KINDS, "tcp") else SOURCE_KINDS[kind][0])
     own = {f.name for f in dataclasses.fields(found.parameters) if f.init}
-    hints = {name: hint for name, hint in _hints(found.parameters).items() if name in own}
-    return {**hints, **_hints(HostOptions)}
-
-
-@functools.cache
-def _hints(of: type) -> dict[str, Any]:
-    """Evaluating them takes most of the time of a flow's settings."""
-    return typing.get_type_hints(of)
+    hints = {name: hint for name, hint in schema.hints_of(found.parameters).items() if name in own}
+    return {**hints, **schema.hints_of(HostOptions)}
 
 
 class _Values:

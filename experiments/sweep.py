@@ -30,7 +30,7 @@ from typing import Any
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
 from fairlane.inputs import schema
-from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.inputs.located_toml import ConfigError, Document, KeyPath, fault_of
 
 MININET = "mininet"
 """The key of an experiment file that `fairlane.experiments.fabrics` reads."""
@@ -114,8 +114,9 @@ def expand(document: Document, quick: bool = False) -> Sweep:
     values = document.values
     axes = axes_of(document)
     seeds = _seeds(document, ("seeds",)) if "seeds" in values else (values.get("seed", 1),)
+    of_quick = _quick(document, axes, seeds)
     if quick:
-        axes, seeds = _quick(document, axes, seeds)
+        axes, seeds = of_quick
     size = len(seeds)
     for choices in axes.values():
         size *= len(choices)
@@ -183,7 +184,10 @@ def _quick(
 
 def _names(document: Document, axes: Mapping[str, Value]) -> dict[str, Value]:
     names: dict[str, Value] = dict(axes)
-    for name, given in document.values.get("let", {}).items():
+    table = document.values.get("let", {})
+    if not isinstance(table, dict):
+        raise document.error(("let",), "expected a table of values")
+    for name, given in table.items():
         path = ("let", name)
         if name in axes:
             raise document.error(path, "an axis of the sweep has this name")
@@ -208,9 +212,12 @@ def _resolved(document: Document, path: KeyPath, value: Any, names: Mapping[str,
 
 def _worked_out(document: Document, path: KeyPath, text: str, names: Mapping[str, Value]) -> Value:
     try:
-        return expressions.evaluate(text, names)
+        value = expressions.evaluate(text, names)
     except ValueError as error:
         raise document.error(path, str(error)) from error
+    if (fault := fault_of(value)) is not None:
+        raise document.error(path, f"{text}: {fault}")
+    return value
 
 
 def point_key(axes: tuple[tuple[str, Value], ...], seed: int) -> str:

@@ -17,7 +17,7 @@ from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
-from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, Codel, Dualpi2, Pi2, Pie, Red, Step
+from fairlane.topologies.model import MAX_HOSTS_OF_A_SWITCH, MAX_SWITCHES, WAY_TO_AN_OWN_AQM, Codel, Dualpi2, Pi2, Pie, Red, Step
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -32,6 +32,7 @@ _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
 # The default buffer holds at least this many packets, however short the round trip.
 _LEAST_DEFAULT_BUFFER = 10
 _ACCESS_SPEED_UP = 10
+_MOST_FLOWS = MAX_SWITCHES * MAX_HOSTS_OF_A_SWITCH // 2
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def _group(given: str) -> _Group:
     start_s = (
         0.0 if start is None else _quantity(f"--flow {given}:", start if re.search("[a-z]", start) else f"{start}s", _TIMES, zero=True)
     )
+    if int(count or 1) > _MOST_FLOWS:
+        raise Refusal(f"--flow {given}: at most {_MOST_FLOWS} flows of a kind")
     return _Group(kind, int(count or 1), start_s)
 
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fairlane import ad_hoc, floors, user_files
 from fairlane.errors import Interrupted, Refusal
 from fairlane.experiments import loader
+from fairlane.experiments import sweep as sweep_of
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
@@ -121,7 +122,7 @@ class Result:
 
 
 def run(
-    experiment: str | Path,
+    experiment: str | Path | Mapping[str, Any],
     flows: str | Sequence[str] = (),
     *,
     duration_s: float | None = None,
@@ -141,12 +142,15 @@ def run(
     algorithms: Sequence[str | Path] = (),
     programs: Sequence[str | Path] = (),
     out: str | Path | None = None,
+    pcap: str | Path | None = None,
+    trace: str | Path | None = None,
+    name: str = "experiment",
 ) -> Result:
-    """Run an experiment: the id of one (`fairlane list`), a TOML file, or "dumbbell", "chain", "tree" with `flows` and the options of
+    """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
     `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list.
 
     algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. out: a folder for all that
-    `fairlane run` writes. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
+    `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
     for path in algorithms:
@@ -172,13 +176,18 @@ def run(
     options = ad_hoc.Options(
         flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings), ecn
     )
-    if str(experiment) in ad_hoc.TOPOLOGIES:
+    if isinstance(experiment, Mapping):
+        if options.given():
+            raise Refusal(f"{', '.join(options.given())}: the dictionary has its own network and flows")
+        document = sweep_of.plain(Document("the experiment's dictionary", plain(experiment), {}).checked(), at)
+        chosen = loader.from_document(document, name, duration_s, seed)
+    elif str(experiment) in ad_hoc.TOPOLOGIES:
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
     elif options.given():
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
     else:
         chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
-    return run_experiment(chosen, programs, out)
+    return run_experiment(chosen, programs, out, pcap, trace)
 
 
 _EXAMPLES = {
@@ -238,7 +247,7 @@ def sweep(
 
     files = read.own_files(algorithms, programs)
     if isinstance(study, Mapping):
-        document = Document("the study's dictionary", plain(study), {})
+        document = Document("the study's dictionary", plain(study), {}).checked()
     else:
         path = loader.find(str(study))
         document, name = loader.read(path), path.stem
@@ -255,6 +264,10 @@ def sweep(
     return frame
 
 
+def _path(given: str | Path | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
 def plain(value: Any) -> Any:
     """Values as TOML would give them: of numpy's and of ranges, Python's own."""
     if isinstance(value, Mapping):
@@ -266,13 +279,19 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def run_experiment(chosen: Experiment, programs: Sequence[str | Path] = (), out: str | Path | None = None) -> Result:
+def run_experiment(
+    chosen: Experiment,
+    programs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+    pcap: str | Path | None = None,
+    trace: str | Path | None = None,
+) -> Result:
     """As `run`, of an experiment that is loaded."""
     chosen = user_files.with_programs(chosen, [Path(program) for program in programs])
     for warning in floors.warnings(chosen):
         warnings.warn(warning, stacklevel=2)
     virtual_fabric.check_built()
-    options = virtual_fabric.Options(targets.compiler())
+    options = virtual_fabric.Options(targets.compiler(), pcap=_path(pcap), trace=_path(trace))
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
         outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)

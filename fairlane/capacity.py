@@ -93,7 +93,7 @@ def file() -> Path:
 def _all() -> dict[str, dict[str, dict]]:
     try:
         found = json.loads(file().read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

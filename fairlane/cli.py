@@ -30,7 +30,17 @@ from fairlane.cli_options import (
     WorkersOption,
     in_groups,
 )
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, CHECK_FAILED, NO_SPACE, Interrupted, Refusal, RunFailed, Unfinished
+from fairlane.errors import (
+    BAD_INPUT,
+    CANNOT_RUN_HERE,
+    CHECK_FAILED,
+    NO_SPACE,
+    Interrupted,
+    ProgramLacks,
+    Refusal,
+    RunFailed,
+    Unfinished,
+)
 from fairlane.experiments import fabrics, kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
@@ -166,7 +176,14 @@ def run(
             _run_sweep(experiment, where, extent, output, own, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
-    _end(_run_virtual(chosen, where, output, page) if where.fabric == "virtual" else _run_on_mininet(chosen, where, output, page), output)
+    try:
+        strictly = (_run_virtual if where.fabric == "virtual" else _run_on_mininet)(chosen, where, output, page)
+    except ProgramLacks as error:
+        from fairlane.fabrics.control_plane import located
+
+        document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))
+        raise located(error, document, own.program or ()) from error
+    _end(strictly, output)
 
 
 def _end(strictly: int, output: Output) -> None:
@@ -575,12 +592,15 @@ def _new() -> None:
 @new.command("algorithm")
 def new_algorithm(
     name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)],
+    acks: Annotated[
+        bool, typer.Option("--acks", help="Hear of each packet by acknowledgements, as delay-based algorithms need, in place of reports.")
+    ] = False,
 ) -> None:
     """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
     from fairlane import skeleton
 
     checkout = probes.in_checkout()
-    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout))
+    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout, acks))
     kind, pytest, named = name.replace("_", "-"), ".venv/bin/pytest" if checkout else "pytest", "" if checkout else f" --algorithm {source}"
     for line in (
         f"written: {source}",

@@ -84,7 +84,9 @@ class Output:
     ] = False
     pcap: Annotated[
         Path | None,
-        _option("Folder for packet captures of every link (mininet: give any name; the captures go to raw/pcap in the results)."),
+        _option(
+            "Folder for packet captures of every link, FROM-TO.pcap (mininet: give any name; the captures go to raw/pcap in the results)."
+        ),
     ] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
 

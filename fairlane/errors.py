@@ -26,6 +26,10 @@ class Refusal(Exception):
         self.code = code
 
 
+class ProgramLacks(Refusal):
+    """A P4 program that has not every name that the controller fills and reads."""
+
+
 class RunFailed(Exception):
     """A run was under way and had to end; it has been cleaned up. `code` is the exit code of the command."""
 

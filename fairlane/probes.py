@@ -51,6 +51,11 @@ def source(path: str) -> Path:
     return own if (own := PACKAGE / path).is_file() else Path(path)
 
 
+def is_own(source: Path) -> bool:
+    """Whether a P4 program is one of Fairlane's own, as installed."""
+    return source.is_relative_to(PACKAGE)
+
+
 def in_checkout() -> bool:
     """Whether this is a checkout of the repository, and not an installed package."""
     return (PACKAGE / "p4src").is_symlink()

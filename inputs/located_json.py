@@ -13,6 +13,8 @@ from pathlib import Path
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath, show
 
 _BLANK = re.compile(r"[ \t\n\r]*")
+_MOST_BITS = 4096
+"""Of a whole number: table entries may be as wide as P4's fields."""
 _SCALAR = re.compile(r"[^\s,\]}]+")
 
 
@@ -25,16 +27,22 @@ def read(path: Path) -> Document:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8: byte {error.start}") from error
     try:
-        values = json.loads(text)
+        values = json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}:{error.lineno}: not JSON: {error.msg} (column {error.colno})") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: not JSON that can be read: brackets within brackets, too deep") from error
+    except ValueError as error:  # a number with thousands of digits, NaN
+        raise ConfigError(f"{path}: not JSON that can be read: {error}") from error
     if not isinstance(values, dict):
         raise ConfigError(f'{path}:1: expected an object, as in {{"hosts": ...}}')
     scan = _Scan(str(path), text)
     scan.value(scan.blank(0), ())
-    return Document(str(path), values, scan.places)
+    return Document(str(path), values, scan.places).checked(_MOST_BITS)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
 
 
 class _Scan:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +19,23 @@ else:
 
 # The place of a value: keys of tables and indices of arrays, from the top.
 KeyPath = tuple[str | int, ...]
+DEEPEST = 32
+"""Tables and arrays within each other, in a file or in one key with dots."""
+MOST_BYTES = 50_000_000
+_LONGEST_MESSAGE = 10_000
 
 
 class ConfigError(ValueError):
     """A file that cannot be used. The message names file, line and key."""
+
+
+def fault_of(value: Any, most_bits: int = 64) -> str | None:
+    """Why nothing can use a number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a number that can be used: give a finite one, or leave the key out"
+    if isinstance(value, int) and value.bit_length() > most_bits:
+        return f"a whole number of {value.bit_length()} bits: at most {most_bits}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,23 @@ class Document:
     def error(self, path: KeyPath, what: str) -> ConfigError:
         name, line = self.place(path)
         key = show(path)
-        return ConfigError(f"{name}:{line}: {key + ': ' if key else ''}{what}")
+        text = f"{key + ': ' if key else ''}{what}"
+        return ConfigError(f"{name}:{line}: {text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + ' ...'}")
+
+    def checked(self, most_bits: int = 64) -> Document:
+        """This document; ConfigError for a value that nothing can use: a number that is not finite or has more bits, tables or arrays within
+        each other beyond `DEEPEST`."""
+        todo: list[tuple[KeyPath, Any]] = [((), self.values)]
+        while todo:
+            path, value = todo.pop()
+            if (fault := fault_of(value, most_bits)) is not None:
+                raise self.error(path, fault)
+            if isinstance(value, dict | list):
+                if len(path) >= DEEPEST:
+                    raise self.error(path[:1], f"tables or arrays within each other: at most {DEEPEST}")
+                items = value.items() if isinstance(value, dict) else enumerate(value)
+                todo += [((*path, key), inner) for key, inner in items]
+        return self
 
     def over(self, base: Document) -> Document:
         """This document laid over `base`: tables are merged key by key, all else (arrays too) is replaced as a whole."""
@@ -91,6 +122,12 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str, name: str) -> Document:
+    if len(text) > MOST_BYTES:
+        raise ConfigError(f"{name}: a file of {len(text)} characters: at most {MOST_BYTES}")
+    for number, line in enumerate(text.split("\n"), 1):
+        # A parser takes time with the square of a key's parts.
+        if line.count(".") > DEEPEST and max(part.count(".") for part in re.split(r"[^\w.\"'-]+", re.sub(r"\s", "", line))) > DEEPEST:
+            raise ConfigError(f"{name}:{number}: a key of more than {DEEPEST} parts")
     try:
         values = tomllib.loads(text)
         lines = _Scan(text.replace("\r\n", "\n")).lines()
@@ -100,13 +137,16 @@ def parse(text: str, name: str) -> Document:
         raise ConfigError(f"{name}: {what}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: not TOML that can be read: brackets within brackets, too deep") from error
-    return Document(name, values, {path: (name, line) for path, line in lines.items()})
+    except ValueError as error:  # a number with thousands of digits, a date that is none
+        raise ConfigError(f"{name}: not TOML that can be read: {error}") from error
+    return Document(name, values, {path: (name, line) for path, line in lines.items()}).checked()
 
 
 class _Scan:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._line_at = (0, 1)
         self._lines: dict[KeyPath, int] = {}
         self._array_sizes: dict[KeyPath, int] = {}
 
@@ -214,6 +254,9 @@ class _Scan:
             while self._text[self._at] != quote:
                 self._at += 2 if quote == '"' and self._text[self._at] == "\\" else 1
             self._at += 1
+        inner = self._text[start + 1 : self._at - 1]
+        if "\\" not in inner and quote not in inner and "\n" not in inner:
+            return inner  # as nearly all are
         return tomllib.loads("x = " + self._text[start : self._at])["x"]
 
     def _blank(self, newlines: bool = False) -> int:
@@ -229,4 +272,8 @@ class _Scan:
         return self._at
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        """Counts on from the last place."""
+        before, line = self._line_at
+        line += self._text.count("\n", before, self._at)
+        self._line_at = (self._at, line)
+        return line

@@ -22,7 +22,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
     if not isinstance(table, dict):
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = hints_of(kind)  # type: ignore[arg-type]
     for key in table:
         if key not in fields and key not in others:
             raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
@@ -42,7 +42,9 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+@functools.cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """The type of each field of a dataclass, worked out once."""
     return typing.get_type_hints(kind, include_extras=True)
 
 
@@ -70,6 +72,8 @@ def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> 
         return convert(arguments[0], document, path, arguments[1])
     if origin in (types.UnionType, typing.Union):
         inner = [a for a in arguments if a is not type(None)]
+        if value is None and len(inner) < len(arguments):  # null, in JSON
+            return None
         return convert(inner[0], document, path, way_out)
     if origin is typing.Literal:
         if value not in arguments:
@@ -90,7 +94,7 @@ def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> 
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if hint is not Any and (not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool)):
-        names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table"}
+        names = {int: "an integer", float: "a number", str: "a string", bool: "true or false", dict: "a table", list: "an array"}
         raise document.error(path, f"expected {names.get(hint, hint.__name__)}, got {_describe(value)}")
     return value
 
@@ -100,4 +104,5 @@ def _describe(value: Any) -> str:
         return "a table"
     if isinstance(value, list):
         return "an array"
-    return repr(value)
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

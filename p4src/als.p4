@@ -144,9 +144,9 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             }
             pie.apply(hdr, standard_metadata);
             pi2.apply(hdr, standard_metadata);
-            departure.apply(standard_metadata);
-            rcp.apply(standard_metadata);
-            xcp.apply(standard_metadata);
+            departure.apply(hdr, standard_metadata);
+            rcp.apply(hdr, standard_metadata);
+            xcp.apply(hdr, standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 // What a queue management drops takes no time of the link.
                 abc.apply(hdr, standard_metadata);

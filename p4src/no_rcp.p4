@@ -5,7 +5,7 @@ control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
     }
 }
 
-control RcpDeparture(inout standard_metadata_t standard_metadata) {
+control RcpDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
     }
 }

@@ -5,7 +5,7 @@ control XcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
     }
 }
 
-control XcpDeparture(inout standard_metadata_t standard_metadata) {
+control XcpDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
     }
 }

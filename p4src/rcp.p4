@@ -151,7 +151,7 @@ control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
     }
 }
 
-control RcpDeparture(inout standard_metadata_t standard_metadata) {
+control RcpDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> delay = standard_metadata.deq_timedelta;
         if (standard_metadata.deq_qdepth == 0) {

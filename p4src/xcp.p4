@@ -198,7 +198,7 @@ control XcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
     }
 }
 
-control XcpDeparture(inout standard_metadata_t standard_metadata) {
+control XcpDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> index = (bit<32>)standard_metadata.egress_port;
         bit<32> delay = standard_metadata.deq_timedelta;

@@ -13,6 +13,8 @@ from fairlane import api, probes, user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds
 from fairlane.hosts import algorithms, own_algorithms
+from fairlane.inputs import toml_text
+from fairlane.inputs.located_toml import ConfigError
 
 OWN = """
 from fairlane.hosts.algorithms.als import AlsParameters, AlsReceiver, AlsSender
@@ -122,7 +124,7 @@ def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, 
 
 def test_a_program_that_lacks_what_the_controller_fills_is_refused(tmp_path: Path) -> None:
     (tmp_path / "forward.p4").write_text((probes.ROOT / "p4src" / "forward.p4").read_text().replace("ipv4_lpm", "routes"))
-    with pytest.raises(Refusal, match=r"no table 'AlsIngress\.forward\.ipv4_lpm'; it has AlsIngress\.forward"):
+    with pytest.raises(Refusal, match=r"no table AlsIngress\.forward\.ipv4_lpm; the program has AlsIngress\.forward"):
         api.run("dumbbell", ["als:1"], duration_s=2, programs=[tmp_path / "forward.p4"])
 
 
@@ -137,3 +139,28 @@ def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> Non
         api.run("dumbbell", ["als:2"], programs=[tmp_path / "mine.p4"])
     with pytest.raises(Refusal, match="no such file"):
         api.run("dumbbell", ["als:2"], programs=[tmp_path / "other.p4"])
+
+
+def test_a_dictionary_is_run_as_the_file_with_its_keys_is(tmp_path: Path) -> None:
+    keys = {
+        "title": "two",
+        "bottleneck": "s1->s2",
+        "duration_s": 2,
+        "sweep": {"n": [1, 2]},
+        "topology": {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate_bps": "= 1e6 * n"}, "access": {"rate_bps": 1e7}},
+        "flows": [{"name": "one", "kind": "rap", "count": 2}],
+    }
+    (tmp_path / "two.toml").write_text(toml_text.table(keys))
+    result = api.run(keys, at=["n=2"], name="two", pcap=tmp_path / "pcap", trace=tmp_path / "trace.csv", out=tmp_path / "from-keys")
+    api.run(tmp_path / "two.toml", at=["n=2"], out=tmp_path / "from-file")
+    assert result.experiment.id == "two"
+    assert result.bottleneck["rate_bps"] == 2e6
+    assert (tmp_path / "from-keys" / "flows.csv").read_bytes() == (tmp_path / "from-file" / "flows.csv").read_bytes()
+    assert {path.name for path in (tmp_path / "pcap").iterdir()} >= {"s1-s2.pcap", "h1-s1.pcap"}
+    assert len((tmp_path / "trace.csv").read_text().splitlines()) > 100
+    with pytest.raises(ConfigError, match=r"the experiment's dictionary:1: flows\[0\].kind: "):
+        api.run({**keys, "flows": [{"name": "one", "kind": "rapp"}]})
+    with pytest.raises(ConfigError, match="duration_s: nan is not a number that can be used"):
+        api.run({**keys, "duration_s": float("nan")})
+    with pytest.raises(Refusal, match="--rtt: the dictionary has its own network"):
+        api.run(keys, rtt="10ms")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,11 @@ SOLVED = """\
         if feedback.loss_fraction > 0:
             return self.rate_bps * (1 - feedback.loss_fraction)
         return self.rate_bps + 100_000.0
+"""
+SOLVED_BY_DELAY = """\
+        if lost or queueing_s > 0.01:
+            return self.rate_bps * 0.99
+        return self.rate_bps + 1000.0
 """
 
 
@@ -77,6 +83,48 @@ def test_outside_a_checkout_the_two_files_stand_where_one_is(tmp_path: Path) -> 
     assert (source, test) == (tmp_path / "my_rate.py", tmp_path / "test_my_rate.py")
     tested = python(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--rootdir", str(tmp_path), str(test), at=ROOT)
     assert "write it into my_rate.py, MyRateSender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, tested.stdout
+
+
+def test_a_skeleton_with_acknowledgements_fails_until_its_equation_is_in_and_then_keeps_the_queue_short(tmp_path: Path) -> None:
+    source, test = skeleton.algorithm("my-delay", tmp_path, checkout=False, acks=True)
+    pytest_ = ("pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--rootdir", str(tmp_path), str(test))
+    tested = python(tmp_path, *pytest_, at=ROOT)
+    assert "write it into my_delay.py, MyDelaySender.next_rate_bps" in tested.stdout and "3 failed, 2 passed" in tested.stdout, (
+        tested.stdout
+    )
+    text = source.read_text()
+    start = text.index("        raise NotImplementedError(")
+    source.write_text(text[:start] + SOLVED_BY_DELAY + text[text.index("\n", start) + 1 :])
+    tested = python(tmp_path, *pytest_, at=ROOT)
+    assert tested.returncode == 0, tested.stdout
+    pytest.importorskip("fairlane.native")
+    command = (
+        "run",
+        "dumbbell",
+        "--algorithm",
+        source.name,
+        "--flow",
+        "my-delay:2",
+        "--bottleneck",
+        "2mbit",
+        "--duration",
+        "20",
+        "--out",
+        "out",
+    )
+    ran = python(tmp_path, "fairlane", *command, at=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    link = json.loads((tmp_path / "out" / "summary.json").read_text())["links"][0]
+    assert link["utilisation"] > 0.5
+    assert link["drops"] in ({}, 0, None) or not any(link["drops"].values())
+
+
+@pytest.mark.parametrize("acks", [False, True])
+def test_no_place_of_the_skeleton_is_left_open(tmp_path: Path, acks: bool) -> None:
+    for path in skeleton.algorithm("my-rate", tmp_path, checkout=False, acks=acks):
+        text = path.read_text()
+        assert not re.search(r"<[a-z ]+>|CLASS|TITLE|SOURCE|PACKAGE", text)
+        assert max(map(len, text.splitlines())) <= 140
 
 
 @pytest.mark.parametrize(

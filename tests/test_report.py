@@ -17,6 +17,7 @@ from rich.console import Console
 
 from fairlane import execute, probes
 from fairlane.errors import Refusal
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.results import compare, report
@@ -253,16 +254,16 @@ def broken(folder: Path, results: Path, what: str) -> Path:
         ("none", "nowhere: no such folder. Give folders that 'fairlane run' wrote"),
         ("no summary", "copy: not the results of a run: it has no summary.json."),
         ("above", "not the results of a run: it has no summary.json; it contains results, such as "),
-        ("half a summary", "summary.json: cannot be read: "),
-        ("other JSON", "summary.json: not a run's summary: it is not an object."),
-        ("no kinds", "summary.json: not a summary of this version's runs: kinds is missing."),
+        ("half a summary", "summary.json:13: not JSON: "),
+        ("other JSON", "summary.json:1: expected an object"),
+        ("no kinds", "summary.json:1: kinds: is missing. Give a folder as this version of 'fairlane run' wrote it."),
         ("no flows", "summary.json: a run without flows has nothing to compare."),
         ("no table", "flows.csv: cannot be read: No such file or directory."),
         ("another table", "links.csv: no column time_s."),
     ],
 )
 def test_folders_that_hold_no_results(finished: list[Path], tmp_path: Path, what: str, message: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises((Refusal, ConfigError)) as refused:
         compare.load([finished[1], broken(tmp_path, finished[0], what)])
     assert message in str(refused.value)
 

@@ -395,3 +395,19 @@ def test_a_sweep_of_no_paper_that_expects_nothing_ends_well(paper: str, tmp_path
     assert "10 Mb/s" in body and "paper" not in re.sub(r"<svg.*?</svg>", "", body, flags=re.DOTALL)
     run = subprocess.run([*command[:3], "paper", "small.toml"], text=True, capture_output=True, cwd=tmp_path)
     assert run.returncode == 2 and "small.toml: expects nothing of its runs" in run.stderr
+
+
+def test_a_comparison_that_at_leaves_nothing_of_is_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY + '\n[[compare]]\nmeasure = "ratio"\nof = { rate_bps = 2e6 }\nto = { rate_bps = 1e6 }\n')
+    chosen = read.load(path, at=["kind=rap"])
+    assert [comparison.measure for comparison in chosen.comparisons] == ["ratio"]
+    assert chosen.left_out == (
+        "The comparison of one_rate, kind = rap with kind = tcp-cubic, is left out: no chosen point has kind = tcp-cubic.",
+    )
+    assert not read.load(path).left_out
+    assert len(read.load(path).comparisons) == 2
+    with Console(record=True, width=200) as console:
+        carry_out.carry_out(read.load(path, at=["kind=rap", "rate_bps=1e6"], seeds=[1], duration_s=1), tmp_path / "out", console)
+    assert "warning: The comparison of one_rate" in console.export_text()
+    assert "is left out" in (tmp_path / "out" / page.FILE).read_text()

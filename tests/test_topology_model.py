@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -143,9 +145,30 @@ def test_the_way_of_least_delay_is_taken() -> None:
     assert [p.node for p in addressing.path(Topology(nodes, links), "h1", "h2")] == ["h1", "s1", "s2", "s3"]
 
 
-def test_too_many_switches_for_automatic_addresses() -> None:
-    with pytest.raises(TopologyError, match="300 switches: automatic addresses are enough for 254"):
-        addressing.assign(builders.chain([(1, 2)], 300, TRUNK, ACCESS))
+def test_more_switches_or_hosts_than_addresses_are_refused() -> None:
+    """Where the network is made, so that a file is refused before anything starts; and before a huge number fills the memory."""
+    link = Link(("s1", "s2"), 1e6)
+    switches = [Node(f"s{i}", "switch") for i in range(1, 256)]
+    links = [dataclasses.replace(link, ends=(a.name, b.name)) for a, b in itertools.pairwise(switches)]
+    assert len(addressing.assign(Topology(tuple(switches[:254]), tuple(links[:253]))).routes) == 254
+    with pytest.raises(TopologyError, match="255 switches: a network has at most 254") as refusal:
+        Topology(tuple(switches), tuple(links))
+    assert refusal.value.where == ("nodes", 254)
+    hosts = [Node(f"h{i}", "host") for i in range(1, 255)]
+    links = [dataclasses.replace(link, ends=(host.name, "s1")) for host in hosts]
+    addresses = addressing.assign(Topology((Node("s1", "switch"), *hosts[:253]), tuple(links[:253])))
+    assert len({address.ip for address in addresses.hosts.values()}) == 253
+    with pytest.raises(TopologyError, match="s1 has more than 253 hosts") as refusal:
+        Topology((Node("s1", "switch"), *hosts), tuple(links))
+    assert refusal.value.where == ("nodes", 254)
+    with pytest.raises(TopologyError, match="switches: a chain has 2 to 254, got 300"):
+        builders.chain([(1, 2)], 300, TRUNK, ACCESS)
+    with pytest.raises(TopologyError, match="paths: 300 paths begin or end at switch 1"):
+        builders.chain([(1, 2)] * 300, 2, TRUNK, ACCESS)
+    with pytest.raises(TopologyError, match="hosts_per_leaf: 1 to 253"):
+        builders.tree([TRUNK], 10**12, ACCESS)
+    with pytest.raises(TopologyError, match="branches: a tree has at most 253"):
+        builders.tree([TRUNK] * 254, 1, ACCESS)
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlane.topologies.model import Port, Topology, TopologyError
+from fairlane.topologies.model import Port, Topology
 
 PREFIX_LENGTH = 24
 
@@ -45,19 +45,15 @@ class Addressing:
 
 
 def assign(topology: Topology) -> Addressing:
-    """TopologyError when there are more switches than 254, or more hosts on one than 253."""
+    """The addresses of every host and switch port, and each switch's routes. A `Topology` has no more of them than there are addresses."""
     ports = topology.ports()
     switches = topology.switches
-    if len(switches) > 254:
-        raise TopologyError(f"{len(switches)} switches: automatic addresses are enough for 254", ("nodes",))
     number = {name: i + 1 for i, name in enumerate(switches)}
     host_set = set(topology.hosts)
     port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}" for s in switches for p in ports[s]}
     hosts: dict[str, HostAddress] = {}
     for s in switches:
         attached = [p for p in ports[s] if p.peer in host_set]
-        if len(attached) > 253:
-            raise TopologyError(f"{len(attached)} hosts on {s}: automatic addresses are enough for 253", ("nodes",))
         for j, port in enumerate(attached):
             hosts[port.peer] = HostAddress(
                 f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}", f"10.0.{number[s]}.254", port_macs[s, port.number]

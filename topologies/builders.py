@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlane.topologies.model import OF_THE_TRACE, Codel, Discipline, Dualpi2, Link, Node, Pi2, Pie, Red, Step, Topology, TopologyError
+from fairlane.topologies.model import (
+    MAX_HOSTS_OF_A_SWITCH,
+    MAX_SWITCHES,
+    OF_THE_TRACE,
+    Codel,
+    Discipline,
+    Dualpi2,
+    Link,
+    Node,
+    Pi2,
+    Pie,
+    Red,
+    Step,
+    Topology,
+    TopologyError,
+)
 from fairlane.topologies.trace import Trace
 
 
@@ -59,11 +75,15 @@ def chain(paths: Sequence[tuple[int, int]], switches: int, trunk: LinkSpec, acce
 
     The max-min topology of the ALS paper (figure 5) is five switches in a row.
     """
-    if switches < 2:
-        raise TopologyError(f"switches: a chain has at least 2, got {switches}")
+    if not 2 <= switches <= MAX_SWITCHES:
+        raise TopologyError(f"switches: a chain has 2 to {MAX_SWITCHES}, got {switches}")
     for n, (start, end) in enumerate(paths):
         if not (1 <= start <= switches and 1 <= end <= switches and start != end):
             raise TopologyError(f"paths: path {n} from switch {start} to {end}: two different switches of 1 to {switches}")
+    ends = Counter(end for path in paths for end in path)
+    for switch, count in ends.items():
+        if count > MAX_HOSTS_OF_A_SWITCH:
+            raise TopologyError(f"paths: {count} paths begin or end at switch {switch}, which has at most {MAX_HOSTS_OF_A_SWITCH} hosts")
     names = [f"s{i + 1}" for i in range(switches)]
     hosts = [f"h{i + 1}" for i in range(2 * len(paths))]
     return Topology(
@@ -80,8 +100,10 @@ def tree(branches: Sequence[LinkSpec], hosts_per_leaf: int, access: LinkSpec) ->
     """A root s1 with host h1, and a leaf switch s2, s3, ... for each branch, with `hosts_per_leaf` hosts each."""
     if not branches:
         raise TopologyError("branches: a tree has at least one")
-    if hosts_per_leaf < 1:
-        raise TopologyError(f"hosts_per_leaf: at least 1, got {hosts_per_leaf}")
+    if len(branches) >= MAX_SWITCHES:
+        raise TopologyError(f"branches: a tree has at most {MAX_SWITCHES - 1}, got {len(branches)}")
+    if not 1 <= hosts_per_leaf <= MAX_HOSTS_OF_A_SWITCH:
+        raise TopologyError(f"hosts_per_leaf: 1 to {MAX_HOSTS_OF_A_SWITCH}, got {hosts_per_leaf}")
     leaves = [f"s{i + 2}" for i in range(len(branches))]
     hosts = [f"h{i + 1}" for i in range(1 + hosts_per_leaf * len(branches))]
     below = [(host, leaves[n // hosts_per_leaf]) for n, host in enumerate(hosts[1:])]

@@ -79,9 +79,11 @@ def from_document(document: Document, path: KeyPath = ()) -> Topology:
     table: Any = document.values
     for part in path:
         table = table[part]
+    if not isinstance(table, dict):
+        raise document.error(path, "expected a table")
     if "kind" not in table:
         raise document.error(path, "missing key 'kind'")
-    if table["kind"] not in _KINDS:
+    if not isinstance(table["kind"], str) or table["kind"] not in _KINDS:
         raise document.error(path + ("kind",), f"unknown kind {table['kind']!r}{schema.nearest(str(table['kind']), _KINDS)}")
     described: Any = schema.build(_KINDS[table["kind"]], document, path)
     try:

@@ -18,6 +18,9 @@ Discipline = Annotated[Literal["red", "codel", "pie", "pi2", "dualpi2", "step", 
 # p4src/constants.p4), and drops.
 CPU_PORT = 510
 MAX_PORT = CPU_PORT - 1
+# Each switch has the subnet 10.0.NUMBER.0/24 (`fairlane.topologies.addressing`), whose last address is the hosts' gateway.
+MAX_SWITCHES = 254
+MAX_HOSTS_OF_A_SWITCH = 253
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12
@@ -405,11 +408,18 @@ class Topology:
             if node.name in seen:
                 raise TopologyError(f"two nodes are called {node.name!r} (nodes[{seen[node.name]}] is the other)", ("nodes", i))
             seen[node.name] = i
-        if not self.switches:
+        switches = [i for i, node in enumerate(self.nodes) if node.kind == "switch"]
+        if not switches:
             raise TopologyError("a network needs at least one switch", ("nodes",))
+        if len(switches) > MAX_SWITCHES:
+            raise TopologyError(
+                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a subnet 10.0.N.0/24",
+                ("nodes", switches[MAX_SWITCHES]),
+            )
 
     def _check_hosts(self) -> None:
         ports, switches = self.ports(), set(self.switches)
+        attached: dict[str, int] = defaultdict(int)
         for i, node in enumerate(self.nodes):
             if node.kind == "host":
                 count = len(ports[node.name])
@@ -418,6 +428,12 @@ class Topology:
                 if ports[node.name][0].peer not in switches:
                     raise TopologyError(
                         f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches", ("nodes", i)
+                    )
+                attached[ports[node.name][0].peer] += 1
+                if attached[ports[node.name][0].peer] > MAX_HOSTS_OF_A_SWITCH:
+                    raise TopologyError(
+                        f"{ports[node.name][0].peer} has more than {MAX_HOSTS_OF_A_SWITCH} hosts: its subnet has no further address",
+                        ("nodes", i),
                     )
 
     def _check_connected(self) -> None:
@@ -437,6 +453,6 @@ def _split(end: str, index: int) -> tuple[str, int | None]:
     name, colon, port = end.partition(":")
     if not colon:
         return name, None
-    if not port.isascii() or not port.isdigit():
+    if not port.isascii() or not port.isdigit() or len(port) > len(str(MAX_PORT)):
         raise TopologyError(f"link end {end!r}: write a node, or a node and its port as in 's1:3'", ("links", index))
     return name, int(port)

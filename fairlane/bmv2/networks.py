@@ -22,7 +22,7 @@ def is_network(path: Path) -> bool:
         return True
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     topology = content.get("topology") if isinstance(content, dict) else None
     return isinstance(topology, dict) and bool(_KEYS & topology.keys())

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
+from fairlane import probes
 from fairlane.controller import config as controller_config
+from fairlane.controller import names
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config, Port, Route, Source, Switch
+from fairlane.controller.p4info import P4Info
 from fairlane.controller.red import Red as ControllerRed
 from fairlane.controller.timetable import NS
-from fairlane.errors import Refusal
+from fairlane.errors import ProgramLacks, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts.algorithms.base import Explicit
+from fairlane.inputs.located_toml import Document
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
@@ -22,12 +27,12 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     """grpc_ports: of each switch, on 127.0.0.1. Device ids are 1, 2, ... in the order of the topology's switches."""
     switches = []
     ports = experiment.topology.ports()
-    names = set(experiment.topology.switches)
+    switch_names = set(experiment.topology.switches)
     control = experiment.settings.control
     explicit = experiment.explicit
     arrivals = addresses.arrivals(experiment.topology) if control.source_guard else dict.fromkeys(experiment.topology.switches, ())
     routers = control.multicast_router_links
-    known = {f"{p.node}->{p.peer}" for name in names for p in ports[name] if p.peer in names}
+    known = {f"{p.node}->{p.peer}" for name in switch_names for p in ports[name] if p.peer in switch_names}
     for link in routers:
         if link not in known:
             raise Refusal(
@@ -53,8 +58,8 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                         control.xcp if Explicit.FEEDBACK in explicit and name not in control.plain_switches else None,
                         control.abc if Explicit.MARK in explicit and name not in control.plain_switches else None,
                         als=name not in control.plain_switches,
-                        peer=p.peer if p.peer in names else "",
-                        peer_port=p.peer_port if p.peer in names else 0,
+                        peer=p.peer if p.peer in switch_names else "",
+                        peer_port=p.peer_port if p.peer in switch_names else 0,
                         multicast_router=f"{name}->{p.peer}" in routers,
                     )
                     for p in ports[name]
@@ -65,6 +70,38 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
         )
     _check_changes(experiment)
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
+
+
+def check_program(experiment: Experiment, p4info: Path) -> None:
+    """ProgramLacks names everything that an experiment's program lacks, unless it is Fairlane's own."""
+    control = experiment.settings.control
+    if probes.is_own(probes.source(control.program)):
+        return
+    config = configuration(
+        experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
+    )
+    lacking = names.missing(
+        config,
+        P4Info.read(p4info),
+        als_later={change.switch for change, _, _ in experiment.changes if change.als},
+        joins=any(flow.receivers for flow in experiment.flows),
+    )
+    if lacking:
+        raise ProgramLacks(
+            f"{control.program} lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} of als.p4, which the controller fills or "
+            f"reads in this experiment:\n  "
+            + "\n  ".join(lacking)
+            + "\nGive it these full names (docs/own-p4-program.md, docs/own-aqm.md), or "
+            "run it with a control plane of its own: 'fairlane run topology.json --program FILE.p4', or 'fairlane switch'."
+        )
+
+
+def located(error: Refusal, document: Document | None, programs: Sequence[str | Path] = ()) -> Exception:
+    """The same refusal of a program, at the option that gave the files, or at the key of the experiment's file that names it."""
+    if programs:
+        return type(error)(f"--program {', '.join(map(str, programs))}: {error}", error.code)
+    key = ("control", "program")
+    return document.error(key, str(error)) if document is not None and key in document.places else error
 
 
 def _red(link: Link) -> ControllerRed | None:

@@ -11,7 +11,8 @@ from fairlane.errors import Interrupted
 
 @contextlib.contextmanager
 def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)) -> Iterator[None]:
-    """Turns these signals into `Interrupted`; further ones while cleaning up are ignored."""
+    """Turns these signals into `Interrupted`; further ones while cleaning up are ignored. Without SIGINT among them, Ctrl-C is
+    Python's KeyboardInterrupt, as a prompt expects it."""
 
     def interrupt(number: int, frame: object) -> None:
         for n in numbers:
@@ -19,8 +20,20 @@ def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, sig
         raise Interrupted(signal.Signals(number).name)
 
     before = {n: signal.signal(n, interrupt) for n in numbers}
+    if signal.SIGINT not in before:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
         for n, handler in before.items():
             signal.signal(n, handler)
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Ctrl-C comes to this process when the block ends, and never to the processes that it starts: their parent ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

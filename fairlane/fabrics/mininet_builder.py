@@ -34,7 +34,7 @@ from mininet.net import Mininet
 from mininet.node import Host, Switch
 
 from fairlane import probes
-from fairlane.fabrics import delay_lines, leftovers
+from fairlane.fabrics import captures, delay_lines, leftovers
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import HostTcp
@@ -381,6 +381,10 @@ class MininetNetwork:
             # While its interfaces are there: a frame that it cannot send counts as lost.
             stop_all([self.delays])
         self.net.stop()
+        if (self._folder / "pcap").is_dir():
+            captures.name_after_links(
+                self._folder / "pcap", self.topology, lambda switch, port: interface_name(self.topology, self._record.prefix, switch, port)
+            )
         for line in self._lines:
             # Mininet knows one end of each pair that it made, and none of these.
             subprocess.run(["ip", "link", "del", line.far], capture_output=True, check=False)

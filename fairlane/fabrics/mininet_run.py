@@ -57,7 +57,7 @@ class Options:
 
 @contextlib.contextmanager
 def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
-    """The running network with its controller, always cleaned up at the end: (network, controller, supervisor)."""
+    """The running network with its controller, always cleaned up at the end: (network, controller, and the function that starts a controller again)."""
     preflight.check_machine(experiment)
     nodes = len(experiment.topology.nodes)
     descriptors.provide(nodes * _FILES_OF_A_NODE, f"{_FILES_OF_A_NODE} of each of {nodes} hosts and switches")
@@ -67,6 +67,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     control = experiment.settings.control
     json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
+    control_plane.check_program(experiment, p4info_path)
     # Mininet is imported only where it is needed: it may not be installed.
     from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
 

@@ -15,7 +15,6 @@ from typing import Any, Protocol, TextIO
 
 from fairlane import probes
 from fairlane.controller.changes import Change as ControllerChange
-from fairlane.controller.p4info import MissingName
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
@@ -123,7 +122,6 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
     descriptors.provide(len(experiment.topology.switches) + captures, what)
     timing = _timing(experiment)
-    control = experiment.settings.control
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
     try:
         _schedule_changes(network, experiment, timing)
@@ -144,10 +142,6 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             advance(active, progress)
         else:
             changes = options.live.drive(active, progress)
-    except MissingName as error:  # of a program of the user's own
-        raise Refusal(
-            f"{control.program}: the controller fills and reads what als.p4 has, and this program has not all of it: {error}"
-        ) from error
     finally:
         records.close()
         controller.close()
@@ -192,6 +186,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     control = experiment.settings.control
     json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
+    control_plane.check_program(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))

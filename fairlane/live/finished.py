@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairlane.errors import Refusal
+from fairlane.errors import Interrupted, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
@@ -30,7 +30,7 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
     try:
         while True:
             time.sleep(3600)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         pass
     finally:
         server.stop()
@@ -42,7 +42,7 @@ def open_results(folder: Path) -> Session:
         summary = json.loads((folder / "summary.json").read_text())
         experiment = experiment_of(json.loads((folder / "experiment.json").read_text()))
         timing = Timing(summary["begin_unix_s"], summary["begin_unix_s"] + experiment.duration_s)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(f"{folder}: holds no results of 'fairlane run' that can be opened ({error}).") from error
     if not (folder / "raw").is_dir():
         raise Refusal(f"{folder}: its folder raw/ is missing, and the page is drawn from that.")

@@ -161,7 +161,7 @@ class Pages:
         try:
             request = json.loads(text)
             what, number = request["do"], request.get("number")
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             answer(None, "a message must be an object with the key 'do'")
             return
         if what == "choose":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlane import native
-from fairlane.errors import Refusal
+from fairlane.errors import Interrupted, Refusal
 from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.virtual_fabric import ActiveRun
 from fairlane.live.drive import FASTEST, SLOWEST, Driver
@@ -43,7 +43,7 @@ def linger(url: str, pages: Callable[[], tuple[int, int]], say: Callable[[str], 
         return
     say(f"the page stays at {url} until {'Ctrl-C' if attended else 'it is closed'}")
     seen = time.monotonic()
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, Interrupted):
         while attended or time.monotonic() - seen < _AWAY_S:
             if pages()[1]:
                 seen = time.monotonic()

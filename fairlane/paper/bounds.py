@@ -168,7 +168,10 @@ def check(document: Document, table: str, expectations: Sequence[Expectation], o
 def _check_values(document: Document, path: KeyPath, where: Mapping[str, object], axes: Mapping[str, Sequence[Value]]) -> None:
     """Some value that picks points is one of its axis, or one that a quick pass takes instead; a file that inherits may have fewer."""
     for axis, wanted in where.items():
-        known = dict.fromkeys([*axes.get(axis, ()), *document.values.get("quick", {}).get(axis, ())])
+        known = [
+            *axes.get(axis, ()),
+            *(value for value in document.values.get("quick", {}).get(axis, ()) if value not in axes.get(axis, ())),
+        ]
         values = wanted if isinstance(wanted, list | tuple) else (wanted,)
         if not any(value in known for value in values):
             raise document.error(

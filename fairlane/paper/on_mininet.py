@@ -36,7 +36,7 @@ def shown(folder: Path, row: Row) -> dict[str, Any] | None:
     """For the page: heads, lines, figures, notes; None where the row has not been run on Mininet."""
     try:
         kept = json.loads(path(folder, row.id).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     axes = list(dict.fromkeys(name for point in kept["points"] for name in point["axes"]))
     seeds = kept["virtual_seeds"]

@@ -58,6 +58,7 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
             measured[check.metric] = f"= run.{check.metric}"
             expectations.append(Expectation(check.name, check.metric, low=check.low, high=check.high, paper=check.paper))
     read.check(document, measured, tables.curves, tables.figures, tables.compare, expanded, groups)
+    compared, left_out = read.comparisons(document, tables.compare, expanded, sweep.axes_of(loader.read(path)))
     known = set(measured)
     for i, expectation in enumerate(tables.expect):
         read.one_of(document, ("expect", i, "measure"), expectation.measure, known, "measure")
@@ -92,7 +93,8 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         measures=measured,
         curves=tables.curves,
         figures=tables.figures,
-        comparisons=tables.compare,
+        comparisons=compared,
+        left_out=left_out,
         document=document,
         duration_s=shorter_s,
         paper=settings.paper or Paper("-", "-", "-"),

@@ -53,7 +53,7 @@ def load(document: Document, folder: Path, name: str) -> Reference | None:
         return Reference(str(kept["program"]), runs)
     except OSError as error:
         raise document.error(KEY, f"cannot read {path} ({error.strerror}): tests/oracle/run_rap.py writes it") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise document.error(KEY, f"{path} is not a reference: {type(error).__name__}: {error}") from error
 
 

@@ -72,7 +72,7 @@ class Run:
     def is_there(self) -> bool:
         try:
             kept = json.loads((self.folder / "run.json").read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
         return (kept.get("inputs"), kept.get("program")) == (self.inputs, self.program)
 

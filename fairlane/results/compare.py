@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -22,25 +21,44 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlane.errors import Refusal
+from fairlane.inputs import located_json, schema
+from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.results import palette, result_folder
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-_KEYS: dict[str, type | tuple[type, ...]] = {
+_KEYS: dict[str, Any] = {
     "experiment": str,
     "fabric": str,
     "target": str,
     "seed": int,
     "version": str,
-    "duration_s": (int, float),
-    "window_s": list,
+    "duration_s": float,
+    "window_s": tuple[float, float],
     "flows": list,
     "kinds": list,
     "links": list,
     "checks": list,
 }
+_PARTS: dict[str, dict[str, Any]] = {
+    "kinds": {
+        "kind": str,
+        "flows": int,
+        "mean_goodput_bps": float | None,
+        "mean_loss_fraction": float | None,
+        "share": float | None,
+        "jain_index": float | None,
+    },
+    "links": {"name": str, "rate_bps": float, "utilisation": float | None, "mean_queue_packets": float | None},
+    "checks": {"name": str, "value": float | None, "low": float | None, "high": float | None, "holds": bool},
+}
+"""Keys of each table of a list."""
+_REASON = {"verdict": str, "what": str}
 _FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time_s", "link", "queue_packets")
+_WORDS = {"flow", "kind", "link"}
+_MOST = 1e18
+"""Beyond any rate or queue."""
 _CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
 _SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
 _STYLE: dict[Any, Any] = {
@@ -125,20 +143,32 @@ def _load(folder: Path, name: str) -> Finished:
         hint = "is a report of many runs and keeps only their measures" if (folder / "points").is_dir() else "has no summary.json"
         hint += f"; it contains results, such as {inside[0]}" if inside else ""
         raise Refusal(f"{folder}: not the results of a run: it {hint}. Give folders that 'fairlane run' wrote.")
-    try:
-        summary = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise Refusal(f"{path}: cannot be read: {error}") from error
-    if not isinstance(summary, dict):
-        raise Refusal(f"{path}: not a run's summary: it is not an object.")
-    for key, kind in _KEYS.items():
-        if not isinstance(summary.get(key), kind):
-            raise Refusal(
-                f"{path}: not a summary of this version's runs: {key} {'is missing' if key not in summary else 'has the wrong type'}."
-            )
+    document = located_json.read(path)
+    summary = document.values
+    _check(document, (), _KEYS)
+    for part, keys in _PARTS.items():
+        for i in range(len(summary[part])):
+            _check(document, (part, i), keys)
+    if summary["duration_s"] <= 0:
+        raise document.error(("duration_s",), f"must be positive, got {summary['duration_s']:g} s")
+    if summary.get("fidelity") is not None:
+        _check(document, ("fidelity",), {"verdict": str, "reasons": list})
+        for i in range(len(summary["fidelity"]["reasons"])):
+            _check(document, ("fidelity", "reasons", i), _REASON)
     if not summary["flows"] or not summary["links"]:
         raise Refusal(f"{path}: a run without {'links' if summary['flows'] else 'flows'} has nothing to compare.")
     return Finished(name, folder, summary, _table(folder / "flows.csv", _FLOW_COLUMNS), _table(folder / "links.csv", _LINK_COLUMNS))
+
+
+def _check(document: Document, path: KeyPath, keys: Mapping[str, Any]) -> None:
+    """ConfigError for a table that lacks one of the keys, or has it with another type."""
+    table = document.at(path)
+    if not isinstance(table, dict):
+        raise document.error(path, "expected a table. Give a folder as this version of 'fairlane run' wrote it.")
+    for key, kind in keys.items():
+        if key not in table:
+            raise document.error((*path, key), "is missing. Give a folder as this version of 'fairlane run' wrote it.")
+        schema.convert(kind, document, (*path, key))
 
 
 def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -151,6 +181,17 @@ def _table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     missing = [c for c in columns if c not in table.columns]
     if missing:
         raise Refusal(f"{path}: no column {missing[0]}. Give a folder as 'fairlane run' wrote it.")
+    for column in columns:
+        if column in _WORDS:
+            table[column] = table[column].astype(str)
+            continue
+        numbers = pd.to_numeric(table[column], errors="coerce").astype(float)
+        # A cell may be empty, but a time; nothing else than a number may be in it.
+        wrong = (numbers.isna() & (table[column].notna() | (column == "time_s"))) | (numbers.abs() > _MOST)
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise Refusal(f"{path}:{row + 2}: {column}: {str(table[column].iloc[row])[:100]!r} is not a number that can be drawn.")
+        table[column] = numbers
     return table
 
 
@@ -247,6 +288,8 @@ def show(runs: Sequence[Finished], console: Console) -> None:
 
 def _range(check: dict[str, Any]) -> str:
     low, high = check["low"], check["high"]
+    if low is None and high is None:
+        return "anything"
     return f"at most {high:g}" if low is None else f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
 
 
@@ -307,7 +350,8 @@ def write(runs: Sequence[Finished], path: Path) -> None:
 def _top(run: Finished) -> float:
     """A bound for rates that does not give a slow start's burst the whole picture."""
     settled = run.flows[run.flows["time_s"] > run.summary["window_s"][0]]["goodput_bps"]
-    return 1.15 * float(settled.max() if len(settled) else run.flows["goodput_bps"].max())
+    top = settled.max() if settled.notna().any() else run.flows["goodput_bps"].max()
+    return 0.0 if math.isnan(top) else 1.15 * float(top)
 
 
 def _queue(run: Finished) -> pd.DataFrame:

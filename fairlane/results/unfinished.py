@@ -53,7 +53,7 @@ def read(raw: Path) -> Finished:
         for flow in experiment["flows"]:
             _with_attributes(flow["settings"])
         run = pydantic.TypeAdapter(Finished).validate_python(data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(f"{path}: cannot be read, so these records cannot be evaluated: {error}") from error
     return run
 

@@ -52,6 +52,7 @@ def warnings(collected: Collected) -> list[str]:
         found.append(
             f"{seeds} {'seeds' if seeds > 1 else 'seed'}: intervals over fewer than {FEW_SEEDS} seeds are too narrow, or missing. Give 'seeds' more values."
         )
+    found += study.left_out
     found += [f"{name} failed and is left out: {reason}." for name, reason in collected.failed.items()]
     unmeasured = {
         m: n for m in study.measures if (n := sum(run["values"].get(m) is None for at in collected.results.values() for run in at))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes, user_files
-from fairlane.errors import RunFailed
+from fairlane.errors import Refusal, RunFailed
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics import control_plane, targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
@@ -61,9 +61,9 @@ class Job:
 def jobs(study: Study) -> list[Job]:
     """The jobs of a study, in its points' order."""
     result = []
+    checked: set[tuple[Any, ...]] = set()
     digests: dict[str, str] = {}
     carried: dict[Path, tuple[str, str]] = {}
-    compiled: set[str] = set()
     own_program: OwnProgram | None = None
     experiment: Experiment | None = None
     axes: tuple[tuple[str, Any], ...] | None = None
@@ -74,7 +74,7 @@ def jobs(study: Study) -> list[Job]:
         if experiment is None or point.axes != axes:  # a seed changes neither kinds, nor the program, nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
             own_program = programs.own(document)
-            _check_compiles(experiment, own_program, study.files, compiled)
+            _check_program(experiment, study, checked)
         own = traces.own(document)
         carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
         document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
@@ -115,21 +115,27 @@ def jobs(study: Study) -> list[Job]:
     return result
 
 
+def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any, ...]]) -> None:
+    """A program of the user's own is compiled before the first run, once for each set of queues and feedback that it must serve. ConfigError
+    or Refusal names what it lacks."""
+    control = experiment.settings.control
+    key = control, experiment.explicit, frozenset(link.queue for link in experiment.topology.links), experiment.defines
+    if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs):
+        return
+    checked.add(key)
+    with tempfile.TemporaryDirectory(prefix="fairlane-check-") as folder:
+        try:
+            experiment = _with_programs(experiment, study.files)
+            source = probes.source(experiment.settings.control.program)
+            _, p4info = targets.compiler().compile(source, Path(folder), experiment.defines)
+            control_plane.check_program(experiment, p4info)
+        except Refusal as error:
+            raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
+
+
 def decisive(document: Document) -> dict[str, Any]:
     """The part of an experiment that decides its run."""
     return {key: value for key, value in document.values.items() if key not in _PROSE}
-
-
-def _check_compiles(experiment: Experiment, own: OwnProgram | None, files: OwnFiles, compiled: set[str]) -> None:
-    """Refusal for P4 files of the user's own that do not compile, before the first run. compiled: digests of what was tried before."""
-    program = own.digest if own else experiment.settings.control.program
-    tried = store.digest_of([program, files.programs, experiment.defines])
-    if (own is None and not files.programs) or tried in compiled:
-        return
-    compiled.add(tried)
-    with tempfile.TemporaryDirectory(prefix="fairlane-compile-") as folder:
-        chosen = _with_programs(experiment, files).settings.control.program
-        targets.compiler().compile(probes.source(chosen), Path(folder), experiment.defines)
 
 
 def _cost(experiment: Experiment) -> float:
@@ -191,7 +197,7 @@ class _OneTranslation(targets.Toolchain):
     """Translates a program once for all runs of this process, unless its files may change meanwhile."""
 
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        if not (source.is_relative_to(probes.PACKAGE) or source.is_relative_to(_folder().name)):
+        if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
             return super().compile(source, folder, defines)
         kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 from fairlane import user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import expressions, loader, sweep
+from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Settings
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.studies import defaults, measures, settling, units
 from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, OwnFiles, Study
 
+Axes = Mapping[str, Sequence[Value]]
 KEYS = ("measure", "curves", "figures", "compare")
 """What a study reads of a file, beside the keys of sweeps and of experiments."""
 
@@ -51,13 +54,18 @@ def load(
     line and key; Refusal: a P4 file that replaces none."""
     document = loader.read(path)
     loader.check_mininet(document, path.stem)
-    return from_document(sweep.narrowed(document, at), path.stem, seeds, duration_s, files)
+    return from_document(sweep.narrowed(document, at), path.stem, seeds, duration_s, files, sweep.axes_of(document))
 
 
 def from_document(
-    document: Document, name: str, seeds: Sequence[int] = (), duration_s: float | None = None, files: OwnFiles = NO_FILES
+    document: Document,
+    name: str,
+    seeds: Sequence[int] = (),
+    duration_s: float | None = None,
+    files: OwnFiles = NO_FILES,
+    whole: Axes | None = None,
 ) -> Study:
-    """The same, of what was read. name: the study's id."""
+    """The same, of what was read. name: the study's id. whole: the axes of the file, where the document has only some of their values."""
     changed: dict[str, Any] = {"seeds": list(seeds)} if seeds else {}
     if duration_s is not None:
         changed["duration_s"] = loader.check_duration(duration_s)
@@ -69,7 +77,8 @@ def from_document(
     measured = measures.with_names(tables.measure or defaults.measures(groups), groups)
     figures = tables.figures or defaults.figures(measured, expanded.axes)
     check(document, measured, tables.curves, figures, tables.compare, expanded, groups)
-    return Study(name, settings.title, expanded, measured, tables.curves, figures, tables.compare, document, files=files)
+    compared, left_out = comparisons(document, tables.compare, expanded, whole or expanded.axes)
+    return Study(name, settings.title, expanded, measured, tables.curves, figures, compared, document, files=files, left_out=left_out)
 
 
 def runs(document: Document, name: str, quick: bool = False) -> tuple[sweep.Sweep, Settings, tuple[str, ...]]:
@@ -93,7 +102,7 @@ def check(
     measured: Mapping[str, Any],
     curves: Sequence[Curve],
     figures: Sequence[Figure],
-    comparisons: Sequence[Comparison],
+    compared: Sequence[Comparison],
     expanded: sweep.Sweep,
     groups: Collection[str],
 ) -> None:
@@ -116,17 +125,38 @@ def check(
             one_of(document, ("figures", i, "x"), figure.x, axes | known, "axis or measure")
         if figure.series:
             one_of(document, ("figures", i, "series"), figure.series, axes, "axis")
-    points = dict.fromkeys(p.axes for p in expanded.points)
-    for i, comparison in enumerate(comparisons):
+    for i, comparison in enumerate(compared):
         one_of(document, ("compare", i, "measure"), comparison.measure, known, "measure")
         for key in ("of", "to", "where"):
             for axis in getattr(comparison, key):
                 one_of(document, ("compare", i, key), axis, axes, "axis")
-            picked = {**comparison.where, **getattr(comparison, key)}
-            if not any(True for _ in sweep.matching(points, picked)):
-                raise document.error(
-                    ("compare", i, key), f"picks no point of the sweep: {', '.join(f'{k} = {v}' for k, v in picked.items())}"
-                )
+
+
+def comparisons(
+    document: Document, compared: Sequence[Comparison], expanded: sweep.Sweep, whole: Axes
+) -> tuple[tuple[Comparison, ...], tuple[str, ...]]:
+    """The comparisons that the chosen points allow, and a sentence for each other one. ConfigError for one that no point of the whole file allows."""
+    points = dict.fromkeys(p.axes for p in expanded.points)
+    of_file = dict.fromkeys(tuple(zip(whole, values)) for values in itertools.product(*whole.values()))
+    kept, left_out = [], []
+    for i, comparison in enumerate(compared):
+        sides = {key: {**comparison.where, **getattr(comparison, key)} for key in ("of", "to", "where")}
+        lacking = [key for key, picked in sides.items() if not any(True for _ in sweep.matching(points, picked))]
+        for key in lacking:
+            if not any(True for _ in sweep.matching(of_file, sides[key])):
+                raise document.error(("compare", i, key), f"picks no point of the sweep: {_shown(sides[key])}")
+        if lacking:
+            left_out.append(
+                f"The comparison of {comparison.measure}, {_shown(comparison.of)} with {_shown(comparison.to)}, is left out: "
+                f"no chosen point has {_shown(sides[lacking[0]])}."
+            )
+        else:
+            kept.append(comparison)
+    return tuple(kept), tuple(left_out)
+
+
+def _shown(picked: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in picked.items())
 
 
 def _check_measure(document: Document, name: str, text: Any, owners: Mapping[str, str], values: set[str]) -> None:
@@ -136,8 +166,8 @@ def _check_measure(document: Document, name: str, text: Any, owners: Mapping[str
         raise document.error(path, 'expected an expression such as "= rap.mean_bps / tcp.mean_bps"')
     try:
         used = expressions.names_in(text)
-    except SyntaxError as error:
-        raise document.error(path, f"{document.at(path)!r} is not an expression") from error
+    except ValueError as error:
+        raise document.error(path, str(error)) from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
         if not dot:

@@ -18,6 +18,7 @@ from typing import Any
 
 from fairlane import probes, python_child
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics import interrupts
 from fairlane.results import held
 from fairlane.studies import points
 from fairlane.studies.points import Done, Job
@@ -58,13 +59,14 @@ class _Worker:
 
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            python_child.of_module("fairlane.studies.worker"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            bufsize=0,
-        )
+        with interrupts.held():
+            self._process = subprocess.Popen(
+                python_child.of_module("fairlane.studies.worker"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                bufsize=0,
+            )
         self.job: Job | None = None
         self._read = b""
 

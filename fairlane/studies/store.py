@@ -138,7 +138,7 @@ class Store:
             for line in (self.folder / study / "took.jsonl").read_text().splitlines():
                 record = json.loads(line)
                 newest[record["key"]] = record["seconds"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, RecursionError):
             pass
         return sum(s for key, s in newest.items() if key in keys)
 
@@ -147,7 +147,7 @@ def _read(path: Path, inputs: str | None = None) -> dict[str, Any] | None:
     """A kept result; None where there is none, or one of other inputs."""
     try:
         kept = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(kept, dict) or not isinstance(kept.get("inputs"), str):
         return None

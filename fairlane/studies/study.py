@@ -117,7 +117,8 @@ NO_FILES = OwnFiles()
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment file with its runs. duration_s: in place of the file's, for a quick pass."""
+    """One experiment file with its runs. duration_s: in place of the file's, for a quick pass. left_out: a sentence for each comparison of the file
+    that the chosen points leave nothing of."""
 
     id: str
     title: str
@@ -129,3 +130,4 @@ class Study:
     document: Document
     duration_s: float | None = None
     files: OwnFiles = NO_FILES
+    left_out: tuple[str, ...] = ()

@@ -209,7 +209,7 @@ control RedReplica(inout headers_t hdr, inout standard_metadata_t standard_metad
     }
 }
 
-control RedDeparture(inout standard_metadata_t standard_metadata) {
+control RedDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     bit<32> transmission = 0;
 
     action set_link(bit<32> microseconds_per_byte) {

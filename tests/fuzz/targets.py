@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from fairlane import native
 from fairlane.controller import igmp
 from fairlane.experiments import loader
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.studies import read
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -31,13 +32,15 @@ def rtcp(data: bytes) -> None:
 
 
 def experiment(data: bytes) -> None:
-    """An experiment file: the bytes as they are; or, when the first is below 32, a file of ours with some of its text replaced."""
+    """An experiment file, read for a run, for one on Mininet and as a study: the bytes as they are; or, when the first is below 32, a file
+    of ours with some of its text replaced."""
     path = _folder() / "e.toml"
     path.write_bytes(_edited(data) if data and data[0] < 32 else data)
-    try:
-        loader.load(path)
-    except ConfigError as error:
-        assert str(path.parent) in str(error) or "e.toml" in str(error), error
+    for reads in (loader.load, partial(loader.load, fabric="mininet"), read.load):
+        try:
+            reads(path)
+        except ConfigError as error:
+            assert str(path.parent) in str(error) or "e.toml" in str(error), error
 
 
 @cache

@@ -1,0 +1,66 @@
+"""Ctrl-C ends a command with exit code 130 and one sentence, whenever it comes: also while Python still imports modules."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairlane import probes
+
+FAIRLANE = probes.VENV_BIN / "fairlane"
+COMMANDS = (
+    ("run", "als-3", "--duration", "200", "--out", "o"),
+    ("run", "dumbbell", "--flow", "rap:1", "--duration", "500", "--out", "o"),
+    ("sweep", "als-8", "--out", "o"),
+    ("paper", "als-8", "--out", "o"),
+)
+
+
+def _processor_s(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def _start_of_python_s() -> float:
+    """Processor time before the first line of a script; what comes before is the interpreter's own."""
+    begin = "import time; print(time.process_time())"
+    return max(float(subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True, check=True).stdout) for _ in range(5))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not FAIRLANE.is_file(), reason="no fairlane in .venv/bin: run 'make build'")
+def test_an_interrupt_at_any_moment_of_the_start_gives_130_and_no_traceback(tmp_path: Path) -> None:
+    """30 times, in a process group as a terminal has it, so that every process gets it."""
+    seed = random.randrange(2**32)
+    rng, least_s = random.Random(seed), 1.5 * _start_of_python_s()
+    for number in range(30):
+        command = COMMANDS[number % len(COMMANDS)]
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        wanted_s = rng.uniform(least_s, 1.5)
+        process = subprocess.Popen(
+            [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        while process.poll() is None and _processor_s(process.pid) < wanted_s:
+            time.sleep(0.002)
+            if command[0] != "run" and (folder / "o" / "points").is_dir() and _processor_s(process.pid) > 0.8 * wanted_s:
+                time.sleep(rng.uniform(0, 1))  # the parent waits for its workers, which import
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        what = f"seed {seed}, {command}, after {wanted_s:.3f} s of processor time: {process.returncode}\n{out}\n{err}"
+        assert process.returncode == 130, what
+        assert "Traceback" not in out + err and "Error" not in err, what
+        assert err.startswith("fairlane: ended by SIGINT"), what
+        assert not list(folder.glob("**/.*unfinished*")), what
+
+
+def test_python_m_fairlane_is_the_same_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "fairlane", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("fairlane ")
