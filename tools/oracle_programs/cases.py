@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tools.oracle_programs import syntax as s
 from tools.oracle_programs import types as t
@@ -19,8 +20,8 @@ class Case:
     name: str
     program: s.Program
     expected: list[s.Packet | None]
-    hits: int = 0
-    """Entries that the packets matched."""
+    given: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Action data that the packets met: how it came, and its type."""
 
     def source(self) -> str:
         return s.source(self.program)
@@ -48,7 +49,7 @@ def judged(name: str, program: s.Program, packets: Sequence[s.Packet]) -> Case:
         except Undefined:
             continue
     program.packets = kept
-    return Case(name, program, expected, oracle.hits)
+    return Case(name, program, expected, oracle.given)
 
 
 def stf(case: Case, without: Collection[str] = ()) -> str:
@@ -97,5 +98,7 @@ def _add(program: s.Program, table: s.Table, entry: s.Entry) -> str:
         elif key.kind == "range":
             words.append(f"{key.name}:{match.value:#x}..{match.other:#x}")
         else:
-            words.append(f"{key.name}:{match.value:#x}")
+            # All digits: a packet test takes those that are left out of a key with a mask for anything.
+            digits = (t.width(key.expression.type) + 3) // 4  # type: ignore[arg-type]
+            words.append(f"{key.name}:{match.value:#0{digits + 2}x}")
     return " ".join([*words, _call(program, entry.action, entry.data)])

@@ -12,7 +12,9 @@ from tools.oracle_programs.oracle import calculate
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 8, 8, 9, 12, 13, 16, 16, 17, 24, 31, 32, 32, 33, 40, 48, 63, 64, 65, 100, 128)
 PORTS = (1, 2, 3, 4, 5)
-FEATURES = ("runtime_index", "loops", "union_stack", "compound", "action_switch", "exit", "stack_equal", "wide_select")
+PLAIN = ("exit", "compound")
+"""Features that p4c's BMv2 back end takes, too."""
+FEATURES = ("runtime_index", "loops", "union_stack", "compound", "action_switch", "exit", "wide_select")
 """What a program may have beyond what BMv2 and p4c take without trouble."""
 COMPOUND = (t.Struct, t.Header, t.Union, t.Stack)
 
@@ -472,7 +474,7 @@ class Generator:
                 which = self.stack
             parameters.append(s.Parameter(self.name("p"), which, self.rng.choice(["in", "out", "inout", "inout"])))
         if kind == "action":
-            parameters += [s.Parameter(self.name("d"), self.scalar(), "") for _ in range(self.rng.choice([0, 1, 1, 2, 3]))]
+            parameters += [s.Parameter(self.name("d"), self.scalar(), "") for _ in range(self.rng.choice([0, 1, 2, 2, 3]))]
         roots = [(s.Var(p.name, p.type), p.direction in ("out", "inout")) for p in parameters]
         inner = replace(ctx, kind=kind, roots=[*ctx.roots, *roots])
         if kind == "function" and self.chance(0.8):
@@ -531,7 +533,8 @@ class Generator:
         keys: list[s.Key] = []
         usable = [p for p in self.scalars(ctx, False) if t.width(p.type) <= 64]  # type: ignore[arg-type]
         for i in range(self.rng.choice([0, 1, 1, 1, 2, 2, 3])):
-            e = self.rng.choice(usable)
+            narrow = [p for p in usable if t.width(p.type) <= 8]  # type: ignore[arg-type]
+            e = self.rng.choice(narrow if narrow and self.chance(0.5) else usable)
             if self.chance(0.25) and isinstance(e.type, t.Bit):
                 e = self.expression(t.Bit(e.type.width), ctx, 1)
             if isinstance(e, s.Literal):
@@ -775,7 +778,7 @@ class Generator:
         for _ in range(rng.randrange(1, 5)):
             actions.append(self.procedure("action", replace(base, actions=list(actions), roots=list(base.roots))))
         tables: list[s.Table] = []
-        for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        for _ in range(rng.choice([0, 1, 2, 2, 3])):
             table = self.table(base, actions)
             if table is not None:
                 tables.append(table)
@@ -828,16 +831,39 @@ class Generator:
 
     # Packets
 
+    def _hints(self) -> dict[str, list[int]]:
+        """Values of hdr.a's fields at which entries or cases match."""
+        found: dict[str, list[int]] = {}
+
+        def note(e: s.Expression, value: int) -> None:
+            if isinstance(e, s.Member) and isinstance(e.base, s.Member) and e.base.name == "a":
+                found.setdefault(e.name, []).append(value)
+
+        for table in self.program.tables:
+            for entry in table.entries:
+                for key, match in zip(table.keys, entry.matches):
+                    note(key.expression, match.value)
+        for state in self.program.states:
+            for case in state.cases:
+                for key_expression, (_, low, _) in zip(state.keys, case.sets or []):
+                    note(key_expression, low)
+        return found
+
     def packets(self, count: int) -> list[s.Packet]:
         made = []
+        hints = self._hints()
         size = sum(t.width(k) for _, k in self.headers.fields if isinstance(k, t.Header)) // 8
         for _ in range(count):
             data = b""
             header = self.headers.fields[0][1]
             assert isinstance(header, t.Header)
             number = 0
-            for _, kind in header.fields:
-                number = (number << t.width(kind)) | (self.bits(t.width(kind)) if self.chance(0.7) else self.rng.getrandbits(t.width(kind)))
+            for name, kind in header.fields:
+                w = t.width(kind)
+                value = self.bits(w) if self.chance(0.7) else self.rng.getrandbits(w)
+                if hints.get(name) and self.chance(0.6):
+                    value = t.to_bits(self.rng.choice(hints[name]), kind)
+                number = (number << w) | value
             data = number.to_bytes(t.width(header) // 8, "big")
             rest = self.rng.choice([0, self.rng.randrange(40), size + 30, size + 60, size + 60])
             data += bytes(self.rng.getrandbits(8) & self.rng.choice([0xFF, 0xFF, 0x7F]) for _ in range(rest))

@@ -6,6 +6,7 @@ It walks the tree: big integers, copy-in and copy-out, everything left to right.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -218,6 +219,8 @@ class Oracle:
         self.port = 0
         self.error = "NoError"
         self.hits = 0
+        self.given: Counter[tuple[str, str]] = Counter()
+        """Action data that packets met: how it came, and its type."""
         self.control = self.constants
         for name, _, value in program.constants:
             self.constants.names[name] = self.value(value, self.constants)
@@ -257,6 +260,7 @@ class Oracle:
     def parse(self, scope: Scope) -> None:
         name = "start"
         while name not in ("accept", "reject"):
+            self.step()
             state = self.states[name]
             inner = Scope(scope)
             for statement in state.body:
@@ -488,11 +492,15 @@ class Oracle:
         found = best(table, values)
         if found is not None:
             self.hits += 1
-            action, data = found.action, found.data
+            action, data, way = found.action, found.data, "const entries" if table.how == "const" else "entries"
         else:
+            way = "default action" if table.runtime_default is None else "default action written"
             action, data = table.runtime_default or table.default or ("NoAction", [])
         if action != "NoAction":
             bound = next(a for a in table.actions if a.name == action).arguments
+            for p in self.procedures[action].parameters:
+                if not p.direction:
+                    self.given[way, kind_name(p.type)] += 1
             self.call(s.Call(action, bound), self.control, data)
         return found is not None, action
 
@@ -608,6 +616,13 @@ class Oracle:
             else:
                 assign(item, value)
         stack.next = min(stack.next + n, size) if one.push else max(stack.next - n, 0)
+
+
+def kind_name(kind: t.Type) -> str:
+    """bit, int, bool, enum, type or typedef."""
+    if getattr(kind, "alias", ""):
+        return "typedef"
+    return {t.Bit: "bit", t.Int: "int", t.Bool: "bool", t.Enum: "enum", t.New: "type"}[type(kind)]
 
 
 def best(table: s.Table, values: list[int]) -> s.Entry | None:

@@ -21,15 +21,15 @@ class Verdict:
     said: str = ""
 
 
-def play(case: Case, folder: Path, program: Path) -> Verdict:
-    """Writes NAME.p4 and NAME.stf into the folder, and runs them."""
+def play(case: Case, folder: Path, program: Path, json: Path | None = None) -> Verdict:
+    """Writes NAME.p4 and NAME.stf into the folder, and runs them. json: the program as another compiler wrote it."""
     source, script = folder / f"{case.name}.p4", folder / f"{case.name}.stf"
     source.write_text(case.source(), encoding="utf-8")
     gone: set[str] = set()
     while True:
         script.write_text(stf(case, gone), encoding="utf-8")
         try:
-            done = subprocess.run([program, source, script], capture_output=True, text=True, timeout=TIMEOUT_S)
+            done = subprocess.run([program, json or source, script], capture_output=True, text=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return Verdict("crashed", f"no end within {TIMEOUT_S:.0f} s")
         missing = _NO_TABLE.search(done.stderr + done.stdout)
