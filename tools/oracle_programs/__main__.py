@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,10 +89,14 @@ def run(settings: Settings, seed: int, programs: int, jobs: int) -> Total:
     size = max(1, min(25, programs // max(jobs, 1)))
     shown, counted, at = time.monotonic(), 0, seed
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = []
+        waiting: list[Future[Total]] = []
         while counted < programs:
             while len(waiting) < jobs * 2 and (settings.way == "crossed" or at < seed + programs):
-                waiting.append(pool.submit(some, settings, list(range(at, min(at + size, at + size if settings.way == "crossed" else seed + programs)))))
+                waiting.append(
+                    pool.submit(
+                        some, settings, list(range(at, min(at + size, at + size if settings.way == "crossed" else seed + programs)))
+                    )
+                )
                 at += size
             got = waiting.pop(0).result()
             total.add(got)
@@ -110,7 +114,9 @@ def run(settings: Settings, seed: int, programs: int, jobs: int) -> Total:
 def _counted(total: Total) -> int:
     """Programs; crossed, those that p4c takes, if there is a p4c."""
     pair = next((p for p in ("p4c, our switch", "ours, our switch") if any(one == p for one, _ in total.ends)), None)
-    return sum(n for (one, kind), n in total.ends.items() if pair is None or (one == pair and not (one == "p4c, our switch" and kind == "refused")))
+    return sum(
+        n for (one, kind), n in total.ends.items() if pair is None or (one == pair and not (one == "p4c, our switch" and kind == "refused"))
+    )
 
 
 def some(settings: Settings, seeds: Sequence[int]) -> Total:

@@ -99,6 +99,6 @@ def _add(program: s.Program, table: s.Table, entry: s.Entry) -> str:
             words.append(f"{key.name}:{match.value:#x}..{match.other:#x}")
         else:
             # All digits: a packet test takes those that are left out of a key with a mask for anything.
-            digits = (t.width(key.expression.type) + 3) // 4  # type: ignore[arg-type]
+            digits = (t.width(key.expression.type) + 3) // 4
             words.append(f"{key.name}:{match.value:#0{digits + 2}x}")
     return " ".join([*words, _call(program, entry.action, entry.data)])

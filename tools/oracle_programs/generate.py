@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
+from operator import eq
 
+from tools.oracle_programs import parsers, tables
 from tools.oracle_programs import syntax as s
 from tools.oracle_programs import types as t
-from tools.oracle_programs.oracle import calculate
+from tools.oracle_programs.context import Context
+from tools.oracle_programs.once import once
+from tools.oracle_programs.oracle import calculate, kind_name
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 8, 8, 9, 12, 13, 16, 16, 17, 24, 31, 32, 32, 33, 40, 48, 63, 64, 65, 100, 128)
 PORTS = (1, 2, 3, 4, 5)
@@ -19,29 +24,13 @@ FEATURES = ("runtime_index", "loops", "union_stack", "compound", "action_switch"
 COMPOUND = (t.Struct, t.Header, t.Union, t.Stack)
 
 
-@dataclass
-class Context:
-    """What a place in the program may name and do."""
-
-    kind: str
-    roots: list[tuple[s.Expression, bool]]
-    """Variables, and whether they may be written."""
-    functions: list[s.Procedure] = field(default_factory=list)
-    actions: list[s.Procedure] = field(default_factory=list)
-    controls: list[s.Procedure] = field(default_factory=list)
-    tables: list[s.Table] = field(default_factory=list)
-    valid: list[s.Expression] = field(default_factory=list)
-    """Headers that are valid here, beside hdr.a."""
-    result: t.Type | None = None
-    loop: bool = False
-    may_leave: bool = True
-
-
 class Generator:
     def __init__(self, seed: int | str, features: Sequence[str] | None = None, size: int = 1) -> None:
         self.rng = random.Random(str(seed))
         pool = FEATURES if features is None else features
         self.features = {f for f in pool if self.rng.random() < 0.5} if features is None else set(features)
+        # BMv2 takes different prefixes of a key that is not whole bytes for the same.
+        self.odd_prefixes = features is None
         self.size = size
         self.serial = 0
         self.interesting: dict[int, list[int]] = {}
@@ -59,13 +48,29 @@ class Generator:
     def scalar(self) -> t.Scalar:
         return self.rng.choice(self.palette)
 
+    def data_type(self) -> t.Scalar:
+        """A type for action data: each kind of type as often as the others."""
+        kinds: dict[str, list[t.Scalar]] = {}
+        for one in self.palette:
+            kinds.setdefault(kind_name(one), []).append(one)
+        return self.rng.choice(kinds[self.rng.choice(sorted(kinds))])
+
     def bits(self, width: int) -> int:
         """Bits that are likely to matter: borders, and numbers that occur elsewhere."""
         known = self.interesting.setdefault(width, [])
         if known and self.chance(0.35):
             return self.rng.choice(known)
         top = (1 << width) - 1
-        kinds = [0, 1, top, top >> 1, (top >> 1) + 1, self.rng.getrandbits(width), self.rng.getrandbits(min(width, 4)), self.rng.getrandbits(width)]
+        kinds = [
+            0,
+            1,
+            top,
+            top >> 1,
+            (top >> 1) + 1,
+            self.rng.getrandbits(width),
+            self.rng.getrandbits(min(width, 4)),
+            self.rng.getrandbits(width),
+        ]
         got = self.rng.choice(kinds) & top
         if len(known) < 8:
             known.append(got)
@@ -96,7 +101,7 @@ class Generator:
             case t.Header(fields=fields):
                 if isinstance(e, s.Member) and e.name == "a":
                     found += [s.Member(e, n, f) for n, f in fields]
-            case t.Union() | t.Stack() | None:
+            case t.Union() | t.Stack():
                 pass
             case _:
                 found.append(e)
@@ -108,7 +113,7 @@ class Generator:
         while todo:
             e = todo.pop()
             kind = e.type
-            if kind is not None and isinstance(kind, COMPOUND) and want(kind):
+            if isinstance(kind, COMPOUND) and want(kind):
                 found.append(e)
             match kind:
                 case t.Struct(fields=fields):
@@ -135,6 +140,9 @@ class Generator:
                     base = self.rng.choice(wider)
                     low = self.rng.randrange(t.width(base.type) - kind.width + 1)
                     return s.Slice(base, low + kind.width - 1, low, kind)
+        hot = [p for p in ctx.hot if p in places]
+        if hot and self.chance(0.4):
+            return self.rng.choice(hot)
         return self.rng.choice(places) if places else None
 
     # Expressions
@@ -144,12 +152,14 @@ class Generator:
             return self.compound_value(kind, ctx)
         if depth <= 0 or self.chance(0.15):
             return self.leaf(kind, ctx)
-        if self.chance(0.12):
+        if self.chance(0.15):
             called = self.function_call(kind, ctx, depth)
             if called is not None:
                 return called
         if self.chance(0.08):
-            return s.Conditional(self.expression(t.BOOL, ctx, depth - 1), self.expression(kind, ctx, depth - 1), self.expression(kind, ctx, depth - 1), kind)
+            return s.Conditional(
+                self.expression(t.BOOL, ctx, depth - 1), self.expression(kind, ctx, depth - 1), self.expression(kind, ctx, depth - 1), kind
+            )
         match kind:
             case t.Bool():
                 return self.boolean(ctx, depth)
@@ -162,7 +172,8 @@ class Generator:
     def leaf(self, kind: t.Type, ctx: Context) -> s.Expression:
         places = [p for p in self.scalars(ctx, False) if p.type == kind]
         if places and self.chance(0.75):
-            return self.rng.choice(places)
+            hot = [p for p in ctx.hot if p in places]
+            return self.rng.choice(hot if hot and self.chance(0.4) else places)
         if isinstance(kind, t.Bit) and self.chance(0.4):
             wider = [p for p in self.scalars(ctx, False) if isinstance(p.type, (t.Bit, t.Int)) and p.type.width > kind.width]
             if wider:
@@ -177,7 +188,9 @@ class Generator:
     def big(self, depth: int) -> tuple[s.Expression, int]:
         """A constant of type int, and its value."""
         if depth <= 0:
-            value = self.rng.choice([0, 1, 2, 7, 255, 256, self.rng.getrandbits(16), self.rng.getrandbits(70), -1, -3, -self.rng.getrandbits(20)])
+            value = self.rng.choice(
+                [0, 1, 2, 7, 255, 256, self.rng.getrandbits(16), self.rng.getrandbits(70), -1, -3, -self.rng.getrandbits(20)]
+            )
             return s.Literal(value, t.NUMBER), value
         (left, a), (right, b) = self.big(depth - 1), self.big(depth - 1)
         operator = self.rng.choice(["+", "-", "*", "<<", ">>", "/", "%", "&", "|", "^"])
@@ -283,15 +296,18 @@ class Generator:
             if not parameter.direction and only_directed:
                 continue
             if parameter.direction in ("", "in"):
-                if isinstance(parameter.type, (t.Union, t.Stack)) and not self.compounds(ctx, lambda one, k=parameter.type: one == k, False):
+                if isinstance(parameter.type, (t.Union, t.Stack)) and not self.compounds(ctx, partial(eq, parameter.type), False):
                     return None
                 got.append(self.expression(parameter.type, ctx, min(depth, 2)))
                 continue
-            reuse = [g for g in got if g.type == parameter.type and isinstance(g, (s.Var, s.Member, s.Slice, s.Index)) and self._writable(g, ctx)]
+            reuse = [
+                g for g in got if g.type == parameter.type and isinstance(g, (s.Var, s.Member, s.Slice, s.Index)) and self._writable(g, ctx)
+            ]
             found = self.rng.choice(reuse) if reuse and self.chance(0.3) else self.target(parameter.type, ctx)
             if found is None:
                 return None
             got.append(found)
+            ctx.hot.append(found)
         return got
 
     def _writable(self, e: s.Expression, ctx: Context) -> bool:
@@ -335,6 +351,7 @@ class Generator:
             if ctx.may_leave and depth < 2:
                 plain.append((1, self._leave))
         weights, makers = zip(*plain)
+        ctx.hot.clear()
         return self.rng.choices(makers, weights)[0](ctx, depth)
 
     def _assign(self, ctx: Context, depth: int) -> s.Statement | None:
@@ -342,8 +359,8 @@ class Generator:
         if not places:
             return None
         place = self.rng.choice(places)
+        ctx.hot.append(place)
         kind = place.type
-        assert kind is not None
         if isinstance(kind, (t.Bit, t.Int)) and kind.width > 1 and self.chance(0.2):
             w = self.rng.randrange(1, kind.width)
             low = self.rng.randrange(kind.width - w + 1)
@@ -379,10 +396,18 @@ class Generator:
         """Validity, copies of compound values, stacks."""
         pick = self.rng.random()
         if pick < 0.25:
-            headers = [h for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True) if not (isinstance(h, s.Member) and h.name == "a")]
+            headers = [
+                h
+                for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True)
+                if not (isinstance(h, s.Member) and h.name == "a")
+            ]
             return s.SetValidity(self.rng.choice(headers), False) if headers else None
         if pick < 0.45:
-            headers = [h for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True) if not (isinstance(h, s.Member) and h.name == "a")]
+            headers = [
+                h
+                for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True)
+                if not (isinstance(h, s.Member) and h.name == "a")
+            ]
             if not headers:
                 return None
             header = self.rng.choice(headers)
@@ -399,12 +424,15 @@ class Generator:
         if not kinds:
             return None
         place = self.rng.choice(kinds)
-        assert place.type is not None
         return s.Assign(place, self.compound_value(place.type, ctx))
 
     def _if(self, ctx: Context, depth: int) -> s.Statement | None:
         if self.chance(0.4):
-            headers = [h for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True) if not (isinstance(h, s.Member) and h.name == "a")]
+            headers = [
+                h
+                for h in self.compounds(ctx, lambda one: isinstance(one, t.Header), True)
+                if not (isinstance(h, s.Member) and h.name == "a")
+            ]
             if headers:
                 header = self.rng.choice(headers)
                 yes = self.block(replace(ctx, valid=[*ctx.valid, header]), self.rng.randrange(1, 4), depth - 1)
@@ -449,7 +477,14 @@ class Generator:
         body = self.block(inner, self.rng.randrange(1, 3), depth - 1)
         if self.chance(0.4):
             at = self.rng.randrange(len(body.body) + 1)
-            body.body.insert(at, s.If(self.expression(t.BOOL, replace(inner, roots=[*ctx.roots, (s.Var(name, kind), False)]), 2), s.Block([s.Break(self.chance(0.5))]), None))
+            body.body.insert(
+                at,
+                s.If(
+                    self.expression(t.BOOL, replace(inner, roots=[*ctx.roots, (s.Var(name, kind), False)]), 2),
+                    s.Block([s.Break(self.chance(0.5))]),
+                    None,
+                ),
+            )
         return s.For(name, kind, first, last, body) if self.chance(0.5) else s.ForIn(name, kind, first, last, body)
 
     def _apply(self, ctx: Context, depth: int) -> s.Statement | None:
@@ -474,7 +509,7 @@ class Generator:
                 which = self.stack
             parameters.append(s.Parameter(self.name("p"), which, self.rng.choice(["in", "out", "inout", "inout"])))
         if kind == "action":
-            parameters += [s.Parameter(self.name("d"), self.scalar(), "") for _ in range(self.rng.choice([0, 1, 2, 2, 3]))]
+            parameters += [s.Parameter(self.name("d"), self.data_type(), "") for _ in range(self.rng.choice([0, 1, 2, 2, 3]))]
         roots = [(s.Var(p.name, p.type), p.direction in ("out", "inout")) for p in parameters]
         inner = replace(ctx, kind=kind, roots=[*ctx.roots, *roots])
         if kind == "function" and self.chance(0.8):
@@ -485,8 +520,17 @@ class Generator:
         first = replace(inner, roots=[r for r in inner.roots if not any(r[0] == s.Var(p.name, p.type) for p in hidden)])
         for p in hidden:
             if not isinstance(p.type, (t.Stack, t.Union)):
-                body.append(s.Assign(s.Var(p.name, p.type), self.expression(p.type, first, 1) if not isinstance(p.type, COMPOUND) else self._fields(p.type, first)))
-        rest = self.block(inner, self.rng.randrange(1, 4) if kind != "control" else self.rng.randrange(2, 5), 2 if kind != "action" else self.rng.choice([0, 1]))
+                body.append(
+                    s.Assign(
+                        s.Var(p.name, p.type),
+                        self.expression(p.type, first, 1) if not isinstance(p.type, COMPOUND) else self._fields(p.type, first),
+                    )
+                )
+        rest = self.block(
+            inner,
+            self.rng.randrange(1, 4) if kind != "control" else self.rng.randrange(2, 5),
+            2 if kind != "action" else self.rng.choice([0, 1]),
+        )
         for p in parameters:
             if not p.direction and self.chance(0.85):
                 used = self._consume(s.Var(p.name, p.type), inner)
@@ -494,7 +538,9 @@ class Generator:
         body += rest.body
         if inner.result is not None and not (body and isinstance(body[-1], s.Return)):
             body.append(s.Return(self.expression(inner.result, inner, 2)))
-        return s.Procedure(kind, self.name({"function": "f", "action": "act", "control": "ctl"}[kind]), parameters, s.Block(body), inner.result)
+        return s.Procedure(
+            kind, self.name({"function": "f", "action": "act", "control": "ctl"}[kind]), parameters, s.Block(body), inner.result
+        )
 
     def _consume(self, e: s.Expression, ctx: Context) -> s.Statement | None:
         """A statement that shows more of a value than its bits: order, width, sign."""
@@ -507,7 +553,11 @@ class Generator:
         base = e.type.base if isinstance(e.type, (t.Enum, t.New)) else e.type
         value = e if base == e.type else s.Cast(e, base)
         if isinstance(base, t.Bool) or self.chance(0.3):
-            test = value if isinstance(base, t.Bool) else s.Binary(self.rng.choice(["<", "<=", ">", ">=", "=="]), value, self.constant(base), t.BOOL)
+            test = (
+                value
+                if isinstance(base, t.Bool)
+                else s.Binary(self.rng.choice(["<", "<=", ">", ">=", "=="]), value, self.constant(base), t.BOOL)
+            )
             return s.Assign(place, s.Conditional(test, self.expression(kind, ctx, 1), self.expression(kind, ctx, 1), kind))
         assert isinstance(base, (t.Bit, t.Int))
         pick = self.rng.random()
@@ -527,173 +577,6 @@ class Generator:
     def _fields(self, kind: t.Type, ctx: Context) -> s.Expression:
         assert isinstance(kind, (t.Struct, t.Header))
         return s.Fields([self.expression(f, ctx, 1) for _, f in kind.fields], kind)
-
-    def table(self, ctx: Context, actions: list[s.Procedure]) -> s.Table | None:
-        name = self.name("t")
-        keys: list[s.Key] = []
-        usable = [p for p in self.scalars(ctx, False) if t.width(p.type) <= 64]  # type: ignore[arg-type]
-        for i in range(self.rng.choice([0, 1, 1, 1, 2, 2, 3])):
-            narrow = [p for p in usable if t.width(p.type) <= 8]  # type: ignore[arg-type]
-            e = self.rng.choice(narrow if narrow and self.chance(0.5) else usable)
-            if self.chance(0.25) and isinstance(e.type, t.Bit):
-                e = self.expression(t.Bit(e.type.width), ctx, 1)
-            if isinstance(e, s.Literal):
-                e = self.rng.choice(usable)
-            kinds = ["exact", "exact"]
-            if isinstance(e.type, t.Bit):
-                kinds += ["ternary", "range", "optional"] + ["lpm"] * (2 if not any(k.kind == "lpm" for k in keys) else 0)
-            elif isinstance(e.type, t.Enum):
-                kinds += ["ternary", "optional"] if self.chance(0.3) else []
-            keys.append(s.Key(e, self.rng.choice(kinds), f"k{i}"))
-        if sum(k.kind == "lpm" for k in keys) and any(k.kind in ("ternary", "range", "optional") for k in keys) and self.chance(0.5):
-            for k in keys:
-                k.kind = "exact" if k.kind == "lpm" else k.kind
-        bound: list[s.TableAction] = []
-        for action in self.rng.sample(actions, min(len(actions), self.rng.randrange(1, 4))):
-            arguments = self.arguments(action, ctx, 1, only_directed=True)
-            if arguments is not None:
-                bound.append(s.TableAction(action.name, arguments))
-        if not bound:
-            return None
-        bound.append(s.TableAction("NoAction", []))
-        table = s.Table(name, keys, bound, None, False, [], self.rng.choice(["const", "runtime", "runtime"]))
-        if self.chance(0.7):
-            table.default = self._action_data(table, actions)
-            table.constant_default = self.chance(0.5)
-        if not table.constant_default and self.chance(0.5):
-            table.runtime_default = self._action_data(table, actions)
-        seen: set[tuple[s.Match, ...]] = set()
-        priorities = self.rng.sample(range(1, 60), 6)
-        for _ in range(self.rng.randrange(1, 7) if keys else 0):
-            matches = [self._match(k) for k in keys]
-            if tuple(matches) in seen or (table.how == "runtime" and all(m.any for m in matches) and any(x.kind == "exact" for x in keys)):
-                continue
-            seen.add(tuple(matches))
-            action_name, data = self._action_data(table, actions)
-            table.entries.append(s.Entry(matches, action_name, data, priorities.pop()))
-        return table
-
-    def _action_data(self, table: s.Table, actions: list[s.Procedure]) -> tuple[str, list[int]]:
-        name = self.rng.choice(table.actions[:-1] if self.chance(0.9) else table.actions).name
-        if name == "NoAction":
-            return name, []
-        action = next(a for a in actions if a.name == name)
-        return name, [self.constant(p.type).value for p in action.parameters if not p.direction]
-
-    def _match(self, key: s.Key) -> s.Match:
-        kind = key.expression.type
-        assert kind is not None
-        w = t.width(kind)
-        full = (1 << w) - 1
-        value = t.to_bits(self.constant(kind).value, kind)
-        if key.kind == "exact":
-            return s.Match("exact", value)
-        if key.kind == "lpm":
-            length = self.rng.choice([w, w, self.rng.randrange(w + 1), w // 2])
-            value = (value >> (w - length)) << (w - length)
-            return s.Match("lpm", value, length, length == 0)
-        if self.chance(0.15):
-            return s.Match(key.kind, any=True, other=full if key.kind == "range" else 0)
-        if key.kind == "ternary":
-            mask = self.rng.choice([full, self.bits(w), full ^ self.bits(w)])
-            return s.Match("ternary", value & mask, mask, mask == 0)
-        if key.kind == "range":
-            other = t.to_bits(self.constant(kind).value, kind)
-            low, high = min(value, other), max(value, other)
-            return s.Match("range", low, high, low == 0 and high == full)
-        return s.Match("optional", value)
-
-    # The parser
-
-    def _select(self, keys: list[s.Expression], states: list[str], last: str) -> list[s.Case]:
-        cases = []
-        for _ in range(self.rng.randrange(1, 4)):
-            sets: list[tuple[str, int, int]] = []
-            for key in keys:
-                kind = key.type
-                assert kind is not None
-                value, other = self.constant(kind).value, self.constant(kind).value
-                which = self.rng.choice(["value", "value", "any", "mask", "range"])
-                wide = "wide_select" in self.features
-                if which == "any" and not wide and (len(keys) == 1 or all(one[0] == "any" for one in sets)):
-                    which = "value"
-                if which == "mask" and (not isinstance(kind, t.Bit) or other == 0):
-                    which = "value"
-                if which == "range":
-                    if not isinstance(kind, (t.Bit, t.Int)) or (isinstance(kind, t.Int) and not wide):
-                        which = "value"
-                    else:
-                        value, other = min(value, other), max(value, other)
-                        if not wide and (t.width(kind) > 16 or other - value == (1 << t.width(kind)) - 1):
-                            which = "value"
-                sets.append((which, value, other))
-            cases.append(s.Case(sets, self.rng.choice(states)))
-        if "wide_select" not in self.features or self.chance(0.9):
-            cases.append(s.Case(None, last))
-        return cases
-
-    def _states(self) -> list[s.State]:
-        hdr = s.Var("hdr", self.headers)
-        get = {n: s.Member(hdr, n, k) for n, k in self.headers.fields}
-        everything = Context("parser", [(s.Var("meta", self.metadata), True), (get["a"], True)], functions=self.functions, may_leave=False)
-        start: list[s.Statement] = []
-        for place in self.scalars(replace(everything, roots=[(s.Var("meta", self.metadata), True)]), True):
-            assert place.type is not None
-            start.append(s.Assign(place, self.constant(place.type)))
-        start.append(s.Extract(get["a"]))
-        follow = [n for n in ("b", "s", "u", "us") if n in get]
-        names = {n: f"parse_{n}" for n in follow}
-        states: list[s.State] = []
-
-        def leave(here: str, ctx: Context) -> tuple[list[s.Expression], list[s.Case]]:
-            later = [names[n] for n in follow[follow.index(here) + 1 :]] if here else list(names.values())
-            targets = later + ["accept"]
-            if self.chance(0.25) and not here:
-                targets = later or targets
-            places = [p for p in self.scalars(ctx, False) if t.width(p.type) <= 32]  # type: ignore[arg-type]
-            if self.chance(0.2 if here else 0.05) or not places:
-                return [], [s.Case(None, self.rng.choice(targets))]
-            keys = [self.rng.choice(places) for _ in range(self.rng.choice([1, 1, 2, 3]))]
-            return keys, self._select(keys, targets, self.rng.choice(targets))
-
-        ctx = replace(everything, roots=list(everything.roots))
-        body = [*start, *self.block(ctx, self.rng.randrange(0, 3), 0).body]
-        if self.errors and self.chance(0.6):
-            body.append(s.Verify(self.expression(t.BOOL, everything, 2), self.rng.choice(self.errors)))
-        keys, cases = leave("", everything)
-        states.append(s.State("start", body, keys, cases))
-        for n in follow:
-            inside = replace(everything, roots=list(everything.roots), valid=list(everything.valid))
-            if n == "b":
-                body = []
-                if self.chance(0.3):
-                    kind = t.Bit(self.rng.choice([3, 8, 13]))
-                    ahead = s.Declare(self.name("v"), kind, s.Lookahead(kind))
-                    body.append(ahead)
-                    inside.roots.append((s.Var(ahead.name, kind), False))
-                body.append(s.Extract(get["b"]))
-                inside.valid.append(get["b"])
-                body += self.block(replace(inside, roots=list(inside.roots)), self.rng.randrange(0, 3), 0).body
-                keys, cases = leave(n, inside)
-            elif n == "s":
-                body = [s.Extract(get["s"])]
-                last = s.Member(get["s"], "last", self.element)
-                later = [names[m] for m in follow[follow.index(n) + 1 :]] + ["accept"]
-                keys = [s.Member(last, "more", t.Bit(1))]
-                cases = [s.Case([("value", 1, 0)], names[n]), s.Case(None, self.rng.choice(later))]
-                if self.chance(0.3):
-                    body.append(s.Assign(s.Member(last, self.element.fields[1][0], self.element.fields[1][1]), self.expression(self.element.fields[1][1], inside, 1)))
-            else:
-                union = self.union
-                member, kind_of = self.rng.choice(union.fields)
-                at: s.Expression = get[n] if n == "u" else s.Member(get[n], "next", union)
-                body = [s.Extract(s.Member(at, member, kind_of))]
-                if n == "us" and self.chance(0.7):
-                    other, other_kind = self.rng.choice(union.fields)
-                    body.append(s.Extract(s.Member(s.Member(get[n], "next", union), other, other_kind)))
-                keys, cases = leave(n, inside)
-            states.append(s.State(names[n], body, keys, cases))
-        return states
 
     # The program
 
@@ -715,18 +598,21 @@ class Generator:
         kinds = [*bits, *ints, t.BOOL, t.Bit(8)]
         self.named: list[t.Enum | t.New | t.Struct | t.Header | t.Union] = []
         self.typedefs: list[t.Bit | t.Int] = []
-        if self.chance(0.5):
+        if self.chance(0.6):
             base = t.Bit(rng.choice([2, 4, 8, 13]))
             values = rng.sample(range(1 << base.width), min(4, 1 << base.width))
             enum = t.Enum("enum_t", base, tuple((f"m{i}", v) for i, v in enumerate(values)))
             self.named.append(enum)
             kinds.append(enum)
-        if self.chance(0.4):
-            new = t.New("new_t", rng.choice([t.Bit(rng.choice(WIDTHS)), t.Bit(8), t.Int(max(2, rng.choice(WIDTHS)))]))
+        if self.chance(0.6):
+            bases: list[t.Bit | t.Int] = [t.Bit(rng.choice(WIDTHS)), t.Bit(8), t.Int(max(2, rng.choice(WIDTHS)))]
+            new = t.New("new_t", rng.choice(bases))
             self.named.append(new)
             kinds.append(new)
-        if self.chance(0.4):
-            alias: t.Bit | t.Int = t.Bit(rng.choice(WIDTHS), "alias_t") if self.chance(0.5) else t.Int(max(2, rng.choice(WIDTHS)), "alias_t")
+        if self.chance(0.6):
+            alias: t.Bit | t.Int = (
+                t.Bit(rng.choice(WIDTHS), "alias_t") if self.chance(0.5) else t.Int(max(2, rng.choice(WIDTHS)), "alias_t")
+            )
             self.typedefs.append(alias)
             kinds.append(alias)
         return kinds
@@ -757,7 +643,7 @@ class Generator:
             fields.append(("us", t.Stack(self.union, 2)))
         self.headers = t.Struct("headers_t", tuple(fields))
         inner: list[tuple[str, t.Type]] = [(f"m{i}", self.scalar()) for i in range(rng.randrange(2, 7))]
-        self.metadata = t.Struct("meta_t", tuple([*inner, ("n", self.struct)]))
+        self.metadata = t.Struct("meta_t", (*inner, ("n", self.struct)))
         hdr, meta = s.Var("hdr", self.headers), s.Var("meta", self.metadata)
 
         self.functions: list[s.Procedure] = []
@@ -766,7 +652,7 @@ class Generator:
         controls: list[s.Procedure] = []
         for _ in range(rng.choice([0, 0, 1, 2])):
             controls.append(self.procedure("control", Context("control", [], functions=self.functions)))
-        states = self._states()
+        states = parsers.states(self)
         base = Context("ingress", [(hdr, True), (meta, True)], functions=self.functions)
         locals_: list[s.Declare] = []
         for _ in range(rng.randrange(4)):
@@ -777,17 +663,17 @@ class Generator:
         actions: list[s.Procedure] = []
         for _ in range(rng.randrange(1, 5)):
             actions.append(self.procedure("action", replace(base, actions=list(actions), roots=list(base.roots))))
-        tables: list[s.Table] = []
+        made_tables: list[s.Table] = []
         for _ in range(rng.choice([0, 1, 2, 2, 3])):
-            table = self.table(base, actions)
+            table = tables.make(self, base, actions)
             if table is not None:
-                tables.append(table)
-        ctx = replace(base, actions=actions, controls=controls, tables=list(tables), roots=list(base.roots))
+                made_tables.append(table)
+        ctx = replace(base, actions=actions, controls=controls, tables=list(made_tables), roots=list(base.roots))
         ingress = self.block(ctx, rng.randrange(4, 9) * self.size, 3)
         # A table is applied once.
         used: set[str] = set()
         ingress = once(ingress, used)
-        for table in tables:
+        for table in made_tables:
             if table.name not in used:
                 ingress.body.append(s.Apply(table.name))
         ingress.body.insert(0, s.SetPort(rng.choice(PORTS)))
@@ -795,7 +681,9 @@ class Generator:
             flag = [p for p in self.scalars(base, True) if p.type == t.Bit(8)]
             if flag:
                 error = rng.choice([*self.errors, "PacketTooShort", "StackOutOfBounds", "NoError"])
-                ingress.body.insert(1, s.If(s.ParserError(error, self.chance(0.7)), s.Block([s.Assign(rng.choice(flag), s.Literal(0xEE, t.Bit(8)))]), None))
+                ingress.body.insert(
+                    1, s.If(s.ParserError(error, self.chance(0.7)), s.Block([s.Assign(rng.choice(flag), s.Literal(0xEE, t.Bit(8)))]), None)
+                )
         if self.chance(0.2):
             ingress.body.append(s.If(self.expression(t.BOOL, base, 1), s.Block([s.Drop()]), None))
         elif self.chance(0.3):
@@ -809,12 +697,14 @@ class Generator:
         emits: list[s.Expression] = [hdr] if self.chance(0.3) else members
         return s.Program(
             self.typedefs, self.named, self.errors, self.constants, self.headers, self.metadata, self.functions, controls, states, actions,
-            locals_, tables, ingress, egress, emits, [], set(self.features),
+            locals_, made_tables, ingress, egress, emits, [], set(self.features),
         )  # fmt: skip
 
     def _show(self, ctx: Context, header: t.Header) -> list[s.Statement]:
-        hidden = [p for p in self.scalars(ctx, False) if not (isinstance(p, s.Member) and isinstance(p.base, s.Member) and p.base.name == "a")]
-        into = [p for p in self.scalars(replace(ctx, roots=[r for r in ctx.roots if r[0] == s.Var("hdr", self.headers)]), True)]
+        hidden = [
+            p for p in self.scalars(ctx, False) if not (isinstance(p, s.Member) and isinstance(p.base, s.Member) and p.base.name == "a")
+        ]
+        into = self.scalars(replace(ctx, roots=[r for r in ctx.roots if r[0] == s.Var("hdr", self.headers)]), True)
         made: list[s.Statement] = []
         for place in hidden:
             same = [p for p in into if p.type == place.type]
@@ -829,29 +719,10 @@ class Generator:
                 made.append(s.Assign(self.rng.choice(same), place))
         return made
 
-    # Packets
-
-    def _hints(self) -> dict[str, list[int]]:
-        """Values of hdr.a's fields at which entries or cases match."""
-        found: dict[str, list[int]] = {}
-
-        def note(e: s.Expression, value: int) -> None:
-            if isinstance(e, s.Member) and isinstance(e.base, s.Member) and e.base.name == "a":
-                found.setdefault(e.name, []).append(value)
-
-        for table in self.program.tables:
-            for entry in table.entries:
-                for key, match in zip(table.keys, entry.matches):
-                    note(key.expression, match.value)
-        for state in self.program.states:
-            for case in state.cases:
-                for key_expression, (_, low, _) in zip(state.keys, case.sets or []):
-                    note(key_expression, low)
-        return found
-
     def packets(self, count: int) -> list[s.Packet]:
-        made = []
-        hints = self._hints()
+        """Packets for the program, many of which its entries and cases match."""
+        hints = _hints(self.program)
+        made: list[s.Packet] = []
         size = sum(t.width(k) for _, k in self.headers.fields if isinstance(k, t.Header)) // 8
         for _ in range(count):
             data = b""
@@ -873,35 +744,20 @@ class Generator:
         return made
 
 
-def once(block: s.Block, used: set[str]) -> s.Block:
-    """Without the second application of a table, which p4c's BMv2 back end refuses."""
-    body: list[s.Statement] = []
-    for one in block.body:
-        kept = _once(one, used)
-        if kept is not None:
-            body.append(kept)
-    return s.Block(body)
+def _hints(program: s.Program) -> dict[str, list[int]]:
+    """Values of hdr.a's fields at which entries or cases match."""
+    found: dict[str, list[int]] = {}
 
+    def note(e: s.Expression, value: int) -> None:
+        if isinstance(e, s.Member) and isinstance(e.base, s.Member) and e.base.name == "a":
+            found.setdefault(e.name, []).append(value)
 
-def _once(one: s.Statement, used: set[str]) -> s.Statement | None:
-    match one:
-        case s.Apply(table) | s.SwitchAction(table=table):
-            if table in used:
-                return None
-            used.add(table)
-            if isinstance(one, s.SwitchAction):
-                return s.SwitchAction(table, [(label, once(body, used) if body else None) for label, body in one.cases])
-            return one
-        case s.If(condition, yes, no):
-            if isinstance(condition, s.Hit):
-                if condition.table in used:
-                    return None
-                used.add(condition.table)
-            return s.If(condition, once(yes, used), once(no, used) if no else None)
-        case s.Switch(value, cases):
-            return s.Switch(value, [(labels, once(body, used) if body else None) for labels, body in cases])
-        case s.For(body=body) | s.ForIn(body=body):
-            return replace(one, body=once(body, used))
-        case s.Block():
-            return once(one, used)
-    return one
+    for table in program.tables:
+        for entry in table.entries:
+            for key, match in zip(table.keys, entry.matches):
+                note(key.expression, match.value)
+    for state in program.states:
+        for case in state.cases:
+            for key_expression, (_, low, _) in zip(state.keys, case.sets or []):
+                note(key_expression, low)
+    return found

@@ -134,7 +134,7 @@ class Switch:
         parsed = text_format.Parse(info.read_text(encoding="utf-8"), p4i.P4Info())
         config = p4r.ForwardingPipelineConfig(p4info=parsed, p4_device_config=json.read_bytes())
         request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=DEVICE_ID, election_id=U128.encode(1), action="VERIFY_AND_COMMIT", config=config
+            device_id=DEVICE_ID, election_id=U128.encode(1), action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config=config
         )
         self.stub.SetForwardingPipelineConfig(request, timeout=PACKET_S)
         return Names(parsed)
@@ -274,7 +274,6 @@ def _data(program: s.Program, action: str, data: list[int]) -> Iterator[str]:
 
 
 def _cli_key(key: s.Key, m: s.Match) -> str:
-    assert key.expression.type is not None
     full = (1 << t.width(key.expression.type)) - 1
     if key.kind == "lpm":
         return f"{m.value:#x}/{0 if m.any else m.other}"

@@ -706,11 +706,14 @@ def _same(left: Any, right: Any) -> bool:
                 return False
             return not left.valid or _same(StructValue(left.fields), StructValue(right.fields))
         case StructValue(), StructValue():
-            return all([_same(value, right.fields[name]) for name, value in left.fields.items()])
+            same = [_same(value, right.fields[name]) for name, value in left.fields.items()]
+            return all(same)
         case StackValue(), StackValue():
-            return all([_same(one, other) for one, other in zip(left.items, right.items)])
+            same = [_same(one, other) for one, other in zip(left.items, right.items)]
+            return all(same)
         case UnionValue(), UnionValue():
-            return all([_same(one, right.fields[name]) for name, one in left.fields.items()])
+            same = [_same(one, right.fields[name]) for name, one in left.fields.items()]
+            return all(same)
     if left is UNSET or right is UNSET:
         raise Undefined("a value that nothing has written is compared")
     return bool(left == right)

@@ -81,7 +81,7 @@ class Call:
 
     name: str
     arguments: list[Expression]
-    type: t.Type | None = None
+    type: t.Type = t.VOID
 
 
 @dataclass
@@ -336,8 +336,6 @@ class Entry:
     """Action data: the parameters without direction."""
     priority: int = 0
     """A larger one wins."""
-    written: int | None = None
-    """The priority that a `const entries` line states."""
 
 
 @dataclass
@@ -468,7 +466,9 @@ def text(e: Expression) -> str:
         case Fields(values, kind, names):
             assert isinstance(kind, (t.Struct, t.Header))
             shown = map(text, values)
-            return "{ " + ", ".join(f"{n} = {v}" for (n, _), v in zip(kind.fields, shown)) + " }" if names else "{ " + ", ".join(shown) + " }"
+            return (
+                "{ " + ", ".join(f"{n} = {v}" for (n, _), v in zip(kind.fields, shown)) + " }" if names else "{ " + ", ".join(shown) + " }"
+            )
         case LastIndex(stack):
             return f"{text(stack)}.lastIndex"
         case Lookahead(kind):
@@ -501,20 +501,18 @@ def _lines(s: Statement) -> Iterable[str]:
                 yield from _lines(no)
         case Switch(value, cases):
             yield f"switch ({text(value)}) {{"
-            for labels, body in cases:
+            for labels, then in cases:
                 shown = ["default"] if labels is None else [text(label) for label in labels]
-                for label in shown[:-1]:
-                    yield f"    {label}:"
-                yield f"    {shown[-1]}:"
-                if body is not None:
-                    yield from ("    " + line for line in _lines(body))
+                yield from (f"    {label}:" for label in shown)
+                if then is not None:
+                    yield from ("    " + line for line in _lines(then))
             yield "}"
-        case SwitchAction(table, cases):
+        case SwitchAction(table, branches):
             yield f"switch ({table}.apply().action_run) {{"
-            for label, body in cases:
+            for label, then in branches:
                 yield f"    {label or 'default'}:"
-                if body is not None:
-                    yield from ("    " + line for line in _lines(body))
+                if then is not None:
+                    yield from ("    " + line for line in _lines(then))
             yield "}"
         case Invoke(call):
             yield text(call) + ";"
@@ -611,14 +609,8 @@ def _case(case: Case, keys: list[Expression]) -> str:
         return f"default : {case.state};"
     parts = []
     for (kind, low, high), key in zip(case.sets, keys):
-        number = lambda value, type_=key.type: literal(value, type_)
-        shown = {
-            "any": lambda: "_",
-            "value": lambda: number(low),
-            "mask": lambda: f"{number(low)} &&& {number(high)}",
-            "range": lambda: f"{number(low)} .. {number(high)}",
-        }[kind]()
-        parts.append(shown)
+        first, second = literal(low, key.type), literal(high, key.type)
+        parts.append({"any": "_", "value": first, "mask": f"{first} &&& {second}", "range": f"{first} .. {second}"}[kind])
     return f"({', '.join(parts)}) : {case.state};" if len(parts) > 1 else f"{parts[0]} : {case.state};"
 
 
@@ -657,7 +649,7 @@ def source(p: Program) -> str:
     for procedure in [*p.functions, *p.controls]:
         lines += _procedure(procedure)
     both = "inout headers_t hdr, inout meta_t meta"
-    lines.append(f"parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {{")
+    lines.append("parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {")
     for state in p.states:
         lines += ["    " + line for line in _state(state)]
     lines += ["}", f"control V({both}) {{ apply {{ }} }}", f"control I({both}, inout standard_metadata_t sm) {{"]

@@ -31,6 +31,11 @@ class Bool:
 
 
 @dataclass(frozen=True)
+class Void:
+    """What a call without a result has."""
+
+
+@dataclass(frozen=True)
 class Number:
     """`int`: constants of any size."""
 
@@ -98,9 +103,10 @@ class Stack:
 
 
 Scalar = Bit | Int | Bool | Enum | New
-Type = Bit | Int | Bool | Number | Enum | New | Struct | Header | Union | Stack
+Type = Void | Bit | Int | Bool | Number | Enum | New | Struct | Header | Union | Stack
 BOOL = Bool()
 NUMBER = Number()
+VOID = Void()
 
 
 def width(kind: Type) -> int:
