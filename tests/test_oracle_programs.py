@@ -14,7 +14,7 @@ from tools.oracle_programs.cases import Case, judged, make, stf
 from tools.oracle_programs.minimise import minimise
 from tools.oracle_programs.oracle import calculate
 
-FIRST = 86
+FIRST = 121
 """From here on, a few dozen programs have it all."""
 PROGRAMS = 60
 LIVE = 10
