@@ -7,6 +7,7 @@
 # make web      Fairlane as a page: build/web, for any web server; SERVE=1 shows it on loopback (web/README.md)
 # make web-fuzz  the fuzzers' corpora, and CHANGES=12 changed copies of each input, through the page's WebAssembly
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
+# make oracle-programs  5,000 random programs against an interpreter of the specification (PROGRAMS=N SEED=N; tools/oracle_programs/README.md)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
@@ -28,7 +29,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -69,6 +70,9 @@ conformance: build
 
 differential: build
 	.venv/bin/python -m tools.differential $(if $(PACKETS),--packets $(PACKETS)) $(ARGS)
+
+oracle-programs: build
+	nice .venv/bin/python -m tools.oracle_programs $(if $(PROGRAMS),--programs $(PROGRAMS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: setup
 	scripts/fuzz $(or $(TARGET),all) $(or $(MINUTES),3)
