@@ -166,7 +166,7 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-WHOLE_S = 1.0
+WHOLE_S = 2.5 * SAMPLED_S
 """On either side of an instant that figures need, no record is left out."""
 
 
