@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,6 +24,8 @@ matplotlib.rcParams["agg.path.chunksize"] = 10_000
 
 # With more flows of one kind than this, only some of them get a line.
 _MOST_LINES = 40
+# Of shares, so many are compared with the lines that there are.
+_MOST_COURSES = 2000
 
 
 def draw(
@@ -116,19 +119,23 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
 
 def _share_lines(flows: pd.DataFrame) -> list[pd.Series]:
     """Max-min fair shares over time: one line for all flows that have the same while both are there."""
-    lines: list[pd.Series] = []
     table = flows.pivot(index="time_s", columns="flow", values="fair_share_bps").round(0)
+    # Most flows have the same shares at the same times: each such course is looked at once.
+    courses = list({course.tobytes(): course for course in table.to_numpy(dtype=float).T}.values())
     # Those that are there longest come first: others may lie within their lines.
-    for name in table.notna().sum().sort_values(ascending=False, kind="stable").index:
-        share = table[name]
+    courses.sort(key=lambda course: -np.count_nonzero(~np.isnan(course)))
+    lines: list[np.ndarray] = []
+    for share in courses[:_MOST_COURSES]:
+        there = ~np.isnan(share)
         for at, line in enumerate(lines):
-            if ((share == line) | share.isna() | line.isna()).all() and (share.notna() & line.notna()).any():
-                lines[at] = line.fillna(share)
+            both = there & ~np.isnan(line)
+            if both.any() and (share[both] == line[both]).all():
+                lines[at] = np.where(np.isnan(line), share, line)
                 break
         else:
-            if len(lines) < _MOST_LINES and share.notna().any():
+            if len(lines) < _MOST_LINES and there.any():
                 lines.append(share)
-    return lines
+    return [pd.Series(line, table.index) for line in lines]
 
 
 def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
