@@ -643,37 +643,3 @@ pub fn resolve(program: &Definition, actions: &[crate::ActionId], call: &ActionC
     let name = &program.actions.get(call.action.index())?.name;
     actions.iter().position(|a| program.actions[a.index()].name == *name).map(|p| p as u32)
 }
-
-#[cfg(test)]
-mod tests {
-    /// How long single updates take in large tables: packets wait for each. Prints the longest; for a look, with `--ignored`.
-    #[test]
-    #[ignore = "measures time"]
-    fn the_longest_update() {
-        use super::trie::{Path as _, Record, Root, Tries};
-        use std::time::Instant;
-        for (name, key) in [
-            ("sequential", (|i: u32| 0x0a00_0000 + i) as fn(u32) -> u32),
-            ("spread", |i| i.wrapping_mul(2_654_435_761)),
-            ("two places", |i| (i & 1) << 31 | i >> 1),
-        ] {
-            let (mut tries, mut root) = (Tries::<u32>::default(), Root::default());
-            for insert in [true, false] {
-                let mut times: Vec<_> = (0..300_000)
-                    .map(|i| {
-                        let record = Record { bits: key(i).first(32), length: 32, entry: i };
-                        let begin = Instant::now();
-                        if insert {
-                            tries.insert(&mut root, record)
-                        } else {
-                            tries.remove(&mut root, record)
-                        }
-                        (begin.elapsed(), i)
-                    })
-                    .collect();
-                times.sort_unstable();
-                println!("trie, {name}, insert {insert}: {:?}", &times[times.len() - 4..]);
-            }
-        }
-    }
-}
