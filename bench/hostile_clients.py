@@ -152,7 +152,7 @@ class Uploader(RawHttp2):
 
     def __init__(self, target: Target) -> None:
         self._windows, self._initial, self._changed, self._over = {0: 65_535}, 65_535, threading.Condition(), False
-        super().__init__(target, 65_535)
+        super().__init__(target.connect(), 65_535)
 
     def came(self, kind: int, stream: int, payload: bytes, *, acknowledges: bool) -> None:
         with self._changed:
@@ -335,7 +335,7 @@ def idle_on(target: Target, port: int) -> Iterator[None]:
         for _ in range(IDLE):
             client = target.net.socket("s1", socket.SOCK_STREAM)
             clients.append(client)
-            client.settimeout(0.2)
+            client.settimeout(0.02)
             # A switch that accepts no more lets them wait.
             with contextlib.suppress(OSError):
                 client.connect(("127.0.0.1", port))

@@ -13,7 +13,9 @@ macro_rules! huge_pages {
     () => {
         // SAFETY: a C string, which ends with its null, and lives as long as the program.
         #[unsafe(export_name = "_rjem_malloc_conf")]
-        static CONF: Option<&'static std::ffi::c_char> =
-            Some(unsafe { &*c"thp:always,metadata_thp:always,background_thread:true,max_background_threads:1".as_ptr() });
+        static CONF: Option<&'static std::ffi::c_char> = Some(unsafe {
+            &*c"thp:always,metadata_thp:always,background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0"
+                .as_ptr()
+        });
     };
 }

@@ -438,7 +438,8 @@ fn take(stream: &TcpStream, buffer: &mut Vec<u8>, message: Option<&Place>) -> Re
         Err(error) => return Err(error.into()),
     };
     let (needed, capacity) = (buffer.len() + read, buffer.capacity());
-    let wanted = if needed > capacity { needed.max(capacity.saturating_mul(2).min(LONGEST + CHUNK)) } else { capacity };
+    let wanted =
+        if needed > capacity { needed.max((capacity + (capacity / 4).max(capacity.min(1 << 20))).min(LONGEST + CHUNK)) } else { capacity };
     if let Some(message) = message {
         message.grow(wanted - capacity, Instant::now())?;
     }
