@@ -38,11 +38,13 @@ fn load(source: &Path) -> Arc<Program> {
 fn every_program_does_the_same() {
     let sources = sources();
     assert!(sources.len() > 18, "only {} programs found", sources.len());
-    let (mut translated, mut frames) = (0, 0);
+    let (mut interpreted_only, mut frames) = (Vec::new(), 0);
     for source in &sources {
         let program = load(source);
         let interpreted = run(&program, MachineCode::Never, 300);
-        translated += usize::from(program.translate().is_ok());
+        if program.translate().is_err() {
+            interpreted_only.push(source.file_stem().unwrap().to_string_lossy().into_owned());
+        }
         let native = run(&program, MachineCode::Always, 300);
         assert_eq!(interpreted, native, "{}", source.display());
         assert_eq!(interpreted, run_observed(&program, MachineCode::Auto, Some(true), 300), "{} observed", source.display());
@@ -51,7 +53,8 @@ fn every_program_does_the_same() {
     }
     // A processor without a translator has nothing to compare.
     if cfg!(target_arch = "x86_64") {
-        assert!(translated + 2 >= sources.len(), "{translated} of {} programs translated", sources.len());
+        // PSA, and loops whose rounds are known at run time only.
+        assert_eq!(interpreted_only, ["loop_variable_written", "psa_externs", "psa_paths"]);
     }
     assert!(frames > 1000, "{frames} frames came out");
 }

@@ -1,7 +1,7 @@
 // The body of a for-in loop may write its variable; the loop takes each value of the range or list all the same (spec 12.8).
 #include <core.p4>
 #include <v1model.p4>
-header H { bit<8> low; bit<8> high; bit<8> known; bit<8> found; bit<8> listed; }
+header H { bit<8> low; bit<8> high; bit<8> known; bit<8> found; bit<8> listed; bit<8> before; }
 struct headers_t { H h; }
 struct metadata_t { }
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
@@ -24,6 +24,14 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         for (bit<8> i in (list<bit<8>>) { 7, hdr.h.low, 9 }) {
             i[7:4] = i[3:0];
             hdr.h.listed = hdr.h.listed ^ i;
+        }
+        // The elements have their values before the first round.
+        bit<8> m = hdr.h.low;
+        hdr.h.before = 0;
+        for (bit<8> i in (list<bit<8>>) { m, m + 1, 16 }) {
+            i = i + 1;
+            m = m + 1;
+            hdr.h.before = hdr.h.before + i;
         }
         sm.egress_spec = 2;
     }

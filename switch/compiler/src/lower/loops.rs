@@ -116,9 +116,10 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn for_in(&mut self, variable: &'a ForVariable, collection: &'a ForCollection, body: &'a Statement, span: Span) {
         let end = self.new_label();
         let items: Vec<Val> = match collection {
+            // The elements of a list have their values before the first round, whatever the body writes.
             ForCollection::Expression(e) => match self.value(e) {
-                Val::Struct(parts, _) => parts.into_iter().map(|(_, v)| v).collect(),
-                Val::StackLiteral(parts) => parts,
+                Val::Struct(parts, _) => parts.into_iter().map(|(_, v)| self.freeze(v, span)).collect(),
+                Val::StackLiteral(parts) => parts.into_iter().map(|v| self.freeze(v, span)).collect(),
                 Val::Stack(id, t) => match &self.program.stacks[id.0].elements {
                     ir::StackElements::Headers(_, ids) => ids.iter().map(|h| Val::Header(HeaderRef::Instance(*h), t.clone())).collect(),
                     ir::StackElements::Unions(_, ids) => ids.iter().map(|u| Val::Union(*u, t.clone())).collect(),

@@ -548,7 +548,11 @@ impl<'a> Lower<'a, '_> {
                 if let (Match::Range(low, high), true) = (m, signed) {
                     let half = BigInt::from(1) << (fold::bits_of(&self.scalar(t)) - 1);
                     if (*low >= half) != (*high >= half) {
-                        self.error(e.keyset.span, BMV2, "a range of a signed key that goes over zero: the target compares bits without a sign");
+                        self.error(
+                            e.keyset.span,
+                            BMV2,
+                            "a range of a signed key that goes over zero: the target compares bits without a sign",
+                        );
                     }
                 }
             }
