@@ -66,7 +66,7 @@ def test_a_path_that_cannot_be_is_refused(tmp_path: Path, option: str) -> None:
     assert done.returncode == errors.BAD_INPUT and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["points", "figures", "files", "points/als-3", "points/als-3/earlier", "index.html"])
+@pytest.mark.parametrize("name", ["points", "figures", "files", "files/program", "points/als-3", "points/als-3/earlier", "index.html"])
 def test_a_study_whose_folder_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "study" / name

@@ -21,6 +21,7 @@ from typing import Any
 from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.results import result_folder
+from fairlane.user_files import KEPT
 
 FOLDER = "points"
 """Of a study's folder, the part that keeps each run's result."""
@@ -95,7 +96,7 @@ def check_own(folder: Path) -> None:
             f"--out {folder}: belongs to another user (uid {owner}), who could lead what root writes there elsewhere."
             " Run it as that user (sudo -u), or give another folder."
         )
-    for path in (*folder.iterdir(), *kept.glob("*"), *kept.glob("*/earlier")):
+    for path in (*folder.iterdir(), *(folder / KEPT).rglob("*"), *kept.glob("*"), *kept.glob("*/earlier")):
         if path.is_symlink():
             raise Refusal(
                 f"--out {folder}: {path.relative_to(folder)} is a link, and what is written there would land elsewhere. Remove it."
