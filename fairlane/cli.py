@@ -36,7 +36,7 @@ from fairlane.errors import (
     CHECK_FAILED,
     NO_SPACE,
     Interrupted,
-    ProgramLacks,
+    ProgramRefused,
     Refusal,
     RunFailed,
     Unfinished,
@@ -178,7 +178,7 @@ def run(
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
     try:
         strictly = (_run_virtual if where.fabric == "virtual" else _run_on_mininet)(chosen, where, output, page)
-    except ProgramLacks as error:
+    except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
         document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))

@@ -26,8 +26,8 @@ class Refusal(Exception):
         self.code = code
 
 
-class ProgramLacks(Refusal):
-    """A P4 program that has not every name that the controller fills and reads."""
+class ProgramRefused(Refusal):
+    """A P4 program that does not compile, or has not every name that the controller fills and reads."""
 
 
 class RunFailed(Exception):

@@ -48,7 +48,10 @@ def starts_processes() -> bool:
 
 def source(path: str) -> Path:
     """A P4 program that an experiment names: one of Fairlane's own, such as p4src/als.p4, or one of the folder where one stands."""
-    return own if (own := PACKAGE / path).is_file() else Path(path)
+    try:
+        return own if (own := PACKAGE / path).is_file() else Path(path)
+    except (OSError, ValueError):  # no file can have such a name
+        return Path(path)
 
 
 def is_own(source: Path) -> bool:

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,7 @@ quick = { n = [1], seeds = [1] }
 rap = { packet_bytes = 500, initial_rate_bps = 40000.0 }
 tcp = { packet_bytes = 500, min_rto_s = 0.2, delayed_ack = true, max_window_packets = 20 }
 [control]
+program = "p4src/als.p4"
 utilisation_target = 0.9
 interval_s = 1.0
 counter = "exact"
@@ -384,8 +386,28 @@ def test_a_report_on_damaged_files(
     assert code == (0 if text.startswith("time_s,flow") else 2)
 
 
+EXERCISE = probes.ROOT / "tests" / "tutorials" / "exercise"
+TUTORIALS = {"data": st.data()}
+
+
+@MANY
+@given(**TUTORIALS)
+def test_files_of_the_tutorials_with_any_values_are_refused_or_begin(
+    data: st.DataObject, begins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / os.urandom(8).hex()
+    shutil.copytree(EXERCISE, folder)
+    files = [path for path in sorted(folder.rglob("*.json")) if path.stat().st_size < 100_000]
+    file = data.draw(st.sampled_from(files))
+    file.write_text(json.dumps(data.draw(changes([json.loads(file.read_text())], JSON_VALUES))[0]))
+    monkeypatch.chdir(folder)
+    code = fairlane(monkeypatch, "run", str(next(path for path in files if path.name == "topology.json")), "--fabric", "virtual")
+    _check(code, capsys.readouterr().err, [file.name, ".json"])
+
+
 STRATEGIES = {
     "test_an_experiment_file_with_any_values_is_refused_or_begins": FILES,
     "test_options_with_any_values_are_refused_or_begin": COMMAND_LINES,
     "test_a_report_on_changed_results_is_refused_or_written": REPORTS,
+    "test_files_of_the_tutorials_with_any_values_are_refused_or_begin": TUTORIALS,
 }

@@ -128,6 +128,26 @@ def test_a_file_that_drops_names_is_refused_by_its_option(
     assert re.search(r"drops_before", said), "the nearest name"
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("nowhere.p4", "cannot read nowhere.p4"),
+        ("own.toml", "does not compile"),
+        ("a" * 3000, "does not compile"),
+        ("a\\u0000b", "no file has such a name"),
+        ("", "does not compile"),
+    ],
+)
+def test_a_program_that_is_none_is_refused_at_its_key(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    (here / "own.toml").write_text(EXPERIMENT.format(program=program, queue="red", more=""))
+    code, err = run(capsys, monkeypatch, "run", "own.toml", "--out", "o")
+    assert code == 2
+    assert err.startswith("fairlane: own.toml:7: control.program: ")
+    assert said in err
+
+
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[P4Info, control_plane.Config]:
     folder = tmp_path_factory.mktemp("program")

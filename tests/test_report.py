@@ -17,9 +17,9 @@ from rich.console import Console
 
 from fairlane import execute, probes
 from fairlane.errors import Refusal
-from fairlane.inputs.located_toml import ConfigError
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
+from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import compare, report
 from fairlane.results.figures import FlowFigures
 

@@ -14,7 +14,7 @@ from fairlane.controller.config import Config, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.red import Red as ControllerRed
 from fairlane.controller.timetable import NS
-from fairlane.errors import ProgramLacks, Refusal
+from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts.algorithms.base import Explicit
 from fairlane.inputs.located_toml import Document
@@ -73,7 +73,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
 
 
 def check_program(experiment: Experiment, p4info: Path) -> None:
-    """ProgramLacks names everything that an experiment's program lacks, unless it is Fairlane's own."""
+    """ProgramRefused names everything that an experiment's program lacks, unless it is Fairlane's own."""
     control = experiment.settings.control
     if probes.is_own(probes.source(control.program)):
         return
@@ -87,7 +87,7 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
         joins=any(flow.receivers for flow in experiment.flows),
     )
     if lacking:
-        raise ProgramLacks(
+        raise ProgramRefused(
             f"{control.program} lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} of als.p4, which the controller fills or "
             f"reads in this experiment:\n  "
             + "\n  ".join(lacking)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from fairlane import probes
-from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal
 from fairlane.experiments.model import Change
 from fairlane.fabrics import bmv2_ports, link_plans
 from fairlane.fabrics.bmv2_ports import PacketSizes
@@ -42,6 +42,8 @@ class Toolchain:
 
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
         """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. Refusal with the compiler's own message."""
+        if "\0" in str(source):
+            raise ProgramRefused(f"{str(source)!r}: no file has such a name")
         json, p4info = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
         command = [
             str(self.compiler),
@@ -62,7 +64,7 @@ class Toolchain:
                 CANNOT_RUN_HERE,
             )
         if done.returncode != 0:
-            raise Refusal(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
+            raise ProgramRefused(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
         json.write_text(_without_folder(json.read_text(encoding="utf-8"), source.parent), encoding="utf-8")
         return json, p4info
 
@@ -80,7 +82,7 @@ class ModuleCompiler:
         json_path, p4info_path = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
         program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
         if program is None or p4info is None:
-            raise Refusal(f"{source} does not compile:\n{said.strip()}")
+            raise ProgramRefused(f"{source} does not compile:\n{said.strip()}")
         json_path.write_text(_without_folder(program, source.parent))
         p4info_path.write_text(p4info)
         return json_path, p4info_path
