@@ -28,6 +28,8 @@ DEVICE_ID = 1
 START_S = 30.0
 PACKET_S = 10.0
 QUIET_S = 0.05
+NOTHING_S = 2.0
+"""How long a packet that must not leave may be under way, where none leaves after it."""
 HIGHEST = 1000
 """Over Thrift the smaller priority wins: this less ours."""
 
@@ -190,7 +192,7 @@ class Switch:
             while len(got) < len(expected):
                 got.append(self._packet(PACKET_S))
             if not expected:
-                got.append(self._packet(QUIET_S))
+                got.append(self._packet(NOTHING_S))
         except queue.Empty:
             pass
         if got == expected:
