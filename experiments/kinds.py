@@ -14,7 +14,6 @@ dataclass and of `HostOptions`.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -659,7 +659,9 @@ def stf(context: typer.Context) -> None:
 def env(
     link: Annotated[
         Path | None,
-        typer.Option(help="Put the names into this folder, such as /usr/local/bin, where sudo and other users find them.", show_default=False),
+        typer.Option(
+            help="Put the names into this folder, such as /usr/local/bin, where sudo and other users find them.", show_default=False
+        ),
     ] = None,
     unlink: Annotated[Path | None, typer.Option(help="Remove them from this folder.", show_default=False)] = None,
     packages: Annotated[

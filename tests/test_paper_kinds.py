@@ -208,7 +208,7 @@ def test_a_row_is_unexplained_exactly_when_an_ordinary_expectation_fails(
 
 
 @pytest.mark.parametrize(
-    ("where", "values", "kind", "found", "left_out"),
+    ("where", "values", "kind", "found", "ran"),
     [
         ("", [0.95, 0.95], "holds", "0.95", "2 of 4 points"),
         ("", [0.95, 0.5], "not run in full", "0.5 to 0.95", "2 of 4 points"),
@@ -217,13 +217,13 @@ def test_a_row_is_unexplained_exactly_when_an_ordinary_expectation_fails(
     ],
 )
 def test_what_a_quick_pass_did_not_run_is_never_unexplained(
-    tmp_path: Path, where: str, values: list[float], kind: str, found: str, left_out: str
+    tmp_path: Path, where: str, values: list[float], kind: str, found: str, ran: str
 ) -> None:
     one = outcome(load(tmp_path, expect=where, quick=True), values)
-    assert (one.kind, one.row.left_out) == (kind, left_out)
+    assert (one.kind, one.row.ran) == (kind, ran)
     entry = index.entry(one)
     assert entry["verdicts"][0]["found"] == found and entry["verdicts"][0]["measured"] == (found != "not measured")
-    assert entry["reason"] == ("" if kind == "holds" else f"This pass ran {left_out}.")
+    assert entry["reason"] == ("" if kind == "holds" else f"This pass ran {ran}.")
     page.write([one], tmp_path / "report", quick=True)
     text = (tmp_path / "report" / "index.html").read_text()
     assert (">not measured</td>" in text) == (found == "not measured") and "Nothing is ruled out yet" not in text
@@ -234,13 +234,15 @@ def test_what_a_quick_pass_did_not_run_is_never_unexplained(
 
 def test_fewer_seeds_and_less_time_are_not_a_row_in_full(tmp_path: Path) -> None:
     more = "{more}"
-    text = ROW.format(ledger="", expect="", more=more).replace("n = [1, 2]\n", "n = [1, 2]\nseeds = [1]\nduration_s = 4.0\n").replace(more, "")
+    text = (
+        ROW.format(ledger="", expect="", more=more).replace("n = [1, 2]\n", "n = [1, 2]\nseeds = [1]\nduration_s = 4.0\n").replace(more, "")
+    )
     path = tmp_path / "small.toml"
     path.write_text("seeds = [1, 2, 3]\n" + text)
-    assert read_row.load(path, quick=True).left_out == "2 of 4 points, 1 of 3 seeds, 4 s of time"
-    assert read_row.load(path, seed=3).left_out == "1 of 3 seeds"
-    assert read_row.load(path, at=["n=3"]).left_out == "1 of 4 points"
-    assert read_row.load(path).left_out == ""
+    assert read_row.load(path, quick=True).ran == "2 of 4 points, 1 of 3 seeds, 4 s of time"
+    assert read_row.load(path, seed=3).ran == "1 of 3 seeds"
+    assert read_row.load(path, at=["n=3"]).ran == "1 of 4 points"
+    assert read_row.load(path).ran == ""
 
 
 def test_the_index_names_the_commit_and_adds_up(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def entry(outcome: Outcome) -> dict[str, Any]:
         "kind": outcome.kind,
         "expectations": len(counted),
         "held": sum(v.holds for v in counted),
-        "reason": kinds.reason(row.ledger, outcome.verdicts, row.left_out),
+        "reason": kinds.reason(row.ledger, outcome.verdicts, row.ran),
         "differs": row.ledger.differs,
         "ruled_out": list(row.ledger.ruled_out),
         "verdicts": [_verdict(outcome, v) for v in counted],

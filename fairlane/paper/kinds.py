@@ -1,4 +1,4 @@
-"""The kind of a row, one of five, from its verdicts, its `[ledger]`, and what the pass left out of it.
+"""The kind of a row, one of five, from its verdicts, its `[ledger]`, and what the pass ran of it.
 
     holds           every expectation holds, and the file names neither a reading nor a contradiction
     reading         every expectation holds under the reading of the paper that `[ledger] reading` names
@@ -42,12 +42,12 @@ def contradicted(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.expectation.contradicts]
 
 
-def kind(ledger: Ledger, verdicts: Sequence[Verdict], left_out: str = "") -> Kind:
-    """The kind of a row. left_out: of `Row`; a pass that did not run a row in full cannot call it unexplained. A row without an ordinary expectation shows nothing, and is unexplained. If a file names a reading, the row is
+def kind(ledger: Ledger, verdicts: Sequence[Verdict], ran: str = "") -> Kind:
+    """The kind of a row. ran: of `Row`; a pass that did not run a row in full cannot call it unexplained. A row without an ordinary expectation shows nothing, and is unexplained. If a file names a reading, the row is
     a contradiction only if `[ledger] contradiction` names that, too, and a figure stated to be impossible indeed does not come out."""
     counted, impossible = ordinary(verdicts), contradicted(verdicts)
     if not counted or not all(v.holds for v in counted):
-        return "not run in full" if left_out else "unexplained"
+        return "not run in full" if ran else "unexplained"
     if ledger.reading and not (ledger.contradiction and any(not v.holds for v in impossible)):
         return "reading"
     if ledger.contradiction or impossible:
@@ -55,9 +55,9 @@ def kind(ledger: Ledger, verdicts: Sequence[Verdict], left_out: str = "") -> Kin
     return "holds"
 
 
-def reason(ledger: Ledger, verdicts: Sequence[Verdict], left_out: str = "") -> str:
+def reason(ledger: Ledger, verdicts: Sequence[Verdict], ran: str = "") -> str:
     """Why a row is of its kind, as its file says it; empty only where it may be: for a row that holds."""
-    match kind(ledger, verdicts, left_out):
+    match kind(ledger, verdicts, ran):
         case "holds":
             return ledger.differs
         case "reading":
@@ -68,7 +68,7 @@ def reason(ledger: Ledger, verdicts: Sequence[Verdict], left_out: str = "") -> s
             failing = "; ".join(v.expectation.name for v in ordinary(verdicts) if not v.holds)
             return ledger.differs or f"No cause is known. These expectations do not hold: {failing}"
         case "not run in full":
-            return f"This pass ran {left_out}."
+            return f"This pass ran {ran}."
 
 
 def legend(kinds: Sequence[Kind]) -> dict[Kind, str]:

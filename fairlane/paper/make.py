@@ -62,7 +62,13 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-_STYLE: dict[kinds.Kind, str] = {"holds": "green", "reading": "blue", "contradiction": "magenta", "unexplained": "red", "not run in full": "yellow"}
+_STYLE: dict[kinds.Kind, str] = {
+    "holds": "green",
+    "reading": "blue",
+    "contradiction": "magenta",
+    "unexplained": "red",
+    "not run in full": "yellow",
+}
 
 
 def show(outcomes: list[Outcome], console: Console) -> None:

@@ -102,12 +102,12 @@ def load(path: Path, quick: bool = False, at: Sequence[str] = (), seed: int | No
         expectations=tuple(expectations),
         open=opens,
         reference=beside,
-        left_out=_left_out(whole, expanded, shorter_s) if quick or at or seed is not None else "",
+        ran=_ran(whole, expanded, shorter_s) if quick or at or seed is not None else "",
     )
 
 
-def _left_out(whole: Document, chosen: Sweep, duration_s: float | None) -> str:
-    """`Row.left_out`: what is chosen of a file's sweep."""
+def _ran(whole: Document, chosen: Sweep, duration_s: float | None) -> str:
+    """`Row.ran`: what is chosen of a file's sweep."""
     full = sweep.expand(sweep.without(whole, sweep.REPORT_KEYS))
     parts = []
     points, of = (len({p.axes for p in one.points}) for one in (chosen, full))

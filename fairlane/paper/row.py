@@ -42,5 +42,5 @@ class Row(Study):
     expectations: tuple[Expectation, ...]
     open: tuple[dict[str, str], ...]
     reference: Reference | None = None
-    left_out: str = ""
+    ran: str = ""
     """What a pass runs of the row, where that is less than its file says: "1 of 4 points, 2 of 5 seeds, 60 s of time"."""

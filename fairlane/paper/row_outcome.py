@@ -22,10 +22,10 @@ class Outcome:
     @property
     def holds(self) -> bool:
         """Every ordinary expectation does that was measured; a row that expects nothing, or measured nothing, holds nothing."""
-        counted = [v for v in kinds.ordinary(self.verdicts) if v.measured or not self.row.left_out]
+        counted = [v for v in kinds.ordinary(self.verdicts) if v.measured or not self.row.ran]
         return bool(counted) and all(v.holds for v in counted)
 
     @property
     def kind(self) -> kinds.Kind:
         """Which of five things the row is."""
-        return kinds.kind(self.row.ledger, self.verdicts, self.row.left_out)
+        return kinds.kind(self.row.ledger, self.verdicts, self.row.ran)

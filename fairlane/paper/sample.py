@@ -33,7 +33,9 @@ def differences(row: Row, published: dict[str, Any] | None) -> list[str]:
         return ["published without a sample"]
     job = cheapest(row)
     if (dict(job.axes), job.seed) != (published["axes"], published["seed"]):
-        return [f"the sample was {published['axes']}, seed {published['seed']}; the file's cheapest run is {dict(job.axes)}, seed {job.seed}"]
+        return [
+            f"the sample was {published['axes']}, seed {published['seed']}; the file's cheapest run is {dict(job.axes)}, seed {job.seed}"
+        ]
     then, now = published["values"], points.run(job).result["values"]
     return [
         f"{name}: {then.get(name)} then, {now.get(name)} now" for name in sorted({*then, *now}) if not _same(then.get(name), now.get(name))

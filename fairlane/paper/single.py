@@ -62,7 +62,7 @@ def sweep_file(
                 "expected": words.expected(v.expectation, program),
                 "found": words.found(v),
                 "holds": v.holds,
-                "measured": v.measured or not row.left_out,
+                "measured": v.measured or not row.ran,
             }
             for v in kinds.ordinary(make.outcome(row, found).verdicts)
         ]

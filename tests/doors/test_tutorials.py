@@ -44,7 +44,11 @@ EXERCISES = {
         (all_of(3),),
         (("h3.log", "P4 is cool"),),
     ),
-    "calc": Exercise((r"h1 printf '3+4\n12-5\n12&5\n12|5\n12^5\nquit\n' | python3 calc.py",), (r"> 3\+4\n7\n.*> 12-5\n7\n.*> 12&5\n4\n.*> 12\|5\n13\n.*> 12\^5\n9\n",), entries=False),
+    "calc": Exercise(
+        (r"h1 printf '3+4\n12-5\n12&5\n12|5\n12^5\nquit\n' | python3 calc.py",),
+        (r"> 3\+4\n7\n.*> 12-5\n7\n.*> 12&5\n4\n.*> 12\|5\n13\n.*> 12\^5\n9\n",),
+        entries=False,
+    ),
     "ecn": Exercise(("pingall",), (all_of(5),)),
     "firewall": Exercise(
         ("pingall", "h3 iperf -s > /dev/null &", "sh sleep 1", "h1 iperf -c 10.0.3.3 -t 1", "h1 iperf -s > /dev/null &", "sh sleep 1")
@@ -53,7 +57,11 @@ EXERCISES = {
         needs="iperf",
     ),
     "flowcache": Exercise(
-        ("h1 ping -c 30 h2",), (r" [1-8]?[0-9][.0-9]*% packet loss",), (("controller.log", "."),), beside=CONTROLLER.replace("./", f"{support.SHELL_PYTHON} "), entries=False
+        ("h1 ping -c 30 h2",),
+        (r" [1-8]?[0-9][.0-9]*% packet loss",),
+        (("controller.log", "."),),
+        beside=CONTROLLER.replace("./", f"{support.SHELL_PYTHON} "),
+        entries=False,
     ),
     "link_monitor": Exercise(
         ("pingall", "h1 ./receive.py > r.log 2>&1 &", "sh sleep 4", "h1 timeout 5 ./send.py", "sh sleep 1"),
@@ -69,7 +77,13 @@ EXERCISES = {
     "mri": Exercise(("pingall",), (all_of(5),)),
     "multicast": Exercise(("pingall",), (r"h1 -> h2 h3 X \nh2 -> h1 h3 X \nh3 -> h1 h2 X \n",)),
     "multicast/all": Exercise(("pingall",), (all_of(4),), solution="sig-topo"),
-    "p4runtime": Exercise(("h1 ping -c 30 h2",), (r" [1-8]?[0-9][.0-9]*% packet loss",), (("controller.log", r"Reading tunnel counters.*\n.*: [1-9]"),), beside=CONTROLLER, entries=False),
+    "p4runtime": Exercise(
+        ("h1 ping -c 30 h2",),
+        (r" [1-8]?[0-9][.0-9]*% packet loss",),
+        (("controller.log", r"Reading tunnel counters.*\n.*: [1-9]"),),
+        beside=CONTROLLER,
+        entries=False,
+    ),
     "qos": Exercise(("pingall",), (all_of(5),)),
     "source_routing": Exercise(
         ("h2 ./receive.py > h2.log 2>&1 &", "sh sleep 4", r"h1 printf '2 3 2 2 1\nq\n' | ./send.py 10.0.2.2", "sh sleep 1"),

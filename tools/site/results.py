@@ -72,7 +72,15 @@ def _section(row: dict[str, Any]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for verdict in row["verdicts"] + row["contradicted"]:
-        holds = "yes" if verdict["holds"] else "not measured" if not verdict.get("measured", True) else "no, as it must be" if "why" in verdict else "**no**"
+        holds = (
+            "yes"
+            if verdict["holds"]
+            else "not measured"
+            if not verdict.get("measured", True)
+            else "no, as it must be"
+            if "why" in verdict
+            else "**no**"
+        )
         lines.append(f"| {' | '.join(_cell(verdict[key]) or '–' for key in ('name', 'paper', 'expected', 'found'))} | {holds} |")
     for verdict in row["contradicted"]:
         lines += ["", f"The paper's figure for *{_cell(verdict['name'])}* cannot come out: {_cell(verdict['why'])}"]
