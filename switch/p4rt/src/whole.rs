@@ -247,7 +247,7 @@ mod tests {
             let pool = pool(usize::MAX);
             let mut body = whole(parts, true, &pool);
             let (bytes, end) = given(&mut body);
-            let mut expected = Vec::new();
+            let mut expected: Vec<u8> = Vec::new();
             for one in &messages {
                 if expected.len() + one.len() > came.len() {
                     break;
