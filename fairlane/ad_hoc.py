@@ -32,6 +32,8 @@ _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
 # The default buffer holds at least this many packets, however short the round trip.
 _LEAST_DEFAULT_BUFFER = 10
 _ACCESS_SPEED_UP = 10
+_TOO_MANY = 2**63 - 1
+"""Packets: more than any queue may hold, so that the network refuses it, and still a whole number of TOML."""
 _MOST_FLOWS = MAX_SWITCHES * MAX_HOSTS_OF_A_SWITCH // 2
 
 
@@ -71,6 +73,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         raise Refusal(f"fairlane run {topology} needs flows: --flow rap:2 --flow tcp-sack:2. 'fairlane list' shows the kinds.")
     if options.switches is not None and topology == "dumbbell":
         raise Refusal("--switches: a dumbbell always has two switches; only chain and tree take a number.")
+    if seed is not None and seed.bit_length() > 64:
+        raise Refusal(f"--seed: a number of {seed.bit_length()} bits; seed: must be in 0 to 2^32 - 1")
     groups = [_group(given) for given in options.flows]
     rate_bps = _quantity("--bottleneck", options.bottleneck or "10mbit", _RATES)
     rtt_s = _quantity("--rtt", options.rtt or "64ms", _TIMES, zero=True)
@@ -174,7 +178,7 @@ def _quantity(option: str, given: str, units: Mapping[str, float], zero: bool = 
 
 def _buffer(given: str | None, bdp_packets: float) -> int:
     if given is None:
-        return max(_LEAST_DEFAULT_BUFFER, round(bdp_packets))
+        return min(max(_LEAST_DEFAULT_BUFFER, round(bdp_packets)), _TOO_MANY)
     number, unit = _split("--buffer", given, _BUFFERS, "80, 80packets or 1.5bdp")
     packets = round(number * bdp_packets) if unit == "bdp" else number
     if packets != int(packets):
@@ -182,7 +186,7 @@ def _buffer(given: str | None, bdp_packets: float) -> int:
     if packets < 1:
         what = f"is {number * bdp_packets:.2g} packets" if unit == "bdp" else "holds none"
         raise Refusal(f"--buffer {given}: {what}: give at least 1 packet")
-    return int(packets)
+    return min(int(packets), _TOO_MANY)
 
 
 def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], access: dict[str, Any]) -> list[str]:
