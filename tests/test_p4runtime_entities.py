@@ -223,7 +223,7 @@ class TestTables:
         assert client.read(p4r.TableEntry(table_id=names["always"], is_default_action=True)) == [drop]
 
     def test_idle_timeouts(self, client: Client, names: Names) -> None:
-        refused(Code.INVALID_ARGUMENT, lambda: client.insert(route(names, IP, 8, idle_timeout_ns=1)), "idle timeouts")
+        refused(Code.INVALID_ARGUMENT, lambda: client.insert(route(names, IP, 8, idle_timeout_ns=1)), "do not support idle timeout")
         client.insert(l2_entry(names, 1, metadata=b"m", idle_timeout_ns=300_000_000), l2_entry(names, 2))
         elapsed = p4r.TableEntry(table_id=names["l2"], time_since_last_hit=p4r.TableEntry.IdleTimeout())
         times = [entry.time_since_last_hit.elapsed_ns for entry in client.read(elapsed)]

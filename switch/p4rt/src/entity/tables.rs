@@ -22,6 +22,18 @@ fn cookie(entry: &p4::TableEntry) -> u64 {
     entry.controller_metadata
 }
 
+/// The idle timeout that a write asks for. The sentences are BMv2's, and stand alone: published packet tests compare them.
+fn idle_timeout(table: &Table, entry: &p4::TableEntry) -> Result<Nanos> {
+    if entry.time_since_last_hit.is_some() {
+        return Err(Status::invalid("has_time_since_last_hit must not be set in WriteRequest"));
+    }
+    let timeout = Nanos::try_from(entry.idle_timeout_ns).map_err(|_| Status::invalid("idle_timeout_ns must be a positive value"))?;
+    if timeout != 0 && !table.idle_timeout {
+        return Err(Status::invalid("idle_timeout_ns must be set to 0 for tables which do not support idle timeout"));
+    }
+    Ok(timeout)
+}
+
 impl Target<'_> {
     pub(super) fn write_table_entry(&mut self, kind: Type, entry: &p4::TableEntry) -> Result<()> {
         let model = self.model;
@@ -36,11 +48,12 @@ impl Target<'_> {
         if table.is_const && (kind != Type::Modify || entry.action.is_some()) {
             return Err(at(Status::denied("its entries are constant: only the counter and meter of an entry can be modified")));
         }
+        let idle_timeout = idle_timeout(table, entry)?;
         let key = self.entry_key(table, entry).map_err(at)?;
         match kind {
-            Type::Insert => self.insert_entry(table, key, entry),
+            Type::Insert => self.insert_entry(table, key, entry, idle_timeout),
             Type::Delete => self.delete_entry(table, key),
-            _ => self.modify_entry(table, key, entry),
+            _ => self.modify_entry(table, key, entry, idle_timeout),
         }
         .map_err(at)
     }
@@ -67,7 +80,7 @@ impl Target<'_> {
     }
 
     /// Checks the fields of a write that the table may not have.
-    fn check_resources(&self, table: &Table, entry: &p4::TableEntry) -> Result<Nanos> {
+    fn check_resources(&self, table: &Table, entry: &p4::TableEntry) -> Result<()> {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Status::invalid("counter_data: it has no direct counter"));
         }
@@ -77,19 +90,11 @@ impl Target<'_> {
         if entry.meter_counter_data.is_some() {
             return Err(Status::unimplemented("meter_counter_data: meters do not count by colour"));
         }
-        if entry.time_since_last_hit.is_some() {
-            return Err(Status::invalid("time_since_last_hit must not be set in a write"));
-        }
-        let timeout = Nanos::try_from(entry.idle_timeout_ns)
-            .map_err(|_| Status::invalid(format!("idle_timeout_ns {} is negative", entry.idle_timeout_ns)))?;
-        if timeout != 0 && !table.idle_timeout {
-            return Err(Status::invalid("idle_timeout_ns: it does not support idle timeouts"));
-        }
-        Ok(timeout)
+        Ok(())
     }
 
-    fn insert_entry(&mut self, table: &Table, key: EntryKey, entry: &p4::TableEntry) -> Result<()> {
-        let idle_timeout = self.check_resources(table, entry)?;
+    fn insert_entry(&mut self, table: &Table, key: EntryKey, entry: &p4::TableEntry, idle_timeout: Nanos) -> Result<()> {
+        self.check_resources(table, entry)?;
         let given = entry.action.as_ref().ok_or_else(|| Status::invalid("an INSERT needs an action"))?;
         let action = self.table_action(table, given)?;
         let counter = entry.counter_data.as_ref().map(super::data::counter_data).transpose()?;
@@ -126,9 +131,9 @@ impl Target<'_> {
         }
     }
 
-    fn modify_entry(&mut self, table: &Table, key: EntryKey, entry: &p4::TableEntry) -> Result<()> {
+    fn modify_entry(&mut self, table: &Table, key: EntryKey, entry: &p4::TableEntry, idle_timeout: Nanos) -> Result<()> {
         let old = self.switch.table_get(table.program, &key.1, key.2)?;
-        let idle_timeout = self.check_resources(table, entry)?;
+        self.check_resources(table, entry)?;
         if old.is_const && entry.action.is_some() {
             return Err(Status::denied("the entry is constant: only its counter and meter can be modified"));
         }
